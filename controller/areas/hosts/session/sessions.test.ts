@@ -1,4 +1,3 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import {
@@ -9,171 +8,19 @@ import {
   HOST_STATES_MIN_INTERVAL_MS,
   SESSION_AGENT_SILENCE_MAX_MS,
   SESSION_HEARTBEAT_MS,
-  SESSION_WINDOW_ENTRIES,
-  SESSION_WINDOW_MAX_BYTES,
 } from "../../../../common/limits.ts";
-import type { AgentFrame, ControllerFrame, Entry, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
-import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
-import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
+import type { AgentFrame } from "../../../../proto/gen/agent/v1/agent.ts";
+import {
+  gate,
+  heard,
+  HELLO,
+  identityOf,
+  NO_DEPOT,
+  SessionWorld,
+  settled,
+  Wire,
+} from "../../../../test/helpers/session-world.ts";
 import type { KvStore } from "../../../store/kv.ts";
-import type { AgentChannel, AgentIdentity, AgentSession, DesiredStateSource } from "../types.ts";
-import { AgentSessions, type AgentSessionsDependencies } from "./agent-sessions.ts";
-import { Presence } from "./presence.ts";
-
-type Frame = NonNullable<ControllerFrame["frame"]>;
-type Desired = Awaited<ReturnType<DesiredStateSource["desired"]>>;
-type Facts = Readonly<Record<string, string>>;
-
-const STREAM = "stream-of-a-test";
-const HELLO: Hello = {
-  protocol: 1,
-  agentVersion: "test",
-  streamId: STREAM,
-  firstSequence: 1,
-  facts: undefined,
-  desiredRevision: 0,
-  highestEpoch: 0,
-  tunnels: false,
-};
-const NO_DEPOT = { name: "p", revision: 1, spec: "{}", conf: "" };
-
-/** The agent's side of a session. */
-class Wire implements AgentChannel {
-  readonly frames: Frame[] = [];
-  refused: { readonly code: string; readonly message: string } | undefined;
-
-  send({ frame }: ControllerFrame): void {
-    if (frame) this.frames.push(frame);
-  }
-
-  close(reason?: { readonly code: string; readonly message: string }): void {
-    this.refused ??= reason;
-  }
-
-  of<C extends Frame["$case"]>(kind: C): readonly Extract<Frame, { $case: C }>["value"][] {
-    return this.frames.flatMap((frame) => (frame.$case === kind ? [frame.value as never] : []));
-  }
-}
-
-interface Controller extends AsyncDisposable {
-  readonly sessions: AgentSessions;
-  readonly presence: Presence;
-  /** Facts written to the host's record. */
-  readonly facts: Facts[];
-  /** Entries passed to the sink. */
-  readonly kept: Entry[];
-  /** The sink waits for this promise. */
-  gate: Promise<void>;
-  desired: Desired;
-  /** Number of times the desired state was read. */
-  reads: number;
-  come(host: string, hello?: Partial<Hello>): Promise<{ readonly session: AgentSession; readonly wire: Wire }>;
-}
-
-class World {
-  readonly clock = new TestClock();
-  readonly runtime = testRuntime(this.clock);
-  readonly #database = new MemoryDatabase(this.clock);
-
-  /** Advances in small steps so that the lease of a controller stays alive. */
-  async pass(ms: number, step: () => Promise<void> = () => Promise.resolve()): Promise<void> {
-    for (let passed = 0; passed < ms; passed += SESSION_HEARTBEAT_MS) {
-      this.clock.advance(SESSION_HEARTBEAT_MS);
-      await step();
-      await settled();
-    }
-  }
-
-  async kv(): Promise<KvStore> {
-    return (await this.#database.engine({ clock: this.clock }).system()).kv;
-  }
-
-  async controller(
-    name = "one",
-    instead: Partial<KvStore> = {},
-    dependencies: Partial<AgentSessionsDependencies> = {},
-  ): Promise<Controller> {
-    const kv = wrappedKv(await this.kv(), instead);
-    const presence = new Presence({ kv, runtime: this.runtime, controllerId: name });
-    await presence.start();
-    const sessions: AgentSessions = new AgentSessions({
-      kv,
-      presence,
-      runtime: this.runtime,
-      controllerId: name,
-      controllers: () => [`${name}:1`],
-      admit: () => Promise.resolve(),
-      opened: () => Promise.resolve(),
-      left: () => undefined,
-      commandState: () => undefined,
-      renew: () => Promise.resolve({ certificate: Buffer.from("new"), authorities: [] }),
-      facts: (_session, values) => Promise.resolve(void made.facts.push(values)),
-      desired: {
-        desired: () => {
-          made.reads += 1;
-          return Promise.resolve(made.desired);
-        },
-      },
-      sink: {
-        acknowledged: () => Promise.resolve(0),
-        told: () => Promise.resolve({ time: undefined, rules: [] }),
-        accept: async (_source, batches) => {
-          await made.gate;
-          made.kept.push(...batches.flatMap((batch) => batch.entries));
-        },
-      },
-      ...dependencies,
-    });
-    const made: Controller = {
-      sessions,
-      presence,
-      facts: [],
-      kept: [],
-      gate: Promise.resolve(),
-      desired: { revision: 1, policies: [] },
-      reads: 0,
-      come: async (host, hello = {}) => {
-        const wire = new Wire();
-        const session = await sessions.open(identityOf(host), { ...HELLO, ...hello }, wire);
-        await settled();
-        return { session, wire };
-      },
-      [Symbol.asyncDispose]: async () => {
-        await sessions.close();
-        await presence.close();
-      },
-    };
-    return made;
-  }
-}
-
-function identityOf(host: string): AgentIdentity {
-  return { tenant: "matrix", host, serial: "1" };
-}
-
-/** Waits until all work in memory has ended or waits for the test. */
-async function settled(): Promise<void> {
-  for (let turns = 0; turns < 5; turns++) await turn();
-}
-
-function heard(values: Facts = {}): AgentFrame {
-  return { frame: { $case: "heartbeat", value: { timeMs: 1, values } } };
-}
-
-function batch(sequences: readonly number[], bytes = 0): AgentFrame {
-  const entries = sequences.map((sequence): Entry => {
-    const value = { commandId: "c", stderr: false, offset: 0, data: Buffer.alloc(bytes) };
-    return { sequence, timeMs: 0, traceparent: "", body: { $case: "output", value } };
-  });
-  return { frame: { $case: "batch", value: { streamId: STREAM, entries, pin: undefined, missing: 0 } } };
-}
-
-function gate(): { readonly closed: Promise<void>; open(): void } {
-  let open = (): void => undefined;
-  const closed = new Promise<void>((resolve) => (open = resolve));
-  return { closed, open: () => open() };
-}
 
 describe("a hello", () => {
   test.each([
@@ -181,7 +28,7 @@ describe("a hello", () => {
     ["no stream", { streamId: "" }, "invalid"],
     ["another host", { facts: { host: "else", os: "", arch: "", addresses: [], pid: 1, values: {} } }, "denied"],
   ])("with %s is refused, and leaves nothing behind", async (_what, hello, code) => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     await expect(controller.come("web", hello)).rejects.toMatchObject({ code });
     expect(controller.sessions.count).toBe(0);
@@ -189,7 +36,7 @@ describe("a hello", () => {
   });
 
   test("opens a session, also without facts: welcome first, then what the host is to do", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session, wire } = await controller.come("web");
     expect(wire.frames.map(({ $case }) => $case)).toEqual(["welcome", "desired"]);
@@ -198,7 +45,7 @@ describe("a hello", () => {
   });
 
   test("comes so often a minute of one host and not oftener; others, and the next minute, are free", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     for (let count = 0; count < AGENT_HELLOS_PER_MINUTE; count++) await (await controller.come("loop")).session.ended();
     await expect(controller.come("loop")).rejects.toMatchObject({ code: "limited" });
@@ -209,7 +56,7 @@ describe("a hello", () => {
   });
 
   test("of a host that is removed meanwhile leaves no session and no entry", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     let asked = 0;
     const admit = (): Promise<void> => {
       asked += 1;
@@ -224,7 +71,7 @@ describe("a hello", () => {
 
 describe("one session per host", () => {
   test("a newer one ends the older one, here and on another controller", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using one = await world.controller("one");
     await using two = await world.controller("two");
     const first = await one.come("web");
@@ -245,7 +92,7 @@ describe("one session per host", () => {
     ["is written", false],
     ["is refused", true],
   ])("a host whose agent comes from another controller is online until its new session %s", async (_what, fails) => {
-    const world = new World();
+    const world = new SessionWorld();
     const [asked, answer] = [gate(), gate()];
     const inner = await world.kv();
     const txn: KvStore["txn"] = async (request) => {
@@ -271,7 +118,7 @@ describe("one session per host", () => {
   });
 
   test("of two that register at once the later one stays, though the former hears of its place last", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     const answer = gate();
     let writes = 0;
     const inner = await world.kv();
@@ -298,7 +145,7 @@ describe("one session per host", () => {
     ["was written", true],
     ["was not written", false],
   ])("an entry whose outcome is unknown and that %s is one session: nobody sees it end", async (_what, isWritten) => {
-    const world = new World();
+    const world = new SessionWorld();
     const inner = await world.kv();
     let writes = 0;
     const txn: KvStore["txn"] = async (request) => {
@@ -318,7 +165,7 @@ describe("one session per host", () => {
   });
 
   test("what is told late of an older session does not touch the present one", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     const kv = await world.kv();
     const late = gate();
     async function* watch(...call: Parameters<KvStore["watch"]>): ReturnType<KvStore["watch"]> {
@@ -344,7 +191,7 @@ describe("one session per host", () => {
   });
 
   test("an end that the store tells is one for all: of one session, of all of a lease", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using one = await world.controller("one");
     await using two = await world.controller("two");
     const { wire } = await one.come("web");
@@ -361,78 +208,9 @@ describe("one session per host", () => {
   });
 });
 
-describe("entries", () => {
-  test("are kept and acknowledged; a batch that is sent again is passed over", async () => {
-    const world = new World();
-    await using controller = await world.controller();
-    const { session, wire } = await controller.come("web");
-    await session.receive(batch([1, 2]));
-    await settled();
-    await session.receive(batch([1, 2]));
-    await session.receive(batch([3]));
-    await settled();
-    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
-    expect(wire.of("acknowledge").map(({ throughSequence }) => throughSequence)).toEqual([2, 3]);
-    expect(controller.sessions.waitingBytes).toBe(0);
-  });
-
-  test("beyond two windows end the session; within them they wait", async () => {
-    const world = new World();
-    await using controller = await world.controller();
-    const hold = gate();
-    controller.gate = hold.closed;
-    const { session } = await controller.come("web");
-    const window = Array.from({ length: SESSION_WINDOW_ENTRIES }, (_, at) => at + 1);
-    await session.receive(batch(window));
-    await session.receive(batch(window.map((sequence) => sequence + SESSION_WINDOW_ENTRIES)));
-    await expect(session.receive(batch([2 * SESSION_WINDOW_ENTRIES + 1]))).rejects.toMatchObject({ code: "limited" });
-    hold.open();
-  });
-
-  test("of a session that is over take no room, and none of it is taken any more", async () => {
-    const world = new World();
-    await using controller = await world.controller();
-    const hold = gate();
-    controller.gate = hold.closed;
-    const { session } = await controller.come("web");
-    await session.receive(batch([1], 1_000));
-    expect(controller.sessions.waitingBytes).toBeGreaterThan(1_000);
-    await session.ended();
-    expect(controller.sessions.waitingBytes).toBe(0);
-    await session.receive(batch([2], 1_000));
-    await session.receive(heard({ late: "1" }));
-    hold.open();
-    await settled();
-    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1]);
-    expect(controller.facts).toEqual([]);
-    expect(controller.sessions.waitingBytes).toBe(0);
-  });
-
-  test("that wait for room are not taken for silence", async () => {
-    const world = new World();
-    await using controller = await world.controller();
-    const hold = gate();
-    controller.gate = hold.closed;
-    const { session, wire } = await controller.come("web");
-    await session.receive(batch([1], SESSION_WINDOW_MAX_BYTES));
-    const waiting = session.receive(batch([2], 1));
-    await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);
-    expect(wire.refused).toBeUndefined();
-    hold.open();
-    await waiting;
-    await settled();
-    expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2]);
-    // The silence timer starts when the stream is read again.
-    await world.pass(SESSION_HEARTBEAT_MS);
-    expect(wire.refused).toBeUndefined();
-    await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);
-    expect(wire.refused).toMatchObject({ code: "deadline" });
-  });
-});
-
 describe("a session in the course of time", () => {
   test("lives as long as its agent is heard, which hears of the controller meanwhile", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session, wire } = await controller.come("web");
     await world.pass(4 * SESSION_AGENT_SILENCE_MAX_MS, () => session.receive(heard()));
@@ -445,7 +223,7 @@ describe("a session in the course of time", () => {
   });
 
   test("reads the desired state again now and then, and sends it when another controller changed it", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session, wire } = await controller.come("web");
     const pass = (ms: number): Promise<void> => world.pass(ms, () => session.receive(heard()));
@@ -460,7 +238,7 @@ describe("a session in the course of time", () => {
   });
 
   test("sends the same desired state again to who asks for it", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { wire } = await controller.come("web");
     await controller.sessions.live("matrix", "web")?.refresh();
@@ -468,7 +246,7 @@ describe("a session in the course of time", () => {
   });
 
   test("refers to the contents of what its host is to have, and to those of nothing else", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const file = { path: "run.sh", digest: "d1", size: 1, executable: true };
     const depot = { name: "d", version: "1.0.0", files: [file] };
@@ -482,7 +260,7 @@ describe("a session in the course of time", () => {
   });
 
   test("renews a certificate, and not again at once", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session, wire } = await controller.come("web");
     const renew: AgentFrame = { frame: { $case: "renew", value: { csr: Buffer.from("csr") } } };
@@ -496,7 +274,7 @@ describe("a session in the course of time", () => {
 
 describe("facts", () => {
   test("are written at once, then the latest of them now and then", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session } = await controller.come("web");
     await session.receive(heard());
@@ -512,7 +290,7 @@ describe("facts", () => {
   });
 
   test("that are the states of policies are written soon, and only those told last", async () => {
-    const world = new World();
+    const world = new SessionWorld();
     await using controller = await world.controller();
     const { session } = await controller.come("web");
     await session.receive(heard({ cpu: "1", "policy/": "", "policy/a": "running" }));
