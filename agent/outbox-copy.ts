@@ -6,7 +6,7 @@ import { readWhole, writeAtomically } from "./files.ts";
 import { COMMAND_MARKS, endedNote } from "./journal.ts";
 import type { Log } from "./log.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Mark } from "./outbox-segment.ts";
+import { inParts, type Mark } from "./outbox-segment.ts";
 
 interface Saved {
   readonly format: 1;
@@ -62,9 +62,10 @@ export class OutboxCopy {
         fromMs: saved.atMs,
         toMs: clock.nowMs(),
       };
-      await outbox.append([{ body: { $case: "gap", value } }], {
-        marks: saved.marks.map((mark) => restored(mark, saved.atMs)),
-      });
+      // The gap comes last: without it, a restart restores all of them again.
+      for (const marks of inParts(saved.marks))
+        await outbox.append([], { marks: marks.map((mark) => restored(mark, saved.atMs)) });
+      await outbox.append([{ body: { $case: "gap", value } }]);
     }
     if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
   }
