@@ -76,6 +76,10 @@ export async function look(
   }
 }
 
+export async function isLink(root: string, path: string): Promise<boolean> {
+  return (await lstat(join(root, path)).catch(() => undefined))?.isSymbolicLink() === true;
+}
+
 export async function lookAll(
   root: string,
   paths: readonly string[],
