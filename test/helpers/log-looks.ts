@@ -78,9 +78,13 @@ export class LogLooks implements AsyncDisposable {
     await this.#files.load();
   }
 
+  marks(): readonly (readonly [key: string, value: string])[] {
+    return this.#outbox.marks("policy/p/file-");
+  }
+
   /** The agent begins again with marks of a version that knew no heading lines. */
   async withoutHeadings(): Promise<void> {
-    const marks = this.#outbox.marks("policy/p/file-").map(([key, value]) => {
+    const marks = this.marks().map(([key, value]) => {
       const state = JSON.parse(value) as Record<string, unknown>;
       return { key, value: JSON.stringify({ ...state, heading: undefined }) };
     });

@@ -71,6 +71,7 @@ export class FollowedFile {
     this.state = state;
     this.atHome = atHome;
     this.#changedMs = work.host.clock.monotonicMs();
+    work.headings.note(state);
   }
 
   get isOpen(): boolean {
@@ -181,10 +182,11 @@ export class FollowedFile {
   }
 
   mark(): Mark {
-    return { key: this.#key(), value: JSON.stringify(this.state) };
+    return { key: this.#key(), value: this.#work.headings.stored(this.state) };
   }
 
   unmark(): Mark {
+    this.#work.headings.forget(this.state.serial);
     return { key: this.#key() };
   }
 
@@ -212,10 +214,7 @@ export class FollowedFile {
     return [{ body: { $case: "gap", value } }];
   }
 
-  /**
-   * Reads to the present end. `displaced` when the file is not the continuation of what was read: then nothing was
-   * read.
-   */
+  /** Reads to the present end; nothing when the file is not the continuation of what was read (`displaced`). */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
     // What is there now may be the next life's, and begin as this one: `copies.test.ts` reads it twice without.
     if (this.displaced) {
@@ -384,7 +383,7 @@ export class FollowedFile {
       generation: this.state.generation,
       groups: { ...this.state.groups },
     };
-    const value = JSON.stringify({ ...this.state, ...next, heading });
+    const value = this.#work.headings.stored({ ...this.state, ...next, heading });
     await host.emit(packRecords(head, wanted), { ...options, marks: [{ key: this.#key(), value }] });
     Object.assign(this.state, next, { heading });
   }
