@@ -1,7 +1,7 @@
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { LOG_HEADINGS_KEPT_MAX_BYTES, LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_HEADINGS_KEPT_MAX_BYTES, LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
@@ -26,7 +26,11 @@ export function logWork(
   policy: Policy,
   spec: LogPolicySpec,
   host: Host,
-  { packedMaxBytes = LOG_PACKED_MAX_BYTES, headingsMaxBytes = LOG_HEADINGS_KEPT_MAX_BYTES } = {},
+  {
+    packedMaxBytes = LOG_PACKED_MAX_BYTES,
+    filesMax = LOG_FILES_MAX,
+    headingsMaxBytes = LOG_HEADINGS_KEPT_MAX_BYTES,
+  } = {},
 ): LogWork {
   const encoding = storedEncoding(policy.name, spec, host);
   return {
@@ -40,6 +44,7 @@ export function logWork(
     heading: storedHeading(policy.name, spec, host),
     headings: new KeptHeadings(headingsMaxBytes),
     packedMaxBytes,
+    filesMax,
     endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
   };
 }

@@ -18,6 +18,8 @@ export interface LogWork {
   readonly encoding: Encoding | undefined;
   readonly heading: HeadingRule;
   readonly headings: KeptHeadings;
+  /** Files that are followed at most. */
+  readonly filesMax: number;
   /** Unpacked bytes of one packed file at most. */
   readonly packedMaxBytes: number;
   /** A record's end is its next one's beginning. */
