@@ -12,7 +12,7 @@ import { readAt } from "./reading.ts";
  * place up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
  */
 export interface Print {
-  /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`. */
+  /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`, without room (NUL bytes) behind its text. */
   readonly head: string;
   readonly offset: number;
   readonly tail: Tail;
@@ -36,16 +36,32 @@ export function tailOf(bytes: Uint8Array, length = LOG_TAIL_BYTES): Tail {
 }
 
 export function headOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES)).toString("base64");
+  return withoutRoom(Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES))).toString("base64");
+}
+
+/** Room is written later. */
+function withoutRoom(bytes: Buffer): Buffer {
+  return bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);
+}
+
+export function cutHead(head: string, bytes: number): string {
+  return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
+}
+
+/** Marks of former versions have room in them. A file that begins with a hole is known by it. */
+function bytesOf(head: string): Buffer {
+  const bytes = Buffer.from(head, "base64");
+  const text = withoutRoom(bytes);
+  return text.length === 0 ? bytes : text;
 }
 
 export function extendsHead(longer: string, head: string): boolean {
-  const expected = Buffer.from(head, "base64");
+  const expected = bytesOf(head);
   return Buffer.from(longer, "base64").subarray(0, expected.length).equals(expected);
 }
 
 export async function hasHead(file: FileHandle, head: string): Promise<boolean> {
-  const expected = Buffer.from(head, "base64");
+  const expected = bytesOf(head);
   return (await readAt(file, 0, expected.length)).equals(expected);
 }
 
@@ -71,7 +87,7 @@ export interface Same {
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
-    const head = Buffer.from(print.head, "base64");
+    const head = bytesOf(print.head);
     const first = await readAt(file, 0, Math.min(head.length, size));
     if (first.length === 0 ? head.length > 0 : !first.equals(head.subarray(0, first.length))) return "other";
     if (size >= print.offset) return first.length === head.length && (await hasTail(file, print)) ? { size } : "other";
