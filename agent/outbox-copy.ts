@@ -32,8 +32,8 @@ const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
 const OPEN_RUN = /^policy\/.*\/run$/s;
 
 /**
- * What must still be known when the outbox was deleted: marks, beside it, as they were at a moment whose entries all
- * have arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
+ * Keeps marks beside the outbox, for the case that it is deleted: as they were at a moment whose entries all have
+ * arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;

@@ -105,8 +105,8 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
 }
 
 /**
- * What is here now will be acted on, and a kill may have come between the last write and its sync. It is
- * written again: had its sync failed, the system holds it in memory, takes it for written, and would sync nothing.
+ * Writes the last write again before the agent acts on it, as a kill may have come between that write and its sync. If
+ * its sync failed, the system has it in memory only, takes it for written, and would sync nothing.
  */
 async function openLast(
   files: Files,

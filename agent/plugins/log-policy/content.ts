@@ -8,7 +8,7 @@ import type { FileLook } from "./folder.ts";
 import { readAt } from "./reading.ts";
 
 /**
- * What tells the life of a file from a file that takes its name or its inode: its first bytes, and those before the
+ * Tells the life of a file from a file that takes its name or its inode: by its first bytes, and by those before the
  * place up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
  */
 export interface Print {
@@ -80,10 +80,7 @@ export interface Same {
   readonly short?: Tail;
 }
 
-/**
- * Whether the file holds what the print speaks of, so that it can be read on from there; a `short` one only begins like
- * it.
- */
+/** `Same` where the file has the content of the print and can be read on; a `short` one only begins like it. */
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
@@ -97,7 +94,7 @@ export async function compareWith(root: string, at: FileLook, print: Print): Pro
   return compared ?? "unknown";
 }
 
-/** What a file has in common with the life of another. */
+/** Content that a file has in common with the life of another. */
 export interface CopyProof {
   readonly same: Same;
   /** Bytes of what was read that are surely the same. */
@@ -133,7 +130,7 @@ interface Pair {
 }
 
 /**
- * Whether `at` is as `other` begins, and how many bytes are the same. Undefined when one of them was renamed meanwhile.
+ * True when `other` begins with all of `at`, with the number of equal bytes. Undefined when one was renamed meanwhile.
  */
 export async function isBeginningOf(
   root: string,
@@ -154,7 +151,7 @@ export async function isBeginningOf(
   );
 }
 
-/** Whether both still begin, and go up to there, alike: a file may have been cut off and written anew. */
+/** True when both still begin alike, and are alike before `through`: a file may have been cut off and written anew. */
 async function arePartsEqual(file: FileHandle, other: FileHandle, through: number): Promise<boolean> {
   for (const start of [0, Math.max(0, through - LOG_TAIL_BYTES)]) {
     const length = Math.min(through, LOG_TAIL_BYTES);

@@ -22,7 +22,7 @@ import type { LogWork } from "./work.ts";
 interface Found {
   readonly at: FileLook;
   readonly home: string;
-  /** Of a packed file. */
+  /** First bytes of a packed file. */
   readonly head?: string;
 }
 
@@ -74,7 +74,7 @@ export class LogFiles {
     return this.#unsure || [...this.#files.values()].some((file) => file.missing);
   }
 
-  /** What the last look could not do. */
+  /** The reason why the last look could not read something. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -104,7 +104,7 @@ export class LogFiles {
     return touched;
   }
 
-  /** Whether what has that path is a log of its own. */
+  /** True for the path of a log of its own. */
   mayBeHome(path: string): boolean {
     return this.#work.match.test(path) || [...this.#files.values()].some(({ state }) => state.home === path);
   }
@@ -183,7 +183,7 @@ export class LogFiles {
     for (const file of this.#files.values()) await file.close();
   }
 
-  /** Where every followed file is now: at its inode, else in a copy. */
+  /** Finds every followed file: at its inode, or in a copy. */
   async #locate(scene: Scene, signal: AbortSignal): Promise<void> {
     const { dir } = this.#work.spec;
     const byId = new Map(scene.looks.map((at) => [at.id, at]));

@@ -21,7 +21,7 @@ export async function folderProblem(root: string): Promise<string | undefined> {
   }
 }
 
-/** What is below a folder: files by their path relative to it, with slashes. */
+/** Content of a folder: files by their path relative to it, with slashes. */
 export interface Walk {
   readonly files: readonly string[];
   /** Files that a rotation packed. */

@@ -111,7 +111,7 @@ export class FollowedFile {
     return this.#misses >= LOG_MISSES_MAX - 1;
   }
 
-  /** What was written to it last, and never seen, is lost as well. */
+  /** Notes that another content is in its place. Lines written last, and never seen, are lost as well. */
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
@@ -224,7 +224,7 @@ export class FollowedFile {
 
   /** Reads to the present end; nothing when the file is not the continuation of what was read (`displaced`). */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
-    // What is there now may be the next life's, and begin as this one: `copies.test.ts` reads it twice without.
+    // The file may be the next life's, and begin as this one: without this, `copies.test.ts` reads it twice.
     if (this.displaced) {
       this.dirty = false;
       return "displaced";
@@ -274,8 +274,8 @@ export class FollowedFile {
   }
 
   /**
-   * What follows the place read, together with what is before it. Undefined when that is not what was read: the file
-   * was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
+   * Reads behind the place read, with the tail before it. Undefined when the bytes before it are not those that were
+   * read: the file was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
    */
   async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
     const { offset, tail, head } = this.state;
@@ -388,7 +388,7 @@ export class FollowedFile {
     Object.assign(this.state, next, { heading });
   }
 
-  /** What is known to have been behind a place. */
+  /** Bytes that are known to have been behind a place. */
   #bytesBehind(place: number): number {
     return Math.max(0, Math.max(this.#room.textEnd(this.state.size), this.#lengthBeforeCut ?? 0) - place);
   }
@@ -403,7 +403,7 @@ export class FollowedFile {
     return { by: this.#work.heading.text, ...(this.state.offset > 0 && { isLost: true, isBegun: true }) };
   }
 
-  /** Whether what is held back is complete: nothing was written for a while, and nothing that belongs to it will be. */
+  /** True when a record that is held back is complete: nothing was written for a while, and nothing more will be. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
     if (silentMs >= LOG_LAST_LINE_MS) return true;

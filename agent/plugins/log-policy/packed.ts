@@ -16,7 +16,7 @@ export interface PackedRest {
   readonly path: string;
   /** Length of the whole life. */
   readonly bytes: number;
-  /** What is behind the place read; throws where the file was removed meanwhile. */
+  /** The bytes behind the place read; throws where the file was removed meanwhile. */
   readonly chunks: () => AsyncIterable<Buffer>;
 }
 
@@ -76,7 +76,7 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
 
 const OF_PACKED = "gz:";
 
-/** The identity of a life that was found packed: it is in that file alone, whatever others begin alike. */
+/** The identity of a life that was found packed: it is in that file alone, also where others begin alike. */
 export function packedId({ id }: FileLook): string {
   return OF_PACKED + id;
 }
@@ -89,7 +89,7 @@ function mayHold(at: FileLook, { id }: Lost): boolean {
   return !isPackedLife({ id }) || id === packedId(at);
 }
 
-/** What one pass over a packed file shows. */
+/** Result of one pass over a packed file. */
 export interface PackedContent {
   readonly bytes: number;
   /** As of a `Print`. */
