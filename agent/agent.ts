@@ -19,7 +19,7 @@ export interface AgentWorld {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** What commands inherit. */
+  /** Environment variables that commands inherit. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly version: string;
 }

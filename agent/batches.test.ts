@@ -18,7 +18,7 @@ const WINDOW = 64;
 let disk: ForgetfulFiles;
 let clock: TestClock;
 let asked: Ask[];
-/** What the controllers tell now. */
+/** Time that the controllers report. */
 let nowUs: number;
 let digest: string;
 

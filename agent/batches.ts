@@ -12,7 +12,7 @@ import type { Outbox } from "./outbox.ts";
 import type { PinnedBatch } from "./outbox-pins.ts";
 import type { OutboxReader } from "./outbox-reader.ts";
 
-/** What of an outbox its batches are made of. */
+/** The parts of an outbox that batches are made from. */
 export type BatchOutbox = Pick<Outbox, "streamId" | "acknowledged"> & {
   readonly pins: Pick<Outbox["pins"], "after" | "add" | "leaveOut" | "nextUs" | "told">;
   readonly reader: (from: number) => Pick<OutboxReader, "next" | "close">;
@@ -24,7 +24,7 @@ export interface BatchesOptions {
   readonly ask: (ask: Ask) => Promise<Told>;
 }
 
-/** What controllers said, for batches that are pinned soon after. */
+/** An answer of the controllers, for batches that are pinned soon after. */
 interface Said<T> {
   readonly what: T;
   readonly atMs: number;
@@ -32,7 +32,7 @@ interface Said<T> {
 
 /**
  * The entries of an outbox as the batches of one session, in their order. A batch with records is pinned before it is
- * sent the first time: its rows follow from it and its pin, whoever stores them however often.
+ * sent the first time: its rows follow from it and its pin, and are the same each time they are stored.
  */
 export class Batches {
   readonly #options: BatchesOptions;
@@ -91,7 +91,7 @@ export class Batches {
     });
   }
 
-  /** What a damaged disk lost of it since is told; when that is all, the next batch tells it. */
+  /** Counts entries that a damaged disk has lost since as missing; if all are lost, the next batch counts them. */
   async #again(pinned: PinnedBatch, maxEntries: number): Promise<Batch | undefined> {
     const { first, last, pin } = pinned;
     const size = last - first + 1;
@@ -121,7 +121,7 @@ export class Batches {
     return (await pins.add({ first, last, missing, pin }, nextUs)) ? pin : "no room";
   }
 
-  /** What was said of these rules is fresh when it resolves with the time that was told. */
+  /** Resolves with the time of the controllers, once fresh answers for these rules are there. */
   async #ask(keys: ReadonlySet<string>): Promise<Said<ToldTime>> {
     const { outbox, clock, ask } = this.#options;
     const oldestMs = clock.monotonicMs() - PIN_TOLD_FRESH_MS;

@@ -11,7 +11,7 @@ export interface AgentConfig {
   /** The host's name as it asks to be called. */
   readonly name: string;
   readonly outboxMaxBytes: number;
-  /** Whether controllers may connect there over this agent. */
+  /** True where controllers may connect over this agent. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
 }
 

@@ -11,7 +11,7 @@ export function killMarked(value: string, pause: () => void = pauseForStarts): v
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const { ended, isUnsure } = killOnce(value);
     if (ended === 0 && !isUnsure) return;
-    // What one that was ended has just started is found by the next round.
+    // A process may start another one just before it ends: the next round finds that.
     if (ended === 0) pause();
   }
 }

@@ -8,7 +8,7 @@ import { realClock } from "../test/helpers/clock.ts";
 import { createExec, endLeftovers, type Exec } from "./exec.ts";
 
 const DEADLINE_MS = 20_000;
-/** What a pipe gives at once. */
+/** Bytes that a pipe gives in one read. */
 const PIPE_PIECE_BYTES = 65_536;
 
 let folder: string;

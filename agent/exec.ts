@@ -28,7 +28,7 @@ export interface ExecResult {
   readonly code: number;
   /** The name of the signal that ended the process, `SIGKILL`; absent: none did. */
   readonly signal?: string;
-  /** Of the shell, which leads the process group; absent: none was started. */
+  /** Process id of the shell, which leads the process group; absent: none was started. */
   readonly pid?: number;
   readonly message: string;
 }

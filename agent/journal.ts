@@ -20,7 +20,7 @@ interface Noted {
 
 /**
  * Remembers commands by id, before they start and after they end, as marks of the outbox: a command's end and its
- * result are one write, so there is exactly one result whatever happens in between.
+ * result are one write, so a crash in between leaves exactly one result.
  */
 export class Journal {
   readonly #outbox: Outbox;

@@ -4,7 +4,7 @@ import { isDiskFull, writeWholly } from "./files.ts";
 export interface BallastOptions {
   readonly path: string;
   readonly files: Files;
-  /** What it holds while the disk has room. */
+  /** Content of the file while the disk has room. */
   readonly bytes: Uint8Array;
 }
 

@@ -6,6 +6,7 @@ import { realClock, seededRandom } from "../test/helpers/clock.ts";
 import { TestClock } from "../test/helpers/runtime.ts";
 import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
+import { encodeHeader } from "./outbox-segment.ts";
 
 const FOLDER = "/outbox";
 let disk: ForgetfulFiles;
@@ -52,6 +53,38 @@ describe("the space an outbox takes", () => {
     const ended = await Promise.allSettled(appended);
     expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(await texts(outbox)).toEqual(["small", "after"]);
+  });
+});
+
+describe("marks that are together larger than one frame", () => {
+  const MARKS = ["a", "b", "c", "d", "e"].map((key) => ({ key, value: key.repeat(OUTBOX_FRAME_MAX_BYTES - 100) }));
+
+  it("go on in a new file, also after a restart", async () => {
+    const outbox = await openOutbox();
+    await outbox.append([], { marks: MARKS.slice(0, 2) });
+    await outbox.append([text("one")], { marks: MARKS.slice(2) });
+    await outbox.renewStream();
+    await outbox.append([text("two")], { marks: [{ key: "a" }, { key: "later", value: "x" }] });
+    await outbox.close();
+    const again = await openOutbox();
+    expect(MARKS.map(({ key, value }) => again.mark(key) === value)).toEqual([false, true, true, true, true]);
+    expect([again.mark("later"), again.streamId, await texts(again)]).toEqual(["x", outbox.streamId, ["one", "two"]]);
+    // The header ends where the entries begin: a file that only has a header is not replaced by a new one.
+    const last = again.segments.at(-1);
+    expect(last && last.bytes - last.headerBytes).toBeLessThan(1_000);
+  });
+
+  it("are taken from the file before when a crash left the new one without its end", async () => {
+    const outbox = await openOutbox();
+    await outbox.append([text("one")], { marks: [{ key: "a", value: "old" }] });
+    await outbox.close();
+    const marks = MARKS.slice(0, 3).map(({ key, value }) => [key, value] as const);
+    const header = encodeHeader({ format: 1, stream: outbox.streamId, base: 2, marks });
+    const file = await disk.boot().open(`${FOLDER}/0000000002.seg`, "w+", 0o600);
+    await writeWholly(file, header.subarray(0, -1), 0);
+    await file.close();
+    const again = await openOutbox();
+    expect([again.mark("a"), again.segments.length, await texts(again)]).toEqual(["old", 1, ["one"]]);
   });
 });
 

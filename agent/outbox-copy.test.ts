@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Files } from "../common/files.ts";
-import { OUTBOX_COPY_MS } from "../common/limits.ts";
+import { OUTBOX_COPY_MS, OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
 import { prove } from "../test/helpers/evidence.ts";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
@@ -47,6 +47,24 @@ describe("an outbox that was deleted", () => {
     expect(await told(again.outbox)).toHaveLength(1);
     await again.end();
     prove("outbox-lost", { where: "agent/outbox-copy.test.ts" });
+  });
+
+  it("has all of its marks again, also where they are larger than one append", async () => {
+    const lost = await open();
+    const marks = Array.from({ length: 5 }, (_, at) => ({
+      key: `policy/p/file-${at}`,
+      value: "x".repeat(OUTBOX_FRAME_MAX_BYTES),
+    }));
+    await lost.outbox.append([], { marks: marks.slice(0, 2) });
+    await lost.outbox.append([text("a")], { marks: marks.slice(2) });
+    await lost.outbox.acknowledge(1);
+    await lost.end();
+    const found = await openAfterLoss();
+    expect(found.outbox.marks("policy/").map(([key, value]) => [key, value.length])).toEqual(
+      marks.map(({ key, value }) => [key, value.length]),
+    );
+    expect(await told(found.outbox)).toHaveLength(1);
+    await found.end();
   });
 
   it("says so from when the runs were due that were open", async () => {

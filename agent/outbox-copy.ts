@@ -6,7 +6,7 @@ import { readWhole, writeAtomically } from "./files.ts";
 import { COMMAND_MARKS, endedNote } from "./journal.ts";
 import type { Log } from "./log.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Mark } from "./outbox-segment.ts";
+import { inParts, type Mark } from "./outbox-segment.ts";
 
 interface Saved {
   readonly format: 1;
@@ -32,8 +32,8 @@ const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
 const OPEN_RUN = /^policy\/.*\/run$/s;
 
 /**
- * What must still be known when the outbox was deleted: marks, beside it, as they were at a moment whose entries all
- * have arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
+ * Keeps marks beside the outbox, for the case that it is deleted: as they were at a moment whose entries all have
+ * arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;
@@ -62,9 +62,10 @@ export class OutboxCopy {
         fromMs: saved.atMs,
         toMs: clock.nowMs(),
       };
-      await outbox.append([{ body: { $case: "gap", value } }], {
-        marks: saved.marks.map((mark) => restored(mark, saved.atMs)),
-      });
+      // The gap comes last: without it, a restart restores all of them again.
+      for (const marks of inParts(saved.marks))
+        await outbox.append([], { marks: marks.map((mark) => restored(mark, saved.atMs)) });
+      await outbox.append([{ body: { $case: "gap", value } }]);
     }
     if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
   }

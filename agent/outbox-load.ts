@@ -34,8 +34,8 @@ interface LeftSegment {
   /** Payloads. */
   readonly groups: readonly Buffer[];
   readonly nextSequence: number;
-  /** With its head; ends the segment. */
-  readonly lastFrame: Buffer;
+  /** The last frame with its head, or the whole header when nothing is behind it. */
+  readonly lastWrite: Buffer;
   readonly damagedFrames: number;
   readonly tornBytes: number;
 }
@@ -65,7 +65,7 @@ export async function loadOutbox(files: Files, folder: string): Promise<Left | u
   };
 }
 
-/** Undefined without a sound header. */
+/** Undefined without a sound and whole header. */
 async function loadSegment(files: Files, path: string, serial: number): Promise<LeftSegment | undefined> {
   const bytes = (await readWhole(files, path)) ?? Buffer.alloc(0);
   const {
@@ -75,10 +75,18 @@ async function loadSegment(files: Files, path: string, serial: number): Promise<
   } = scanFrames(bytes);
   if (!first) return undefined;
   const header = decodeHeader(first);
-  const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
+  const { parts = 0 } = header;
+  // A crash while it was made: entries come only after all marks are on disk.
+  if (groups.length < parts) return undefined;
+  const headerBytes = [first, ...groups.slice(0, parts)].reduce(
+    (sum, { length }) => sum + FRAME_HEAD_BYTES + length,
+    0,
+  );
+  const segment = { serial, path, base: header.base, headerBytes, bytes: end };
   const nextSequence = (lastEntry(groups)?.sequence ?? header.base - 1) + 1;
-  const lastFrame = bytes.subarray(end - FRAME_HEAD_BYTES - (groups.at(-1) ?? first).length, end);
-  return { segment, header, groups, nextSequence, lastFrame, damagedFrames: damaged, tornBytes: bytes.length - end };
+  const last = groups.length > parts ? groups.at(-1) : undefined;
+  const lastWrite = bytes.subarray(last ? end - FRAME_HEAD_BYTES - last.length : 0, end);
+  return { segment, header, groups, nextSequence, lastWrite, damagedFrames: damaged, tornBytes: bytes.length - end };
 }
 
 function lastTimeMs(segments: readonly LeftSegment[]): number {
@@ -97,17 +105,17 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
 }
 
 /**
- * What is here now will be acted on, and a kill may have come between the writing of the last frame and its sync. It is
- * written again: had its sync failed, the system holds it in memory, takes it for written, and would sync nothing.
+ * Writes the last write again before the agent acts on it, as a kill may have come between that write and its sync. If
+ * its sync failed, the system has it in memory only, takes it for written, and would sync nothing.
  */
 async function openLast(
   files: Files,
   folder: string,
-  { segment, lastFrame, tornBytes }: LeftSegment,
+  { segment, lastWrite, tornBytes }: LeftSegment,
 ): Promise<OpenFile> {
   const file = await files.open(segment.path, "r+");
   if (tornBytes > 0) await file.truncate(segment.bytes);
-  await writeWholly(file, lastFrame, segment.bytes - lastFrame.length);
+  await writeWholly(file, lastWrite, segment.bytes - lastWrite.length);
   await file.datasync();
   await syncFolder(files, folder);
   return file;

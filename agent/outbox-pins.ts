@@ -43,10 +43,9 @@ const HEAD_BYTES = 16;
 const NOTHING: State = { stream: "", acknowledged: 0, nextUs: 0, batches: [] };
 
 /**
- * What the batches on the way are parsed by, on disk before they are sent. Two slots of a file that has its space from
- * the beginning are written in turn: so a torn write leaves the state before it, and a full disk, which only what is
- * sent makes room on, does not keep anything from being sent. A slot is serial (u64), length (u32), CRC-32 (u32) and
- * JSON.
+ * Pins of the batches on the way: what they are parsed by, on disk before they are sent. Two slots of a file are
+ * written in turn, and have their space from the beginning: a torn write leaves the state before it, and a full disk,
+ * on which only sending makes room, does not stop the sending. A slot is serial (u64), length (u32), CRC-32 (u32), JSON.
  */
 export class OutboxPins {
   readonly #file: OpenFile;
@@ -62,7 +61,7 @@ export class OutboxPins {
     this.#state = state;
   }
 
-  /** What it holds is durable: a kill may have come between a write and its sync. */
+  /** Makes its content durable first: a kill may have come between a write and its sync. */
   static async open(options: OutboxPinsOptions): Promise<OutboxPins> {
     const bytes = await readWhole(options.files, options.path);
     const pins = new OutboxPins(bytes ? await reopen(options, bytes) : await create(options));
@@ -120,7 +119,7 @@ export class OutboxPins {
     await this.#change((state) => state);
   }
 
-  /** What was pinned cannot be used: it is asked for anew. */
+  /** Drops pins that cannot be used; the controllers are asked again. */
   async forget(): Promise<void> {
     await this.#change((state) => ({ ...state, batches: [] }));
   }

@@ -6,7 +6,7 @@ import { OUTBOX_FRAME_MAX_BYTES } from "../common/limits.ts";
 /**
  * How the outbox lies on disk. A segment file is a row of frames: length (u32), CRC-32 of the payload (u32), payload.
  * The first payload of a segment is its header with all marks as they were; every other is one group: marks that
- * changed, and entries.
+ * changed, and entries. Marks that do not fit into the header are in groups directly behind it.
  */
 
 export type EntryBody = NonNullable<Entry["body"]>;
@@ -32,6 +32,8 @@ export interface SegmentHeader {
   /** Sequence of the first entry in this segment, or in the next ones when it has none. */
   readonly base: number;
   readonly marks: readonly (readonly [key: string, value: string])[];
+  /** Number of groups behind the header that hold further marks. Absent: the header has all of them. */
+  readonly parts?: number;
 }
 
 export interface Group {
@@ -40,7 +42,7 @@ export interface Group {
 }
 
 export const FRAME_HEAD_BYTES = 8;
-/** A header carries every mark there is, so it may be larger than what one append may hold. */
+/** A frame also holds marks, whose size is not counted in an append, so it may be larger than `OUTBOX_FRAME_MAX_BYTES`. */
 const PAYLOAD_MAX_BYTES = 4 * OUTBOX_FRAME_MAX_BYTES;
 const KIND_HEADER = 0;
 const KIND_GROUP = 1;
@@ -58,8 +60,28 @@ export function serialOf(name: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
+/** One frame, and a group for each further part of the marks where they are too large for one frame. */
 export function encodeHeader(header: SegmentHeader): Buffer {
-  return frame(Buffer.concat([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(header))]));
+  const [marks = [], ...rest] = inParts(header.marks);
+  const first = { ...header, marks, ...(rest.length > 0 && { parts: rest.length }) };
+  const groups = rest.map((part) => encodeGroup({ entries: [], marks: part.map(([key, value]) => ({ key, value })) }));
+  return Buffer.concat([frame(Buffer.concat([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(first))])), ...groups]);
+}
+
+/** Marks in their order, in parts that fit into one append. */
+export function inParts(marks: SegmentHeader["marks"]): SegmentHeader["marks"][] {
+  const parts: SegmentHeader["marks"][number][][] = [];
+  let bytes = Infinity;
+  for (const mark of marks) {
+    const weight = Buffer.byteLength(JSON.stringify(mark));
+    bytes += weight;
+    if (bytes > OUTBOX_FRAME_MAX_BYTES) {
+      parts.push([]);
+      bytes = weight;
+    }
+    parts.at(-1)?.push(mark);
+  }
+  return parts;
 }
 
 export function encodeGroup(group: Group): Buffer {

@@ -104,7 +104,7 @@ export class Outbox {
     return this.#streamId;
   }
 
-  /** What the batches on the way are parsed by. */
+  /** Pins of the batches on the way: what they are parsed by. */
   get pins(): OutboxPins {
     if (!this.#pins) throw new AppError("cancelled", "The outbox is closed.");
     return this.#pins;
@@ -198,7 +198,7 @@ export class Outbox {
 
   /**
    * The controllers have seen more of this stream than was ever written here: the folder was set back to an older copy.
-   * What it holds goes on under a new name, rather sent twice than taken for something else.
+   * Its entries go on under a new name: better sent twice than taken for other ones.
    */
   async renewStream(): Promise<void> {
     while (this.#writing) await this.#writing;
@@ -378,7 +378,7 @@ export class Outbox {
   }
 
   /**
-   * For good before the next one goes: else a power cut could leave a hole between an older file and those behind it.
+   * Deletes it for good before the next one: a power cut could otherwise leave a hole behind an older file.
    */
   async #drop(segment: Segment): Promise<void> {
     try {
@@ -418,8 +418,8 @@ export class Outbox {
   }
 
   /**
-   * What is only partly there must not stay, nor come back after a power cut; when even that fails, nothing more may be
-   * written.
+   * Removes a partial write for good, so that it does not come back after a power cut; if that fails, the outbox writes
+   * nothing more.
    */
   async #undo(cause: unknown, takeBack: () => Promise<void>): Promise<void> {
     try {

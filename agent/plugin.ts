@@ -24,7 +24,7 @@ export interface PolicyPlugin {
 export interface Runner {
   /** Until the signal fires. A throw is logged and tried again later by the host. */
   run(signal: AbortSignal): Promise<void>;
-  /** What keeps it from its work at present although it runs; it goes on by itself when that is mended. */
+  /** The reason why it runs but cannot work; it goes on by itself when the cause is mended. */
   readonly problem?: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Outcome {
   readonly code: number;
   /** The name of the signal that ended the process; absent: none did. */
   readonly signal?: string;
-  /** Of the process; absent: none was started. */
+  /** Process id; absent: none was started. */
   readonly pid?: number;
   /** Bytes of its output and error output that are not sent. */
   readonly outDropped?: number;
@@ -45,7 +45,7 @@ export interface Outcome {
 
 export interface CommandTask {
   readonly command: Command;
-  /** What is left until the deadline, by this host's clock. */
+  /** Time until the deadline, by this host's clock. */
   readonly remainingMs: number;
   /** Fires when the command is cancelled or the agent stops. */
   readonly signal: AbortSignal;

@@ -11,7 +11,7 @@ export interface RawRecord {
   readonly cut: boolean;
   /** Bytes that were no character of the encoding it was read in are U+FFFD now. */
   readonly malformed?: boolean;
-  /** Of a malformed record: its bytes in that encoding. Absent: they were not kept. */
+  /** Bytes of a malformed record in its encoding. Absent: they were not kept. */
   readonly raw?: Uint8Array | undefined;
   /** The line of its file that names its columns; absent where none is known. */
   readonly heading?: string;

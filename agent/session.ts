@@ -41,7 +41,7 @@ export interface SessionHandler {
   controllers(controllers: Controllers): Promise<void>;
 }
 
-/** What a session needs of an outbox. */
+/** The parts of an outbox that a session needs. */
 export type SessionOutbox = BatchOutbox &
   Pick<Outbox, "firstSequence" | "nextSequence" | "version" | "acknowledge" | "renewStream" | "changed" | "inTurn"> & {
     readonly pins: Pick<Outbox["pins"], "forget">;

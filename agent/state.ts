@@ -5,7 +5,7 @@ import { nodeFiles, readWhole, writeAtomically } from "./files.ts";
 
 const FORMAT = 1;
 
-/** What the controllers want this host to do, kept so that the agent works while they are away. */
+/** Keeps what the controllers want this host to do, so that the agent works while they are away. */
 export class StateFile {
   readonly #path: string;
   readonly #files: Files;

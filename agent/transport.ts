@@ -28,7 +28,7 @@ export interface Wire {
   end(): void;
   /** Everything on the way is lost and the connection is given up. */
   cancel(): void;
-  /** Content by its digest from `offset`; throws whatever broke it. */
+  /** Content by its digest from `offset`; throws the error that ended it. */
   fetch(
     request: { readonly digest: string; readonly offset: number },
     options: FetchOptions,
@@ -37,7 +37,7 @@ export interface Wire {
   tunnel(): TunnelCall;
 }
 
-/** As gRPC has it; whoever ends it may still read what comes. */
+/** As gRPC has it; the side that ends it may still read what comes. */
 export interface TunnelCall {
   on(event: "data", listener: (frame: TunnelFrame) => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;

@@ -32,7 +32,7 @@ export async function trustedTarget(path: string): Promise<{ path: string; found
   return { path: target, found };
 }
 
-/** A folder that stays the one that was checked, whatever takes its name meanwhile. */
+/** A folder that stays the one that was checked, also when another takes its name. */
 export class TrustedFolder implements AsyncDisposable {
   /** Without links, as it was when it was opened. */
   readonly path: string;
@@ -86,7 +86,7 @@ async function openChecked(path: string, flags: number): Promise<FileHandle> {
   }
 }
 
-/** What the system says was opened; where it does not tell, what the path leads to by now. */
+/** The path that the system opened; where it does not tell, the target of the path by now. */
 async function pathOf(handle: FileHandle, path: string): Promise<string> {
   return process.platform === "linux" ? readlink(`/proc/self/fd/${handle.fd}`) : (await resolve(path)).path;
 }
@@ -117,7 +117,7 @@ async function linkAt(path: string): Promise<{ owner: number; target: string } |
   if (!found.isSymbolicLink()) return undefined;
   const target = await readlink(path);
   const again = await lstat(path);
-  // Else the owner could be that of another link than the target.
+  // Otherwise the owner could be that of another link than the target.
   if (again.ino !== found.ino || again.ctimeMs !== found.ctimeMs)
     throw new AppError("denied", `${path} changes while it is looked at.`);
   return { owner: found.uid, target };

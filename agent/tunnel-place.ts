@@ -59,8 +59,8 @@ OWN.addAddress("::1", "ipv6");
 OWN.addAddress("::", "ipv6");
 
 /**
- * A name must not lead to the jump host itself, whoever answers for it: what listens on loopback alone trusts those who
- * get there. Who means loopback names it.
+ * A name must not lead to the jump host itself, no matter which server resolves it: programs that listen on
+ * loopback alone trust every connection. A caller who wants loopback names its address.
  */
 function lookupOf(name: string): LookupFunction {
   return (_name, options, done) => {

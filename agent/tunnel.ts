@@ -77,7 +77,7 @@ export class Tunnel {
       if (frame?.$case === "failed") this.#end(frame.value.message);
       else if (frame?.$case === "data" && !socket.write(frame.value)) call.pause();
     });
-    // What came before the end still goes to the place.
+    // Bytes that came before the end still go to the place.
     call.on("end", () => socket.destroySoon());
     call.on("error", (error) => this.#end(errorText(error)));
   }

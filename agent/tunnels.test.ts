@@ -45,7 +45,7 @@ describe("tunnels of an agent", () => {
   let port: number;
   const sockets = new Set<Socket>();
   beforeAll(async () => {
-    // To whoever says something it says much.
+    // The server answers every message with a long one.
     server = createServer((socket) => {
       sockets.add(socket.on("error", () => undefined));
       socket.on("data", () => void socket.write(Buffer.alloc(16 * TUNNEL_BUFFER_MAX_BYTES)));

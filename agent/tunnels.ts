@@ -13,7 +13,7 @@ export interface TunnelsOptions {
   readonly journal: Pick<Journal, "highestEpoch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the host's operator lets the controllers connect there. */
+  /** True where the operator of the host lets the controllers connect. */
   readonly isOpen: (address: string, port: number) => boolean;
 }
 

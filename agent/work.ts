@@ -39,7 +39,7 @@ export interface WorkWorld {
   readonly outboxMaxBytes: number;
   readonly transport: Transport;
   readonly exec: Exec;
-  /** Whether controllers may connect there over this agent. */
+  /** True where controllers may connect over this agent. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
   readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
 }
@@ -123,7 +123,7 @@ async function finishInterrupted(journal: Journal, log: Log): Promise<void> {
   }
 }
 
-/** What is wanted, on disk before it is worked by. */
+/** The work that controllers want. It is on disk before the agent starts it. */
 class DesiredWork {
   readonly #file: StateFile;
   readonly #supervisor: Supervisor;

@@ -1,7 +1,7 @@
 import { AppError } from "../errors.ts";
 
 /**
- * What the two ends of an enrolment agree on. A join token is `odp1.<id>.<secret>`; it proves the controller to the
+ * Terms on which both ends of an enrolment agree. A join token is `odp1.<id>.<secret>`; it proves the controller to the
  * agent as well as the agent to the controller, so the first contact needs no certificate. The key of both proofs is
  * the secret's text in UTF-8, the function HMAC-SHA256, the form base64: the agent proves over the DER of its request,
  * the controller over all it answers (`answerProofText`).
@@ -47,9 +47,7 @@ export function printJoinToken(token: JoinToken): string {
   return `${PREFIX}.${token.id}.${token.secret}`;
 }
 
-/**
- * What the controller's proof covers: every member of the answer but the proof, as JSON, in the order of this function.
- */
+/** The bytes that the controller's proof covers: all members of the answer but the proof, as JSON in this order. */
 export function answerProofText(answer: Omit<EnrolAnswer, "proof">): Uint8Array {
   const { certificate, authorities, agentPort, controllers, host, tenant } = answer;
   return new TextEncoder().encode(JSON.stringify({ certificate, authorities, agentPort, controllers, host, tenant }));

@@ -1,6 +1,6 @@
 import { KV_KEY_MAX_BYTES } from "../limits.ts";
 
-/** Whether records that name this rule are pinned to it; anything else can be none. */
+/** True when records that name this rule are pinned to it; other texts cannot be a rule. */
 export function isRuleKey(rule: string): boolean {
   return rule !== "" && new TextEncoder().encode(rule).length < KV_KEY_MAX_BYTES;
 }

@@ -17,7 +17,7 @@ export interface HeadingRule {
 /** The attribute of a log policy that says which lines are headings. */
 const HEADING = "heading";
 const FIRST = "first";
-/** Of `#`, and of a mark of UTF-8. */
+/** First bytes of `#`, and of a mark of UTF-8. */
 const W3C_FIRST_BYTES: ReadonlySet<number> = new Set([0x23, 0xef]);
 const W3C = /^\uFEFF?#Fields:/i;
 const MARK = "\uFEFF";

@@ -139,7 +139,7 @@ function nextMatch(pattern: Pattern, text: string, from: number): PatternMatch |
     const match = matchBetween(pattern, text, { at, end });
     if (end === text.length || (match && match.end < end)) return match;
     if (match && !pattern.fits(text.slice(at, at + 2 * length))) return match;
-    // What ends with the window may go on behind it; what begins near its end may end behind it.
+    // A match that ends with the window may go on behind it; one that begins near its end may end behind it.
     if (match) length *= 2;
     else at = end - DELIMITER_MAX_BYTES;
   }
@@ -150,7 +150,7 @@ function matchBetween(
   text: string,
   { at, end }: { readonly at: number; readonly end: number },
 ): PatternMatch | undefined {
-  // Whether a word begins at a place depends on the character before it.
+  // The character before a place decides if a word begins there.
   const start = Math.max(0, at - 1);
   const match = pattern.exec(text.slice(start, end), at - start);
   return match && { ...match, start: match.start + start, end: match.end + start };

@@ -189,6 +189,8 @@ export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
 /** A heading line of a file that is sent with its records; a longer one is not. */
 export const LOG_HEADING_MAX_BYTES = 8 * KIB;
+/** Heading lines in the marks of all files of a policy together; those of further files are in memory only. */
+export const LOG_HEADINGS_KEPT_MAX_BYTES = MIB;
 /** Bytes before the place read in which an agent that does not know the heading line of a file looks for it. */
 export const LOG_HEADING_SEARCH_MAX_BYTES = 64 * MIB;
 /** Minimum length of a beginning that identifies a copy which ends before the read position. */

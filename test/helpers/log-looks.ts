@@ -78,11 +78,20 @@ export class LogLooks implements AsyncDisposable {
     await this.#files.load();
   }
 
+  marks(): readonly (readonly [key: string, value: string])[] {
+    return this.#outbox.marks("policy/p/file-");
+  }
+
   /** The agent begins again with marks of a version that knew no heading lines. */
-  async withoutHeadings(): Promise<void> {
-    const marks = this.#outbox.marks("policy/p/file-").map(([key, value]) => {
+  withoutHeadings(): Promise<void> {
+    return this.withMarks(() => ({ heading: undefined }));
+  }
+
+  /** The agent begins again with marks of another version. */
+  async withMarks(changes: (state: Record<string, unknown>) => Record<string, unknown>): Promise<void> {
+    const marks = this.marks().map(([key, value]) => {
       const state = JSON.parse(value) as Record<string, unknown>;
-      return { key, value: JSON.stringify({ ...state, heading: undefined }) };
+      return { key, value: JSON.stringify({ ...state, ...changes(state) }) };
     });
     await this.#outbox.append([], { marks });
     await this.restart();
@@ -120,6 +129,11 @@ export class LogLooks implements AsyncDisposable {
 
   scan(): Promise<readonly string[]> {
     return this.#files.scan(SIGNAL);
+  }
+
+  /** The agent closes all files, as it does those that are silent longest. */
+  closeIdle(): Promise<void> {
+    return this.#files.closeIdle(0);
   }
 
   compareCopies(): Promise<void> {

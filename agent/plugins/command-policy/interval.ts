@@ -42,8 +42,8 @@ export class IntervalRunner implements Runner {
   }
 
   /**
-   * What fell due while there was no room, before the policy goes: its times are lost afterwards. From the reserve
-   * or not at all.
+   * Writes the gap of runs that fell due while there was no room, before the policy goes: afterwards their times are
+   * lost. It uses the reserve, and does not wait for room.
    */
   async #leave(): Promise<void> {
     const { host } = this.#work;
@@ -52,7 +52,7 @@ export class IntervalRunner implements Runner {
     if (gap.length > 0) await host.emit(gap, { marks: [this.#mark(nowMs)], reserve: true, impatient: true });
   }
 
-  /** What fell due while the agent was away, and the run it was torn out of. */
+  /** Writes the gap of runs that fell due while the agent was away, and the end of the run that was interrupted. */
   async #recover(signal: AbortSignal): Promise<void> {
     const { host, policy } = this.#work;
     const open = interruptedRun(policy.name, host);

@@ -14,7 +14,7 @@ interface Output {
   readonly isEncoded?: boolean;
 }
 
-/** What a command with that output sends, whose chunks come byte by byte. */
+/** Records of a command with that output, which comes byte by byte. */
 function sent(bytes: Buffer, { encoding: name, split = true, delimiter, isEncoded = true }: Output = {}) {
   const encoding = name === undefined ? undefined : encodingNamed(name, "encoding");
   const cutter = compileCutter({ delimiter });

@@ -151,7 +151,7 @@ export class Run {
   }
 }
 
-/** What ends a run that was open when the agent ended; nothing when there is none. */
+/** The end of a run that was open when the agent ended; empty when there is none. */
 export function interruptedRun(policy: string, host: Host): Required<Beside> {
   const text = host.mark(runMark(policy));
   if (text === undefined) return { emissions: [], marks: [] };

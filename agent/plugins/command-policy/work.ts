@@ -4,7 +4,7 @@ import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Host } from "../../host.ts";
 import type { PolicyWork } from "../../plugin.ts";
 
-/** What both kinds of runner work with. */
+/** Parts that both kinds of runner work with. */
 export interface CommandWork extends Omit<PolicyWork, "spec"> {
   readonly spec: CommandPolicySpec;
   readonly cutter: RecordCutter;

@@ -13,7 +13,7 @@ export class Beginnings {
   #known = new Map<string, Pair>();
   #asked = new Map<string, Pair>();
 
-  /** Whether the first file is as the second begins, to its end. Undefined when one of them was renamed meanwhile. */
+  /** True when the second file begins with the whole first one. Undefined when one of them was renamed meanwhile. */
   async isBeginning(root: string, at: FileLook, other: FileLook): Promise<boolean | undefined> {
     const key = keyOf(at.id, other.id);
     const compared = await isBeginningOf(root, { at, other, known: this.#known.get(key)?.bytes ?? 0 });

@@ -4,8 +4,8 @@ import { LOG_CHECK_BYTES, LOG_CHECK_FINE_UNTIL_BYTES, LOG_HEAD_BYTES, LOG_READ_B
 import { readAt } from "./reading.ts";
 
 /**
- * What the first `bytes` of a file are: each hash covers a block and the hash before it. Blocks are small at the
- * beginning, where files with the same heading part.
+ * Hash of the first `bytes` of a file: each covers a block and the hash before it. Blocks are small at the beginning,
+ * where files with the same heading part.
  */
 export type Checkpoint = readonly [bytes: number, hash: string];
 

@@ -8,11 +8,11 @@ import type { FileLook } from "./folder.ts";
 import { readAt } from "./reading.ts";
 
 /**
- * What tells the life of a file from a file that takes its name or its inode: its first bytes, and those before the
+ * Tells the life of a file from a file that takes its name or its inode: by its first bytes, and by those before the
  * place up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
  */
 export interface Print {
-  /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`. */
+  /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`, without room (NUL bytes) behind its text. */
   readonly head: string;
   readonly offset: number;
   readonly tail: Tail;
@@ -36,16 +36,32 @@ export function tailOf(bytes: Uint8Array, length = LOG_TAIL_BYTES): Tail {
 }
 
 export function headOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES)).toString("base64");
+  return withoutRoom(Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES))).toString("base64");
+}
+
+/** Room is written later. */
+function withoutRoom(bytes: Buffer): Buffer {
+  return bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);
+}
+
+export function cutHead(head: string, bytes: number): string {
+  return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
+}
+
+/** Marks of former versions have room in them. A file that begins with a hole is known by it. */
+function bytesOf(head: string): Buffer {
+  const bytes = Buffer.from(head, "base64");
+  const text = withoutRoom(bytes);
+  return text.length === 0 ? bytes : text;
 }
 
 export function extendsHead(longer: string, head: string): boolean {
-  const expected = Buffer.from(head, "base64");
+  const expected = bytesOf(head);
   return Buffer.from(longer, "base64").subarray(0, expected.length).equals(expected);
 }
 
 export async function hasHead(file: FileHandle, head: string): Promise<boolean> {
-  const expected = Buffer.from(head, "base64");
+  const expected = bytesOf(head);
   return (await readAt(file, 0, expected.length)).equals(expected);
 }
 
@@ -64,14 +80,11 @@ export interface Same {
   readonly short?: Tail;
 }
 
-/**
- * Whether the file holds what the print speaks of, so that it can be read on from there; a `short` one only begins like
- * it.
- */
+/** `Same` where the file has the content of the print and can be read on; a `short` one only begins like it. */
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
-    const head = Buffer.from(print.head, "base64");
+    const head = bytesOf(print.head);
     const first = await readAt(file, 0, Math.min(head.length, size));
     if (first.length === 0 ? head.length > 0 : !first.equals(head.subarray(0, first.length))) return "other";
     if (size >= print.offset) return first.length === head.length && (await hasTail(file, print)) ? { size } : "other";
@@ -81,7 +94,7 @@ export async function compareWith(root: string, at: FileLook, print: Print): Pro
   return compared ?? "unknown";
 }
 
-/** What a file has in common with the life of another. */
+/** Content that a file has in common with the life of another. */
 export interface CopyProof {
   readonly same: Same;
   /** Bytes of what was read that are surely the same. */
@@ -117,7 +130,7 @@ interface Pair {
 }
 
 /**
- * Whether `at` is as `other` begins, and how many bytes are the same. Undefined when one of them was renamed meanwhile.
+ * True when `other` begins with all of `at`, with the number of equal bytes. Undefined when one was renamed meanwhile.
  */
 export async function isBeginningOf(
   root: string,
@@ -138,7 +151,7 @@ export async function isBeginningOf(
   );
 }
 
-/** Whether both still begin, and go up to there, alike: a file may have been cut off and written anew. */
+/** True when both still begin alike, and are alike before `through`: a file may have been cut off and written anew. */
 async function arePartsEqual(file: FileHandle, other: FileHandle, through: number): Promise<boolean> {
   for (const start of [0, Math.max(0, through - LOG_TAIL_BYTES)]) {
     const length = Math.min(through, LOG_TAIL_BYTES);

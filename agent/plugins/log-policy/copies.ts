@@ -70,7 +70,7 @@ export class Copies {
   }
 
   /**
-   * Whether the file is a copy of a followed file, or becomes one: the original is read where it is, and the copy once
+   * True for a copy of a followed file, or one that is being made: the original is read where it is, and the copy once
    * the original is cut off.
    */
   async includes(at: FileLook, scene: Scene): Promise<boolean> {

@@ -107,8 +107,8 @@ export class Endings {
  * end before.
  */
 function lossOf(file: FollowedFile): Emission[] {
-  if (file.state.head === "") return [];
+  if (file.state.head === "" && !file.isUnread) return [];
   if (file.displaced && file.isHome) return file.gap("truncated");
   if (file.isOpen || file.isPacked) return [];
-  return file.isHome || file.state.size > file.state.offset ? file.gap("vanished") : [];
+  return file.isHome || file.isUnread ? file.gap("vanished") : [];
 }

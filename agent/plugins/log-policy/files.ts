@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
@@ -12,7 +12,7 @@ import { fileMarks, type FileState } from "./life.ts";
 import { Homes } from "./homes.ts";
 import { compareGenerations, isNumbered, isYoungest, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
-import { MissedLives } from "./missed.ts";
+import { MissedLives, type UnreadLife } from "./missed.ts";
 import type { Scene } from "./scene.ts";
 import { dirtyLogs } from "./turns.ts";
 import type { Switches } from "./switches.ts";
@@ -22,7 +22,7 @@ import type { LogWork } from "./work.ts";
 interface Found {
   readonly at: FileLook;
   readonly home: string;
-  /** Of a packed file. */
+  /** First bytes of a packed file. */
   readonly head?: string;
 }
 
@@ -74,7 +74,7 @@ export class LogFiles {
     return this.#unsure || [...this.#files.values()].some((file) => file.missing);
   }
 
-  /** What the last look could not do. */
+  /** The reason why the last look could not read something. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -104,7 +104,7 @@ export class LogFiles {
     return touched;
   }
 
-  /** Whether what has that path is a log of its own. */
+  /** True for the path of a log of its own. */
   mayBeHome(path: string): boolean {
     return this.#work.match.test(path) || [...this.#files.values()].some(({ state }) => state.home === path);
   }
@@ -164,8 +164,8 @@ export class LogFiles {
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#endings?.closeGone(scene, signal);
     const { lives, unread } = (await this.#missed?.find(scene, this.#files.values(), signal)) ?? NOTHING_MISSED;
-    await this.#follow([...lives, ...found], { atMs, signal });
-    await this.#endings?.decide(unread, signal);
+    const left = await this.#follow([...lives, ...found], atMs, signal);
+    await this.#endings?.decide([...unread, ...left], signal);
     // Before the lines of what is younger.
     if (lives.length > 0) await this.#endings?.closeGone(scene, signal);
     await this.#homes.endLook(this.#files.values(), atMs);
@@ -183,7 +183,7 @@ export class LogFiles {
     for (const file of this.#files.values()) await file.close();
   }
 
-  /** Where every followed file is now: at its inode, else in a copy. */
+  /** Finds every followed file: at its inode, or in a copy. */
   async #locate(scene: Scene, signal: AbortSignal): Promise<void> {
     const { dir } = this.#work.spec;
     const byId = new Map(scene.looks.map((at) => [at.id, at]));
@@ -207,10 +207,7 @@ export class LogFiles {
     await this.#dropEmpty(displaced, { scene, signal });
   }
 
-  /**
-   * Drops displaced files that were empty. Where they went they are found like any other file, by a rotation's name;
-   * else what was written to them is lost.
-   */
+  /** Drops displaced files that were empty. Their content is found under a rotation's name, or it is lost. */
   async #dropEmpty(
     displaced: readonly FollowedFile[],
     { scene, signal }: { scene: Scene; signal: AbortSignal },
@@ -329,9 +326,8 @@ export class LogFiles {
   }
 
   /**
-   * Whether a file is a life of `home` that no look has found: written since the policy came, and with a number or day
-   * for a name, or beside a log that was rotated. A file that matches is a log of its own unless its name says clearly
-   * that it is not.
+   * True for a life of `home` that no look has found: written since the policy came, and with a number or day for a name,
+   * or beside a log that was rotated. A file that matches is a log of its own unless its name clearly says otherwise.
    */
   #wasMissed(
     at: FileLook,
@@ -346,8 +342,9 @@ export class LogFiles {
     return numbered || lives.some((file) => file.missing || file.displaced || !file.isHome);
   }
 
-  async #follow(found: readonly Found[], { atMs, signal }: { atMs: number; signal: AbortSignal }): Promise<void> {
-    const { spec, host } = this.#work;
+  /** Answers the packed lives for which there is no room: no later look reads them. */
+  async #follow(found: readonly Found[], atMs: number, signal: AbortSignal): Promise<readonly UnreadLife[]> {
+    const { spec, host, filesMax } = this.#work;
     const marks: Mark[] = [];
     const files = this.#before(found, marks);
     const states = found.map(({ at, home, head: ofPacked }) => {
@@ -362,7 +359,9 @@ export class LogFiles {
       };
     });
     states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
-    const room = Math.max(0, LOG_FILES_MAX - this.#files.size);
+    const room = Math.max(0, filesMax - this.#files.size);
+    const left = states.slice(room).filter(({ head }) => head !== undefined);
+    const unread = left.map(({ at, home }) => ({ home, bytes: at.size }));
     const created: FollowedFile[] = [];
     for (const { at, head: ofPacked, ...named } of states.slice(0, room)) {
       const head = ofPacked ?? (await firstBytes(spec.dir, at));
@@ -370,18 +369,19 @@ export class LogFiles {
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
     }
-    if (room < states.length) this.#complain(`more than ${LOG_FILES_MAX} files match; the rest is not followed`);
+    if (room < states.length) this.#complain(`more than ${filesMax} files match; the rest is not followed`);
     const renumbered = files.map(
       ({ state, atHome }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }, atHome),
     );
     const all = [...created, ...renumbered];
-    if (all.length === 0) return;
+    if (all.length === 0) return unread;
     await host.emit([], { marks: [...marks, ...all.map((file) => file.mark())], reserve: true, signal });
     for (const file of files) {
       await file.close();
       this.#files.delete(file.state.serial);
     }
     for (const file of all) this.#files.set(file.state.serial, file);
+    return unread;
   }
 
   /** Present lives that were not read yet: a file that is found beside them is older. */

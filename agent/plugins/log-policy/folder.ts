@@ -21,7 +21,7 @@ export async function folderProblem(root: string): Promise<string | undefined> {
   }
 }
 
-/** What is below a folder: files by their path relative to it, with slashes. */
+/** Content of a folder: files by their path relative to it, with slashes. */
 export interface Walk {
   readonly files: readonly string[];
   /** Files that a rotation packed. */
@@ -74,6 +74,10 @@ export async function look(
     if (isAppError(error, "denied")) refused?.(error.message);
     return undefined;
   }
+}
+
+export async function isLink(root: string, path: string): Promise<boolean> {
+  return (await lstat(join(root, path)).catch(() => undefined))?.isSymbolicLink() === true;
 }
 
 export async function lookAll(

@@ -17,9 +17,9 @@ import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
 import { openTrusted } from "../../trusted-path.ts";
 import { extendChain } from "./chain.ts";
-import { extendsHead, hasHead, headOf, tailOf } from "./content.ts";
+import { cutHead, extendsHead, hasHead, headOf, tailOf } from "./content.ts";
 import { headingBefore, withHeadings, type Heading } from "./headings.ts";
-import { beginsWithHole, lookThroughHole, textEnds } from "./holes.ts";
+import { beginsWithHole, printBehindHole, Room, textEnds } from "./holes.ts";
 import { fileMarks, type Copy, type FileState } from "./life.ts";
 import type { PackedRest } from "./packed.ts";
 import { readAt } from "./reading.ts";
@@ -63,14 +63,14 @@ export class FollowedFile {
   #changedMs: number;
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
-  /** The hole behind the place read, as far as it was looked through, and whether it ended with the file. */
-  #hole = { from: -1, through: -1, isWhole: false };
+  readonly #room = new Room();
 
   constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
     this.state = state;
     this.atHome = atHome;
     this.#changedMs = work.host.clock.monotonicMs();
+    work.headings.note(state);
   }
 
   get isOpen(): boolean {
@@ -91,6 +91,11 @@ export class FollowedFile {
     this.#superseded = superseded;
   }
 
+  /** It has text that was not read. */
+  get isUnread(): boolean {
+    return this.#bytesBehind(this.state.offset) > 0;
+  }
+
   /** It was in none of the last looks. */
   get missing(): boolean {
     return this.#misses > 0;
@@ -106,7 +111,7 @@ export class FollowedFile {
     return this.#misses >= LOG_MISSES_MAX - 1;
   }
 
-  /** What was written to it last, and never seen, is lost as well. */
+  /** Notes that another content is in its place. Lines written last, and never seen, are lost as well. */
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
@@ -164,7 +169,9 @@ export class FollowedFile {
   /** It goes on in a copy. What was written behind the copy's end and not read is lost. */
   async moveTo({ at, same: { size, short }, unprovenBytes = 0 }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const gap = this.gap("truncated", this.#bytesBehind(Math.max(state.offset, size)) + unprovenBytes);
+    const lost = this.#bytesBehind(Math.max(state.offset, size)) + unprovenBytes;
+    // Its writer took back the room behind the text.
+    const gap = at.id === state.id && lost === 0 ? [] : this.gap("truncated", lost);
     await this.close();
     Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
     if (short)
@@ -180,11 +187,14 @@ export class FollowedFile {
     this.dirty = true;
   }
 
-  mark(): Mark {
-    return { key: this.#key(), value: JSON.stringify(this.state) };
+  /** Its size is without the room behind its text, which another agent would take for lost lines when it is gone. */
+  mark(changes: Partial<FileState> = {}): Mark {
+    const state = { ...this.state, ...changes, size: this.#room.textEnd(this.state.size) };
+    return { key: this.#key(), value: this.#work.headings.stored(state) };
   }
 
   unmark(): Mark {
+    this.#work.headings.forget(this.state.serial);
     return { key: this.#key() };
   }
 
@@ -212,12 +222,9 @@ export class FollowedFile {
     return [{ body: { $case: "gap", value } }];
   }
 
-  /**
-   * Reads to the present end. `displaced` when the file is not the continuation of what was read: then nothing was
-   * read.
-   */
+  /** Reads to the present end; nothing when the file is not the continuation of what was read (`displaced`). */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
-    // What is there now may be the next life's, and begin as this one: `copies.test.ts` reads it twice without.
+    // The file may be the next life's, and begin as this one: without this, `copies.test.ts` reads it twice.
     if (this.displaced) {
       this.dirty = false;
       return "displaced";
@@ -267,8 +274,8 @@ export class FollowedFile {
   }
 
   /**
-   * What follows the place read, together with what is before it. Undefined when that is not what was read: the file
-   * was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
+   * Reads behind the place read, with the tail before it. Undefined when the bytes before it are not those that were
+   * read: the file was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
    */
   async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
     const { offset, tail, head } = this.state;
@@ -277,7 +284,7 @@ export class FollowedFile {
     const bytes = await readAt(handle, from, expected);
     if (bytes.length < expected || tailOf(bytes.subarray(0, tail.bytes), tail.bytes).hash !== tail.hash)
       return undefined;
-    const seen = from === 0 ? headOf(bytes) : head;
+    const seen = (from === 0 && headOf(bytes)) || head;
     return extendsHead(seen, head) && (await hasHead(handle, seen))
       ? { bytes, before: tail.bytes, head: seen }
       : undefined;
@@ -291,7 +298,9 @@ export class FollowedFile {
     const unitBytes = this.#work.encoding?.unitBytes ?? 1;
     if (beginsWithHole(all, unitBytes) && !state.skipping) return this.#skipHole(unitBytes);
     const isWhole = state.offset + all.length >= state.size;
-    for (const end of textEnds(all, { unitBytes, isWhole })) {
+    const ends = textEnds(all, { unitBytes, isWhole });
+    if (isWhole) this.#room.note(state.offset + (ends.at(-1) ?? 0), state.size);
+    for (const end of ends) {
       if (end === 0) return this.#skipHole(unitBytes);
       const taken = this.#cut(all.subarray(0, end));
       if (taken.consumed > 0) return this.#send(bytes.subarray(0, before + taken.consumed), taken, signal);
@@ -332,21 +341,12 @@ export class FollowedFile {
   async #skipHole(unitBytes: 1 | 2): Promise<boolean> {
     const { state } = this;
     const handle = this.#handle;
-    const isKnown = this.#hole.from === state.offset;
-    if (!handle || (isKnown && this.#hole.isWhole && this.#hole.through === state.size)) return false;
-    // Text may have been written since the last look where only room was.
-    const isBegun = isKnown && !this.#hole.isWhole;
-    const { through, isEnd } = await lookThroughHole(handle, isBegun ? this.#hole.through : state.offset, state.size);
-    if (!isEnd) {
-      this.#hole = { from: state.offset, through, isWhole: through >= state.size };
-      // The rest of the hole is for the next look, so that other logs have their turns and the agent can end.
-      this.dirty ||= !this.#hole.isWhole;
-      return false;
-    }
-    const offset = through - (through % unitBytes);
-    const from = Math.max(0, offset - LOG_TAIL_BYTES);
-    const tail = tailOf(await readAt(handle, from, offset - from));
-    Object.assign(state, { offset, tail, chain: undefined });
+    if (!handle) return false;
+    const { through, isEnd } = await this.#room.look(handle, state);
+    // The rest of the hole is for the next look, so that other logs have their turns and the agent can end.
+    this.dirty ||= !isEnd && through < state.size;
+    if (!isEnd) return false;
+    Object.assign(state, await printBehindHole(handle, through - (through % unitBytes), state.head));
     return true;
   }
 
@@ -384,14 +384,13 @@ export class FollowedFile {
       generation: this.state.generation,
       groups: { ...this.state.groups },
     };
-    const value = JSON.stringify({ ...this.state, ...next, heading });
-    await host.emit(packRecords(head, wanted), { ...options, marks: [{ key: this.#key(), value }] });
+    await host.emit(packRecords(head, wanted), { ...options, marks: [this.mark({ ...next, heading })] });
     Object.assign(this.state, next, { heading });
   }
 
-  /** What is known to have been behind a place. */
+  /** Bytes that are known to have been behind a place. */
   #bytesBehind(place: number): number {
-    return Math.max(0, Math.max(this.state.size, this.#lengthBeforeCut ?? 0) - place);
+    return Math.max(0, Math.max(this.#room.textEnd(this.state.size), this.#lengthBeforeCut ?? 0) - place);
   }
 
   /** Undefined where it is not known whether a heading line stands before the place read. */
@@ -404,7 +403,7 @@ export class FollowedFile {
     return { by: this.#work.heading.text, ...(this.state.offset > 0 && { isLost: true, isBegun: true }) };
   }
 
-  /** Whether what is held back is complete: nothing was written for a while, and nothing that belongs to it will be. */
+  /** True when a record that is held back is complete: nothing was written for a while, and nothing more will be. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
     if (silentMs >= LOG_LAST_LINE_MS) return true;
@@ -428,10 +427,6 @@ interface NextPiece {
   readonly bytes: Buffer;
   readonly before: number;
   readonly head: string;
-}
-
-function cutHead(head: string, bytes: number): string {
-  return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
 }
 
 /** A record too long for the filter is kept: it must not be lost for what it holds. */

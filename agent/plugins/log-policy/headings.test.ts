@@ -95,6 +95,23 @@ describe("the records of a W3C log have the line #Fields: that stands before the
     expect((await headed(log)).at(-1)).toEqual([`${row("/c")} curl`, LONG]);
   });
 
+  test.each([
+    ["within", 1_000],
+    ["beyond", 10],
+  ])("and of a file whose heading line was %s what the marks of a policy hold", async (_, headingsMaxBytes) => {
+    await using log = await LogLooks.begin({ bounds: { headingsMaxBytes } });
+    await log.writer.appendFile(w3c(SHORT, row("/a")));
+    await log.look();
+    await log.writer.appendFile(`${row("/b")}\r\n`);
+    await log.look();
+    const isMarked = log.marks().some(([, value]) => value.includes(SHORT));
+    expect(isMarked).toBe(headingsMaxBytes > SHORT.length);
+    await log.restart();
+    await log.writer.appendFile(`${row("/c")}\r\n`);
+    await log.look();
+    expect(await headed(log)).toEqual(["/a", "/b", "/c"].map((path) => [row(path), SHORT]));
+  });
+
   test("and is not searched without end", async () => {
     await using log = await LogLooks.begin();
     await log.writer.appendFile(w3c(SHORT));

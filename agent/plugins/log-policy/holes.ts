@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { LOG_HOLE_LOOK_BYTES, LOG_READ_BYTES } from "../../../common/limits.ts";
+import { LOG_HEAD_BYTES, LOG_HOLE_LOOK_BYTES, LOG_READ_BYTES, LOG_TAIL_BYTES } from "../../../common/limits.ts";
+import { tailOf, type Print } from "./content.ts";
 import { readAt } from "./reading.ts";
 
 /**
@@ -31,14 +32,14 @@ export function textEnds(
 }
 
 /** A place up to which a file has nothing but NUL bytes. */
-export interface HoleLook {
+interface HoleLook {
   readonly through: number;
   /** True when another byte is at that place. */
   readonly isEnd: boolean;
 }
 
 /** Looks for the end of a hole from a place on, at most `LOG_HOLE_LOOK_BYTES` far: a sparse file may have terabytes. */
-export async function lookThroughHole(file: FileHandle, from: number, size: number): Promise<HoleLook> {
+async function lookThroughHole(file: FileHandle, from: number, size: number): Promise<HoleLook> {
   const limit = Math.min(size, from + LOG_HOLE_LOOK_BYTES);
   let at = from;
   while (at < limit) {
@@ -49,4 +50,43 @@ export async function lookThroughHole(file: FileHandle, from: number, size: numb
     at += bytes.length;
   }
   return { through: at, isEnd: false };
+}
+
+/** The print of a file that is read on behind a hole. One that begins with it is known by it, now that text follows. */
+export async function printBehindHole(file: FileHandle, offset: number, head: string): Promise<Print> {
+  const from = Math.max(0, offset - LOG_TAIL_BYTES);
+  const hole = await readAt(file, 0, head === "" ? Math.min(offset, LOG_HEAD_BYTES) : 0);
+  const tail = tailOf(await readAt(file, from, offset - from));
+  return { head: head || hole.toString("base64"), offset, tail, chain: undefined };
+}
+
+/** The NUL bytes behind the place read of a file: a hole that is looked through, or room behind its text. */
+export class Room {
+  /** The hole as far as it was looked through, and whether it ended with the file. */
+  #hole = { from: -1, through: -1, isWhole: false };
+  #text = { end: 0, size: -1 };
+
+  /** A file of that size has only NUL bytes from `end` on. */
+  note(end: number, size: number): void {
+    this.#text = { end, size };
+  }
+
+  /** The end of the text that was seen in a file of that size. */
+  textEnd(size: number): number {
+    return this.#text.size === size ? this.#text.end : size;
+  }
+
+  /** Looks on through the hole at the place read. Text may have been written since the last look where only room was. */
+  async look(
+    file: FileHandle,
+    { offset, size }: { readonly offset: number; readonly size: number },
+  ): Promise<HoleLook> {
+    const { from, through, isWhole } = this.#hole;
+    if (from === offset && isWhole && through === size) return { through, isEnd: false };
+    const found = await lookThroughHole(file, from === offset && !isWhole ? through : offset, size);
+    if (found.isEnd) return found;
+    this.#hole = { from: offset, through: found.through, isWhole: found.through >= size };
+    if (this.#hole.isWhole) this.note(offset, size);
+    return found;
+  }
 }

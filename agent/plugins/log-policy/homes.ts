@@ -6,7 +6,7 @@ import type { LogWork } from "./work.ts";
 import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
-/** Whether lives of logs that no look showed may have come and gone at the names the logs are known by. */
+/** Tells when lives of logs may have come and gone between two looks, at the names the logs are known by. */
 export class Homes {
   readonly #root: string;
   readonly #switches: Switches;
@@ -27,7 +27,7 @@ export class Homes {
     return this.#switches.beforeLook(home);
   }
 
-  /** What was told during a look was of what it showed, if that is still there. */
+  /** Changes during a look belong to the file that it found, if that is still there. */
   async endLook(files: Iterable<FollowedFile>, atMs: number): Promise<void> {
     this.#lookedMs = atMs;
     const unsure = [...files].filter(

@@ -264,7 +264,7 @@ async function hasLines(...texts: string[]): Promise<void> {
   }
 }
 
-/** A line written now is behind whatever the last look told. */
+/** A line written now is behind everything that the last look told. */
 async function hasGaps(count: number): Promise<void> {
   await appendFile(join(logs, HOME), "the end\n");
   await hasLines("the end");

@@ -1,12 +1,13 @@
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_HEADINGS_KEPT_MAX_BYTES, LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
 import { storedEncoding } from "../../stored-encoding.ts";
+import { KeptHeadings } from "./kept-headings.ts";
 import { LogRunner } from "./runner.ts";
 import { storedHeading } from "./stored-heading.ts";
 import type { LogWork } from "./work.ts";
@@ -25,7 +26,11 @@ export function logWork(
   policy: Policy,
   spec: LogPolicySpec,
   host: Host,
-  { packedMaxBytes = LOG_PACKED_MAX_BYTES } = {},
+  {
+    packedMaxBytes = LOG_PACKED_MAX_BYTES,
+    filesMax = LOG_FILES_MAX,
+    headingsMaxBytes = LOG_HEADINGS_KEPT_MAX_BYTES,
+  } = {},
 ): LogWork {
   const encoding = storedEncoding(policy.name, spec, host);
   return {
@@ -37,7 +42,9 @@ export function logWork(
     cutter: compileCutter({ ...spec, encoding }),
     encoding,
     heading: storedHeading(policy.name, spec, host),
+    headings: new KeptHeadings(headingsMaxBytes),
     packedMaxBytes,
+    filesMax,
     endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
   };
 }

@@ -326,6 +326,18 @@ describe("a packed life that cannot be read", () => {
   });
 });
 
+test("a packed life for which there is no room, as too many files are followed, is a gap of its length", async () => {
+  await using log = await LogLooks.begin({ bounds: { filesMax: 1 } });
+  await log.writer.appendFile("one\n");
+  await log.looks(2);
+  await writeFile(`${log.log}.1.gz`, gzipSync("missed\n"));
+  await log.looks(3);
+  await log.restart();
+  await log.looks(3);
+  expect(await log.lines()).toEqual(["one"]);
+  expect(await log.gaps()).toMatchObject([{ reason: "vanished", count: 7, unit: "bytes", source: log.log }]);
+});
+
 test("a long packed life is read in pieces, and goes on where the agent was killed", async () => {
   await using log = await LogLooks.begin();
   await log.writer.appendFile("one\n");

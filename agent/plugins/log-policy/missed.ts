@@ -213,7 +213,7 @@ export class MissedLives {
     this.#change({ ended: ended.slice(-LOG_ENDED_LIVES_MAX), forgottenMs });
   }
 
-  /** Whether a followed life has it all: somebody packed a copy of a log. */
+  /** True when a followed life has all of it: then it is a packed copy of a log. */
   async #isCopy({ bytes, head, last }: PackedContent, home: string, files: readonly FollowedFile[]): Promise<boolean> {
     for (const { state } of files) {
       const isAlike = state.home === home && (extendsHead(head, state.head) || extendsHead(state.head, head));

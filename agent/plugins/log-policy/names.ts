@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 
 /** A number, or a day with or without its time. */
 const NUMBERED = /^[.-]\d[\d.:T_-]*$/;
-/** What is not a number and still no other log's name. */
+/** Endings without a number that still do not make the name of another log. */
 const WORDS = /^(?:~|[._-](?:old|bak|backup|copy|last|orig|prev|previous|rotated|save))$/;
 
 /**
@@ -23,7 +23,7 @@ export function originsOf(path: string): string[] {
   return origins;
 }
 
-/** What a rotation adds is a number or a day, not a word. */
+/** True where the rotation added a number or a day, not a word. */
 export function isNumbered(path: string, home: string): boolean {
   const [name, first] = [basename(path), basename(home)];
   let same = 0;

@@ -1,5 +1,5 @@
 import { truncateSync } from "node:fs";
-import { copyFile, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import {
@@ -102,6 +102,17 @@ describe("a log that is copied, cut off and packed before the next look", () => 
     log.clock.advance(1);
     await log.read();
     expect((await log.lines()).at(-1)).toBe("next");
+  });
+
+  test("a link that leads nowhere is not waited for", async () => {
+    await using log = await LogLooks.begin();
+    await symlink("nowhere", `${log.log}.9.gz`);
+    await log.writer.appendFile(lines(2));
+    await log.look();
+    truncateSync(log.log);
+    await log.writer.appendFile("next\n");
+    await log.looks(8);
+    expect(await log.lines()).toEqual([...numbered(2), "next"]);
   });
 
   test.runIf(process.platform === "linux")(

@@ -3,7 +3,7 @@ import { createGunzip } from "node:zlib";
 import { LOG_HEAD_BYTES, LOG_PACKED_MAX_BYTES, LOG_TAIL_BYTES } from "../../../common/limits.ts";
 import { openTrusted } from "../../trusted-path.ts";
 import { extendsHead, headOf, tailOf, type Print } from "./content.ts";
-import { look, type FileLook } from "./folder.ts";
+import { isLink, look, type FileLook } from "./folder.ts";
 import { originsOf } from "./names.ts";
 import { readAt } from "./reading.ts";
 
@@ -16,7 +16,7 @@ export interface PackedRest {
   readonly path: string;
   /** Length of the whole life. */
   readonly bytes: number;
-  /** What is behind the place read; throws where the file was removed meanwhile. */
+  /** The bytes behind the place read; throws where the file was removed meanwhile. */
   readonly chunks: () => AsyncIterable<Buffer>;
 }
 
@@ -63,8 +63,8 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
   let found: Packed<PackedRest>;
   for (const path of search.packed.filter((one) => packedOrigin(one, homes) !== undefined)) {
     const at = await look(search.root, path);
-    // It was there when the folder was listed.
-    if (!at) found ??= "growing";
+    // It was there when the folder was listed: it is being renamed. A link is there and leads to no file.
+    if (!at && !(await isLink(search.root, path))) found ??= "growing";
     if (!at || !mayHold(at, lost) || at.mtimeMs < lost.mtimeMs - TIME_GRAIN_MS) continue;
     const content = await contentOf(at, search, [lost]);
     if (typeof content === "string") found ??= "growing";
@@ -76,7 +76,7 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
 
 const OF_PACKED = "gz:";
 
-/** The identity of a life that was found packed: it is in that file alone, whatever others begin alike. */
+/** The identity of a life that was found packed: it is in that file alone, also where others begin alike. */
 export function packedId({ id }: FileLook): string {
   return OF_PACKED + id;
 }
@@ -89,7 +89,7 @@ function mayHold(at: FileLook, { id }: Lost): boolean {
   return !isPackedLife({ id }) || id === packedId(at);
 }
 
-/** What one pass over a packed file shows. */
+/** Result of one pass over a packed file. */
 export interface PackedContent {
   readonly bytes: number;
   /** As of a `Print`. */

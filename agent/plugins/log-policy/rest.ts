@@ -33,7 +33,7 @@ export async function readRest(chunks: AsyncIterable<Buffer>, sink: RestSink): P
   await take(Buffer.concat(held), rest, true);
 }
 
-/** What is left for the next piece. */
+/** Answers the bytes that are left for the next piece. */
 async function take(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<Buffer> {
   let left = bytes;
   while (left.length >= (isEnd ? 1 : LOG_READ_BYTES)) {

@@ -75,7 +75,7 @@ class History implements AsyncDisposable {
   readonly #logs: string;
   readonly #random: ReturnType<typeof seededRandom>;
   readonly #pattern: string;
-  /** What is rotated once more than this is gone. */
+  /** Rotations since the agent has read everything: one too many removes a file that was not read. */
   #rotations = 0;
   #packed = 0;
   #isWatched = true;

@@ -42,7 +42,7 @@ export class LogRunner implements Runner {
   async run(signal: AbortSignal): Promise<void> {
     try {
       await this.#files.load();
-      // What happens from the first look on is told.
+      // Changes from the first look on wake the runner.
       this.#watch([""]);
       while (!signal.aborted) {
         this.#awake = false;
@@ -86,7 +86,7 @@ export class LogRunner implements Runner {
       });
       this.#watchers.set(folder, watcher);
       this.#switches.watch(folder);
-      // What was made between the look and the watch.
+      // A file may have been made between the look and the watch.
       this.#rescan = true;
       this.#rouse();
     } catch {

@@ -1,6 +1,6 @@
 import type { FileLook } from "./folder.ts";
 
-/** What a look into the folder showed. */
+/** Result of a look into the folder. */
 export interface Scene {
   readonly atMs: number;
   /** Every file, by its path. */

@@ -5,6 +5,7 @@ import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
+import type { KeptHeadings } from "./kept-headings.ts";
 
 export interface LogWork {
   readonly policy: Policy;
@@ -16,6 +17,9 @@ export interface LogWork {
   /** Absent: records are sent as they are, which is UTF-8. */
   readonly encoding: Encoding | undefined;
   readonly heading: HeadingRule;
+  readonly headings: KeptHeadings;
+  /** Files that are followed at most. */
+  readonly filesMax: number;
   /** Unpacked bytes of one packed file at most. */
   readonly packedMaxBytes: number;
   /** A record's end is its next one's beginning. */
