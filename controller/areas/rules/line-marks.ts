@@ -56,17 +56,26 @@ export class LineMarks {
     return new LineMarks(of, starts, malformed);
   }
 
+  /** Bytes of a malformed line as it was sent, without its end; `undefined` for the other lines. Lines count from 1. */
+  bytesOf(line: number): number | undefined {
+    return this.#malformed.has(line) ? withoutEnd(this.#bytesOf(line, 1), this.#of.encoding).length : undefined;
+  }
+
   /** Marks of a record of so many lines, of which the first has that number, from 1 on. */
   marksOf(line: number, count: number): RecordMarks | undefined {
     const lines = Array.from({ length: count }, (_, at) => line + at);
     if (!lines.some((one) => this.#malformed.has(one))) return undefined;
     if (this.#last?.line === line) return this.#last.marks;
-    const { bytes, encoding } = this.#of;
-    const whole = bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
-    const raw = withoutEnd(whole, encoding).subarray(0, RECORD_MAX_BYTES);
+    const raw = withoutEnd(this.#bytesOf(line, count), this.#of.encoding).subarray(0, RECORD_MAX_BYTES);
     const marks: RecordMarks = { marks: ["malformed"], rawBytes: raw.toString("base64") };
     this.#last = { line, marks };
     return marks;
+  }
+
+  /** Bytes of so many lines from that one on, with their ends. */
+  #bytesOf(line: number, count: number): Buffer {
+    const { bytes } = this.#of;
+    return bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
   }
 }
 

@@ -316,6 +316,20 @@ test.each(["text/plain; charset=gbk", "application/x-www-form-urlencoded; charse
   },
 );
 
+test("a malformed line has as many bytes as were sent, and no more than a record may have", async () => {
+  const key = "/matrix/rules/long";
+  await objects.createClass(ADMIN, { path: "/matrix/long", kind: "record", columns: MARKED });
+  await rules.put(ADMIN, key, "--class=/matrix/long\n--parser=text\n--fields=name\n");
+  const longest = Buffer.alloc(RECORD_MAX_BYTES, 0xff);
+  const line = (bytes: Buffer) => send(`rule=${key}&malformed=mark`, Buffer.concat([Buffer.from("a\n"), bytes]));
+  expect(await line(Buffer.concat([longest, Buffer.from("\r\n")]))).toMatchObject({ message: { records: 2 } });
+  expect(await rowsOf("/matrix/long")).toMatchObject([{ name: "a" }, { _rawbytes: longest.toString("base64") }]);
+  expect(await line(Buffer.concat([longest, Buffer.of(0xff)]))).toMatchObject({
+    code: "too_large",
+    message: expect.stringContaining(`Line 2 has more than ${RECORD_MAX_BYTES} bytes`) as string,
+  });
+});
+
 test("a row of several lines has the mark of any of them, and the bytes of all", async () => {
   const key = "/matrix/rules/joined";
   await objects.createClass(ADMIN, { path: "/matrix/joined", kind: "record", columns: MARKED });

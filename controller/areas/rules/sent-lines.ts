@@ -75,7 +75,8 @@ export class SentLines {
     return this.#failures.of(principal, { rule: key, source }, async (failures) => {
       const rule = await rules.load(principal, key);
       const lines = linesOf(text, endOfLines(rule));
-      lines.forEach(checkLine);
+      const marks = malformed && (await LineMarks.of(text, malformed));
+      for (const [at, line] of lines.entries()) checkLine(line, at + 1, marks?.bytesOf(at + 1));
       const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
       const of = {
         principal,
@@ -84,7 +85,7 @@ export class SentLines {
         timeMs: clock.nowMs(),
         identity,
         isOrdered: true as const,
-        marks: malformed && (await LineMarks.of(text, malformed)),
+        marks,
         failures,
         signal,
       };
@@ -130,9 +131,11 @@ function framesOf(text: string): readonly string[] {
   return frames;
 }
 
-function checkLine(line: string, at: number): void {
-  if (line.length > RECORD_MAX_BYTES || Buffer.byteLength(line) > RECORD_MAX_BYTES)
-    throw tooMuch(`Line ${at + 1} has more than ${RECORD_MAX_BYTES} bytes.`, { limit: "RECORD_MAX_BYTES" });
+/** `sentBytes`: those of a malformed line, whose text has three for each malformed one. */
+function checkLine(line: string, number: number, sentBytes: number | undefined): void {
+  const bytes = sentBytes ?? (line.length > RECORD_MAX_BYTES ? line.length : Buffer.byteLength(line));
+  if (bytes > RECORD_MAX_BYTES)
+    throw tooMuch(`Line ${number} has more than ${RECORD_MAX_BYTES} bytes.`, { limit: "RECORD_MAX_BYTES" });
 }
 
 function* pieces(lines: readonly string[]): Generator<readonly string[]> {
