@@ -1,9 +1,9 @@
 import { errorText, isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
-import type { NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
+import type { ClassView, NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
 import { rowGate, type RowGate } from "../query/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { MARKS_FIELD, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
@@ -176,12 +176,20 @@ export class RuleLines {
         ids.map((id) => ({ id, class: path })),
       );
       run.stored(found);
+      const marked = records.filter(({ record }) => record.marked !== undefined);
+      if (marked.length === 0 || hasMarks((await objects.catalog(principal)).get(path))) return;
+      for (const { line } of marked) run.unmarked(line, path);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "denied")) throw error;
       if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
       else for (const record of records) await this.#ingest(run, [record], gates);
     }
   }
+}
+
+/** False for classes of objects, and for a class of records with a column `marks` of its own. */
+function hasMarks(view: ClassView | undefined): boolean {
+  return view?.recordColumns?.some(({ name }) => name === MARKS_FIELD) ?? false;
 }
 
 /** A row of a line. */
@@ -297,6 +305,10 @@ class LineRun {
     this.#failures.misdated(line, fault, this.#lines[line - this.first] ?? "");
   }
 
+  unmarked(line: number, path: string): void {
+    this.#failures.unmarked(line, path, this.#lines[line - this.first] ?? "");
+  }
+
   fail(line: number, error: string): void {
     this.#failed += 1;
     this.#failures.line(line, error, this.#lines[line - this.first] ?? "");
@@ -317,8 +329,8 @@ class LineRun {
       ([field, count]) =>
         `${this.rule.class} has no column for ${field}, which ${counted(count, "record has", "records have")}: left out.`,
     );
-    const misdated = this.#failures.ofMisdated();
-    const warnings = [...unused, ...this.#paths.warnings(), ...(misdated === "" ? [] : [misdated])];
+    const told = [this.#failures.ofMisdated(), this.#failures.ofUnmarked()].filter((text) => text !== "");
+    const warnings = [...unused, ...this.#paths.warnings(), ...told];
     return {
       class: this.rule.class,
       records: this.#records,

@@ -17,10 +17,14 @@ import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { UTF8 } from "../../../common/text/encodings.ts";
+import { decodeText } from "../../../common/text/text-stream.ts";
 import type { Value } from "../../../common/value.ts";
+import { levelOf, type RunLogs, type SaidEntry } from "../consolelog/index.ts";
 import { NotificationHub, notificationsArea, type Notification } from "../notifications/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { RuleBodies } from "./bodies.ts";
 import { FileParser, RuleService, RuleTrials, SentLines } from "./index.ts";
 import { HostObjects } from "../../scripting/index.ts";
 import { forwardHostObject } from "./host-objects.ts";
@@ -28,6 +32,13 @@ import { ruleRoutes } from "./routes.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/sent";
+const MARKED = [
+  { name: "name", type: "varchar" },
+  { name: "n", type: "int" },
+] as const;
+/** Other rules make nothing of what is passed on to them. */
+const PASSED_NOWHERE: Pick<RuleBodies, "work"> = { work: ({ parsed }) => Promise.resolve(parsed) };
+const OWN = [...MARKED, { name: "Marks", type: "varchar" }] as const;
 
 let http: TestHttp;
 let objects: ObjectService;
@@ -40,7 +51,7 @@ beforeAll(async () => {
   const runtime = testRuntime(realClock);
   objects = new ObjectService({ stores, runtime });
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
-  const parts = { rules, objects, clock: realClock };
+  const parts = { rules, objects, clock: realClock, bodies: PASSED_NOWHERE };
   sentLines = new SentLines({ ...parts, notifications: hub, random: runtime.random });
   const fileParser = new FileParser({ ...parts, files: { openServed: () => Promise.reject(new Error("not asked")) } });
   const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
@@ -343,6 +354,54 @@ test("a row of several lines has the mark of any of them, and the bytes of all",
   ]);
 });
 
+test("malformed=mark is refused for a rule whose lines all become objects, which have no marks", async () => {
+  const key = "/matrix/rules/objects";
+  await objects.createClass(ADMIN, { path: "/matrix/object", columns: MARKED, keys: ["name"] });
+  await rules.put(ADMIN, key, "--class=/matrix/object\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n");
+  const refused = {
+    status: "error",
+    code: "invalid",
+    message: expect.stringContaining(
+      "malformed=mark marks records, and /matrix/object is a class of objects",
+    ) as string,
+  };
+  for (const lines of ["f,6", Buffer.from("b\xff,2\nc,3", "latin1")])
+    expect(await send(`rule=${key}&malformed=mark`, lines)).toMatchObject(refused);
+  expect(await namesOf("/matrix/object")).toEqual([]);
+  expect(await send(`rule=${key}`, "f,6")).toMatchObject({ message: { records: 1 } });
+});
+
+test.each([
+  ["become objects", { path: "/matrix/passed", columns: MARKED, keys: ["name"] }],
+  ["become records of a class with a column marks of its own", { path: "/matrix/owned", kind: "record", columns: OWN }],
+] as const)("malformed lines that %s are a warning of the answer and of the console log", async (_, view) => {
+  const { path } = view;
+  await objects.createClass(ADMIN, view);
+  const key = path.replace("/matrix", "/matrix/rules");
+  // Another rule may make records of the lines, so the call is taken.
+  const options = "--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n";
+  await rules.put(ADMIN, key, `--class=${path}\n${options}--forward=/matrix/rules/sent\n`);
+  const lines = Buffer.from("a,1\nb\xff,2\nc,3\nd\xff,4\ne\xff,x\n", "latin1");
+  const warning =
+    "2 malformed lines are stored with U+FFFD and without a mark: classes of objects have none, " +
+    `nor has a class with a column marks of its own. First: line 2, class ${path}.`;
+  const entries: SaidEntry[] = [];
+  const keep: RunLogs["keep"] = (_principal, _rule, log) => Promise.resolve(void entries.push(...log.entries()));
+  const { random } = testRuntime(realClock);
+  const parts = { rules, objects, clock: realClock, bodies: PASSED_NOWHERE };
+  const logged = new SentLines({ ...parts, notifications: hub, random, logs: { keep } });
+  const malformed = { bytes: lines, encoding: UTF8 };
+  const { text } = decodeText(lines, UTF8);
+  const { signal } = new AbortController();
+  const taken = await logged.take(ADMIN, { rule: key, text, isMarked: true, malformed, signal });
+  expect(taken).toMatchObject({ records: 4, failed: 1, warnings: [warning] });
+  expect(entries.slice(1)).toMatchObject([
+    { level: levelOf("warn"), msg: warning, about: { raw: "b\ufffd,2", count: 2 } },
+  ]);
+  expect(await send(`rule=${key}&malformed=mark`, lines)).toMatchObject({ warnings: [warning] });
+  expect(await send(`rule=${key}&malformed=mark`, "f,6")).not.toHaveProperty("warnings");
+});
+
 test("malformed=mark is for rules, and has no other value", async () => {
   expect(await send("subject=chat&malformed=mark", "a")).toMatchObject({
     code: "invalid",
@@ -353,11 +412,6 @@ test("malformed=mark is for rules, and has no other value", async () => {
     await send(`rule=${KEY}&malformed=mark`, MALFORMED, { "content-type": "text/plain; charset=klingon" }),
   ).toMatchObject({ code: "invalid" });
 });
-
-const MARKED = [
-  { name: "name", type: "varchar" },
-  { name: "n", type: "int" },
-] as const;
 
 /** In the order of arrival. */
 async function rowsOf(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {

@@ -13,7 +13,7 @@ import { requireOneOf, requirePermission, type Principal } from "../permissions/
 import { FailureLog } from "./line-failures.ts";
 import { type LineBytes, LineMarks } from "./line-marks.ts";
 import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
-import type { Rules } from "./types.ts";
+import type { Rule, Rules } from "./types.ts";
 
 export interface SentLinesRequest {
   /** Parses the lines; either this or `subject`. */
@@ -67,13 +67,14 @@ export class SentLines {
 
   async #store(
     principal: Principal,
-    { rule: key, text, malformed, signal }: SentLinesRequest & { readonly rule: string },
+    { rule: key, text, isMarked, malformed, signal }: SentLinesRequest & { readonly rule: string },
   ): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rules, clock, random } = this.#with;
     const source = principal.user;
     return this.#failures.of(principal, { rule: key, source }, async (failures) => {
       const rule = await rules.load(principal, key);
+      if (isMarked === true) await this.#requireMarks(principal, rule);
       const lines = linesOf(text, endOfLines(rule));
       const marks = malformed && (await LineMarks.of(text, malformed));
       for (const [at, line] of lines.entries()) checkLine(line, at + 1, marks?.bytesOf(at + 1));
@@ -91,6 +92,15 @@ export class SentLines {
       };
       return (await this.#lines.store(of, pieces(lines))).result;
     });
+  }
+
+  /** `AppError("invalid")` if no line of the rule can become a record. A body, or another rule, may choose a class. */
+  async #requireMarks(principal: Principal, { class: path, body, forwardTo }: Rule): Promise<void> {
+    if (body !== undefined || forwardTo.length > 0) return;
+    const view = (await this.#with.objects.catalog(principal)).get(path);
+    if (view === undefined || view.kind === "record") return;
+    const message = `malformed=mark marks records, and ${path} is a class of objects, which have no marks. Send such lines to a rule for a class of records, or mend their bytes.`;
+    throw new AppError("invalid", message);
   }
 
   #tell(principal: Principal, subject: string, text: string): SentLinesResult {
