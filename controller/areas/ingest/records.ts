@@ -233,7 +233,7 @@ export class RecordWriter {
           identity: identity + part,
           ordinal,
           writeUs,
-          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal)),
+          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal), [rule, parsed]),
         };
         rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;

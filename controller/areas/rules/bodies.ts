@@ -270,7 +270,13 @@ function passedRow(
   { part, ordinal, target, author }: { part: string; ordinal: number; target: Rule; author: Principal },
 ): ParsedRecord {
   // Who passes a record on can do by it no more than he may.
-  return one.ok ? { ...one, ordinal, part, class: one.class ?? target.class, by: author } : { ...one, ordinal, part };
+  if (!one.ok) return { ...one, ordinal, part };
+  const { withoutRawBytes } = target;
+  return {
+    ...one,
+    ...{ ordinal, part, class: one.class ?? target.class, by: author },
+    ...(withoutRawBytes && { withoutRawBytes }),
+  };
 }
 
 function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[]): Generator<readonly BodyRecord[]> {

@@ -5,7 +5,17 @@ import { csvOptions, CsvRows, hasHeader } from "./csv.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, timeSource, type Mapping, type Source } from "./mapping.ts";
 import { nestedPaths, NO_FIELD } from "./paths.ts";
-import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
+import {
+  bodyOf,
+  cachedClasses,
+  isOn,
+  keepsRawBytes,
+  names,
+  readRuleText,
+  retryOf,
+  single,
+  type RuleText,
+} from "./options.ts";
 import {
   BITLOG_FIELDS,
   bitlogParser,
@@ -26,7 +36,17 @@ import type { ParsedRecord, RawRecord, Rule, RuleTarget, RuleTimes } from "./typ
 /** A rule text made ready to parse with. */
 export type CompiledRule = Pick<
   Rule,
-  "class" | "columns" | "timeColumns" | "times" | "body" | "forwardTo" | "parse" | "isCostly" | "paths" | "csv"
+  | "class"
+  | "columns"
+  | "timeColumns"
+  | "times"
+  | "body"
+  | "forwardTo"
+  | "parse"
+  | "isCostly"
+  | "paths"
+  | "csv"
+  | "withoutRawBytes"
 >;
 
 /**
@@ -58,6 +78,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   cachedClasses(rule);
   retryOf(rule);
   timesOf(rule);
+  keepsRawBytes(rule);
   // The class to come will have the columns that the rule goes without.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
@@ -138,6 +159,7 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
     forwardTo: forwardedTo(rule),
     paths: nestedPaths(rule),
     csv,
+    withoutRawBytes: !keepsRawBytes(rule),
     isCostly: (records) =>
       !(ignored && body === undefined) &&
       records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),

@@ -4,6 +4,7 @@ import { LINE_MARKS_TURN_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { decodeText } from "../../../common/text/text-stream.ts";
 import type { RecordMarks } from "../objects/index.ts";
+import type { Rule } from "./types.ts";
 
 /** The bytes of lines, with the encoding they are in. */
 export interface LineBytes {
@@ -91,6 +92,9 @@ function withoutUnit(bytes: Buffer, character: number, { unitBytes, newline }: E
   return at >= 0 && at % unitBytes === 0 && bytes.subarray(at).equals(unit) ? bytes.subarray(0, at) : bytes;
 }
 
+/** Option of a rule about raw bytes. */
+type RawBytesRule = Pick<Rule, "withoutRawBytes">;
+
 /**
  * Shares the raw bytes of a line out among the objects that a rule makes of it: they keep at most `RECORD_MAX_BYTES`
  * together, the first one all of its own. A rule may make a hundred objects of a line.
@@ -99,9 +103,13 @@ export class RawBytesShares {
   /** Bytes that are taken, by line. */
   readonly #taken = new Map<number, number>();
 
-  /** `marked`, without raw bytes if objects before it have taken the share of the line. */
-  take(line: number, marked: RecordMarks | undefined): RecordMarks | undefined {
+  /**
+   * `marked`, without raw bytes if objects before it have taken the share of the line, or if one of the rules that made
+   * the object keeps them out.
+   */
+  take(line: number, marked: RecordMarks | undefined, rules: readonly RawBytesRule[] = []): RecordMarks | undefined {
     if (marked?.rawBytes === undefined) return marked;
+    if (rules.some(({ withoutRawBytes }) => withoutRawBytes)) return { marks: marked.marks };
     const before = this.#taken.get(line) ?? 0;
     const taken = before + Buffer.byteLength(marked.rawBytes, "base64");
     if (before > 0 && taken > RECORD_MAX_BYTES) return { marks: marked.marks };

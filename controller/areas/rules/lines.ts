@@ -125,7 +125,7 @@ export class RuleLines {
         continue;
       }
       if (timeFault !== undefined) run.misdated(line, timeFault);
-      const marked = shares.take(line, of.marks?.marksOf(line, run.linesOf(line)));
+      const marked = shares.take(line, of.marks?.marksOf(line, run.linesOf(line)), [run.rule, record]);
       const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`), ...(marked && { marked }) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };

@@ -62,6 +62,7 @@ const EXACT = new Set([
   "time_layout",
   "time_unit",
   "time_zone",
+  "raw_bytes",
 ]);
 /** Ordinary words, with which comments of earlier rules begin: options as `--name=…` only, or `--header` alone. */
 const WORDS = new Set(["header", "separator", "quote", "escape", "null", "time"]);
@@ -99,6 +100,14 @@ export function bodyOf(rule: RuleText): RuleBody | undefined {
 /** Whether an option stands that is yes without a value. */
 export function isOn(rule: RuleText, name: string): boolean {
   return /^(true|1|yes)?$/i.test(single(rule, name) ?? "false");
+}
+
+/** True if marked records keep their raw bytes: always, except by `--raw_bytes=false`. `AppError("invalid")` for other values. */
+export function keepsRawBytes(rule: RuleText): boolean {
+  const given = single(rule, "raw_bytes") ?? "";
+  if (!/^(true|1|yes|false|0|no)?$/i.test(given))
+    throw new AppError("invalid", `--raw_bytes is on or off, not ${given}.`);
+  return given === "" || isOn(rule, "raw_bytes");
 }
 
 /** The value of an option that may stand once; `AppError("syntax")` when it stands twice. */

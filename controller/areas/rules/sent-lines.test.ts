@@ -354,6 +354,14 @@ test("a row of several lines has the mark of any of them, and the bytes of all",
   ]);
 });
 
+test("a rule with --raw_bytes=false marks the records of malformed lines and keeps no bytes of them", async () => {
+  const key = "/matrix/rules/masked";
+  await objects.createClass(ADMIN, { path: "/matrix/masked", kind: "record", columns: MARKED });
+  await rules.put(ADMIN, key, "--class=/matrix/masked\n--parser=csv\n--fields=name,card\n--raw_bytes=false\n");
+  await send(`rule=${key}&malformed=mark`, Buffer.from("a\xff,secret", "latin1"));
+  expect(await rowsOf("/matrix/masked")).toEqual([{ name: "a\ufffd", marks: ["malformed"] }]);
+});
+
 test("malformed=mark is refused for a rule whose lines all become objects, which have no marks", async () => {
   const key = "/matrix/rules/objects";
   await objects.createClass(ADMIN, { path: "/matrix/object", columns: MARKED, keys: ["name"] });

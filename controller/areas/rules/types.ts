@@ -47,6 +47,8 @@ export interface ParsedRow {
   readonly timeFault?: string;
   /** Tells the rows of one record from each other; absent for the first. */
   readonly part?: string;
+  /** A rule that the record was passed on to stores no raw bytes. */
+  readonly withoutRawBytes?: true;
   /** With whose rights it is written, too: those of the author of the rule. */
   readonly by?: Principal;
 }
@@ -99,6 +101,8 @@ export interface Rule {
   readonly forwardTo: readonly string[];
   /** How a csv rule reads lines; absent for the other parsers. */
   readonly csv?: CsvRows | undefined;
+  /** `--raw_bytes=false`: marked records have no raw bytes. */
+  readonly withoutRawBytes?: boolean;
   /** Columns that get their values from nested members. */
   readonly paths?: readonly NestedPath[];
   /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
