@@ -284,22 +284,6 @@ test("a session whose user changed hears nothing more", async () => {
   expect(heard).toEqual([]);
 });
 
-test("a condition about raw bytes, which frames do not hold, lets no frame of the class through", async () => {
-  const path = "/matrix/ent/raw";
-  await mql(`create class ${path} (owner varchar) with kind='record'`);
-  const blind = await listener([{ class: path, access: "read", where: "_rawbytes is null or _RawBytes = ''" }, FREE]);
-  const either = await listener([{ class: path, access: "read", where: "marks is null" }, FREE]);
-  const marked = { marks: ["malformed"], rawBytes: "/w==" } as const;
-  const at = { timeMs: Date.now(), values: { owner: "bob" } };
-  await objects.ingest(admin, path, [
-    { ...at, identity: "whole" },
-    { ...at, identity: "malformed", marked },
-  ]);
-  await mql(`delete from ${path}`);
-  expect(await blind.heard()).toEqual([]);
-  expect(await either.heard()).toMatchObject([{ action: "INSERT" }, { action: "DELETE" }]);
-});
-
 test("a condition that cannot be used tells nothing", async () => {
   const lost = await listener([{ class: "/matrix/ent", access: "read", where: "nothing like this" }, FREE]);
   await mql("insert into /matrix/ent/box (host, owner) values ('lost', 'bob')");
