@@ -68,8 +68,7 @@ function classOption(rule: RuleText): string | undefined {
 }
 
 /**
- * What can be said about a rule whose class is not there yet. An option that is missing is an error only when the rule
- * is used.
+ * Checks a rule whose class does not exist yet. A missing option is an error only when the rule is used.
  */
 export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void {
   const rule = readRuleText(text);
@@ -88,7 +87,7 @@ const NO_CLASS = "The rule has no option --class, so it is not known where its r
 const NO_PARSER = "The rule has no option --parser (text, json, csv, grok or bitlog).";
 const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.";
 
-/** What a rule lacks before it can be used. */
+/** Message about an option that a rule still needs before it can be used; `undefined` if it has all. */
 export function missingOption(rule: RuleText): string | undefined {
   // A body may name classes, and read the raw record itself.
   if (bodyOf(rule)) return isGrok(rule) && expressionsOf(rule).length === 0 ? NO_PATTERN : undefined;
@@ -108,7 +107,7 @@ export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "col
   return isMissing ? noFields(kind) : undefined;
 }
 
-/** Whether the parser and what it cannot do without are there. */
+/** True if the rule has a parser, and the expressions that the parser needs. */
 function hasParser(rule: RuleText): boolean {
   return (single(rule, "parser") ?? "") !== "" && (!isGrok(rule) || expressionsOf(rule).length > 0);
 }
@@ -132,7 +131,7 @@ export function grokExpressions(text: string): readonly string[] {
   return isGrok(rule) ? expressionsOf(rule) : [];
 }
 
-/** What a rule is compiled for, and what it uses besides its text. */
+/** Class that a rule is compiled for, and the texts that it uses besides its own. */
 type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
 
 /** Compiles a rule for its class. */
@@ -262,7 +261,7 @@ function noFields(kind: string): string {
   return `A ${kind} rule needs --fields, or a class for which users defined columns.`;
 }
 
-/** What a body without a parser finds in `OBJECT`. */
+/** The field of `OBJECT` for a body without a parser. */
 const RAW_FIELD = "_raw";
 
 interface ParseWay {

@@ -16,7 +16,7 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const REPLACEMENT = "\ufffd";
 
-/** Which lines of a text have malformed bytes, and which. */
+/** Lines of a text that have malformed bytes, and these bytes. */
 export class LineMarks {
   readonly #of: LineBytes;
   /** Where each line begins, and behind the last one the end. */

@@ -22,7 +22,7 @@ export interface LinesOutcome {
   readonly isAllFailed: boolean;
 }
 
-/** What becomes of lines that a rule parses. */
+/** Result of lines that a rule parsed. */
 export interface LinesResult {
   readonly class: string;
   readonly records: number;
@@ -55,7 +55,7 @@ export interface LinesDependencies {
 export interface LinesOf {
   readonly principal: Principal;
   readonly rule: Rule;
-  /** Where they come from, as the rule is told. */
+  /** Source of the lines, which the rule reads as `_source`. */
   readonly source: string;
   readonly timeMs: number;
   /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
@@ -70,7 +70,7 @@ export interface LinesOf {
   readonly signal: AbortSignal;
 }
 
-/** The first faults are told, the others counted. */
+/** Faults that are listed; the others are counted. */
 export const ERRORS_SHOWN = 20;
 /** More different names are no headings of columns. */
 const UNUSED_FIELDS_COUNTED = 20;
@@ -96,7 +96,7 @@ export class RuleLines {
     const { clock, workers, bodies } = this.#dependencies;
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
     const run = new LineRun({ principal, rule, source, timeMs, isWhole, failures, slices });
-    // A caller who may write nothing of the class is told so before anything is parsed.
+    // A caller who may write nothing of the class is refused before anything is parsed.
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
@@ -252,7 +252,7 @@ class LineRun {
     this.#heading = new HeadingLine(rule.csv, { isWhole });
   }
 
-  /** What a principal may write of a class, asked once for all lines. */
+  /** Write rights of a principal on a class, looked up once for all lines. */
   async gate(principal: Principal, path: string, context: GateContext): Promise<RowGate> {
     const key = `${principal.user}\n${path}`;
     const known = this.#gates.get(key);

@@ -28,7 +28,7 @@ export interface SentLinesRequest {
   readonly signal: AbortSignal;
 }
 
-/** Of a rule what became of its lines, of a subject the number of frames. */
+/** Result of the lines for a rule; number of frames for a subject. */
 export type SentLinesResult = LinesResult | { readonly frames: number };
 
 interface Dependencies extends LinesDependencies {
