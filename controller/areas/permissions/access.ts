@@ -146,6 +146,19 @@ export const MARKS_FIELD = "marks";
 export const RAW_BYTES_FIELD = "_rawbytes";
 
 /**
+ * True if `_rawbytes` in a condition on one of the classes is the platform's column, and no edge type of that name in
+ * any case.
+ */
+export function hasRawBytes(
+  views: readonly Pick<RuledClass, "recordColumns">[],
+  edgeTypes: readonly { readonly name: string }[],
+): boolean {
+  const has = (columns: readonly { readonly name: string }[]): boolean =>
+    columns.some(({ name }) => name.toLowerCase() === RAW_BYTES_FIELD);
+  return views.some(({ recordColumns = [] }) => has(recordColumns)) && !has(edgeTypes);
+}
+
+/**
  * Field names in conditions are matched without regard to case. A condition about any class that has its fields does
  * not mean columns of the platform: it would reach every class of records.
  */

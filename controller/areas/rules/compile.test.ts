@@ -97,6 +97,7 @@ describe("option lines", () => {
     ["--class=/ns/later\n--retry=3\nreturn 1", /--retry is on or off, not 3/],
     ["--class=/ns/later\n--retry_total=0\nreturn 1", /from 1 to 100, not 0/],
     ["--class=/ns/later\n--retry_total=many\nreturn 1", /from 1 to 100, not many/],
+    ["--class=/ns/later\n--raw_bytes=none", /--raw_bytes is on or off, not none/],
     ["--class=/ns/later\n--retry_interval=0s\nreturn 1", /a time such as 30s, 1 min or 2h, not 0s/],
     ["--class=/ns/later\n--retry_interval=5 days\nreturn 1", /a time such as/],
     ["--class=/ns/later\n--retry_total=100\n--retry_interval=2 hours\nreturn 1", /at most 7 days/],

@@ -41,7 +41,7 @@ function prepared(
   ]);
 }
 
-/** Whether the rule joins its extension table. */
+/** True if the rule looks up values in its extension table. */
 export function looksUp(rule: RuleText): boolean {
   return rule.options.some(({ name, value }) => name.startsWith("var_") && /^lookup\s/i.test(value));
 }
