@@ -7,6 +7,9 @@ import type { Kind } from "./kind.ts";
  */
 export type Accepted = "any" | "number" | "exact" | "text" | "time" | "list" | "map" | "several";
 
+/** The kind that the value at a place had before it was converted. */
+export type KindAt = (at: number) => Kind | undefined;
+
 /** A function of one row. It is given values that are set and of the kinds it takes, and never throws. */
 export interface FunctionSpec {
   /** What it takes, place by place. */
@@ -24,5 +27,5 @@ export interface FunctionSpec {
    * What is done for each row. `constants` are the values that are the same for all rows; throws
    * `AppError("invalid")` for one that cannot be used. `zone` is that of the statement, for functions of the calendar.
    */
-  make(constants: readonly (Value | undefined)[], zone?: string): (values: readonly Value[]) => Value;
+  make(constants: readonly (Value | undefined)[], zone?: string): (values: readonly Value[], kindAt: KindAt) => Value;
 }
