@@ -82,7 +82,7 @@ function acceptedAt({ accepts }: FunctionSpec, at: number): Accepted {
   return accepts[Math.min(at, accepts.length - 1)] ?? "any";
 }
 
-/** What is said of a place, where it is not its name. */
+/** Words for accepted kinds in messages, if they differ from their names. */
 const WORDS: Readonly<Partial<Record<Accepted, string>>> = { exact: "number", several: "text, list or map" };
 
 const TYPES: Readonly<Record<Accepted, readonly Kind["type"][]>> = {

@@ -270,7 +270,7 @@ export async function checkRowCondition(
   );
 }
 
-/** What decides whether rows that come another way than by a statement may be written. */
+/** Decides if rows that come another way than by a statement may be written. */
 export interface RowGate {
   /** Rows are to be checked and written one by one, as a row condition may be met only by what one before wrote. */
   readonly isByRow: boolean;
