@@ -60,7 +60,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/jobs/{choosing,contexts,definitions,following,groups,interface,kept-rights,places,proxied,retention,run-access,run-rows,scripted,stream}.test.ts",
   "controller/areas/licences/routes.test.ts",
   "controller/areas/policies/{faults,interface}.test.ts",
-  "controller/areas/query/{graph-host-objects,more,patterns,row-filter}.test.ts",
+  "controller/areas/query/{graph-host-objects,more,patterns,row-filter,row-gate}.test.ts",
   "controller/areas/rules/{malformed-lines,parse-file,patterns,sent-lines,trial}.test.ts",
   "controller/areas/scripts/host-objects.test.ts",
   "controller/areas/tables/{rows,service}.test.ts",

@@ -307,7 +307,7 @@ export class RecordWriter {
   /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
-      await context.gate?.check(rows.map(({ record }) => record.values));
+      await context.gate?.check(rows.map(({ record }) => record));
       const records = rows.map(({ record }) => record);
       await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
     } catch (error) {

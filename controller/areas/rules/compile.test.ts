@@ -312,6 +312,12 @@ describe("var lines", () => {
     });
   });
 
+  it("make a map with any names, __proto__ too", () => {
+    const rule = "--class=/ns/access\n--parser=json\n--direct=true\n--var_note=map __proto__:a,second:b";
+    const { note } = values(rule, '{"a":"1","b":"2"}') as { note: object };
+    expect(Object.entries(note).join()).toBe("__proto__,1,second,2");
+  });
+
   it("see the groups of the file's match as fields", () => {
     expect(values("--class=/ns/access\n--parser=text\n--fields=path\n--var_client=field site", "x")).toEqual({
       path: "x",

@@ -161,7 +161,7 @@ export class RuleLines {
   /** One bad value must not keep a thousand good records out: then they go one by one. */
   async #ingest(run: LineRun, records: readonly LineRow[], gates: readonly RowGate[]): Promise<void> {
     try {
-      for (const gate of gates) await gate.check(records.map(({ record }) => record.values));
+      for (const gate of gates) await gate.check(records.map(({ record }) => record));
       const { objects, room } = this.#dependencies;
       const { principal } = run;
       await room?.require(principal.tenant, { objects: records.length, bytes: 0 });

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { setMember } from "../../../common/members.ts";
 import type { Value } from "../../../common/value.ts";
 import { readExtension, type ExtensionRows } from "./extension.ts";
 import { memberAt } from "./paths.ts";
@@ -147,7 +148,7 @@ function mappedOver(pairs: readonly string[], line: RuleOption): Source {
     const result: Record<string, Value> = {};
     for (const [key, from] of entries) {
       const value = from(fields, record);
-      if (value !== undefined) result[key] = value;
+      if (value !== undefined) setMember(result, key, value);
     }
     return result;
   };

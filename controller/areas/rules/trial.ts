@@ -6,13 +6,13 @@ import {
   RULE_TRIAL_MAX_CHARACTERS,
   RULE_TRIAL_MAX_LINES,
 } from "../../../common/limits.ts";
-import type { Row, Value } from "../../../common/value.ts";
+import type { Value } from "../../../common/value.ts";
 import type { HostObjects, HostRun } from "../../scripting/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { LEVELS } from "../consolelog/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { readingOnly, requirePermission, type Principal } from "../permissions/index.ts";
-import { canonicalRow, rowGate } from "../query/index.ts";
+import { canonicalRow, type GatedRow, rowGate } from "../query/index.ts";
 import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
 import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
@@ -249,7 +249,7 @@ export class RuleTrials {
       return;
     }
     try {
-      const checked = await this.#checked(principal, path, values);
+      const checked = await this.#checked(principal, path, { values, timeMs: time });
       record?.rows.push({ class: path, values: checked, ...(time !== undefined && { time }) });
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -258,10 +258,11 @@ export class RuleTrials {
   }
 
   /** The values as they would be stored. */
-  async #checked(principal: Principal, path: string, values: Row): Promise<Record<string, Value>> {
+  async #checked(principal: Principal, path: string, row: GatedRow): Promise<Record<string, Value>> {
     const { objects, runtime } = this.#with;
     const catalog = await objects.catalog(principal);
-    await rowGate({ principal, catalog }, path, { objects, clock: runtime.clock }).check([values]);
+    await rowGate({ principal, catalog }, path, { objects, clock: runtime.clock }).check([row]);
+    const { values } = row;
     const view = catalog.get(path);
     return view === undefined ? { ...values } : { ...canonicalRow(view, values) };
   }
