@@ -142,7 +142,7 @@ export const SentLinesQuery = Type.Object({
   malformed: Type.Optional(
     Type.Literal("mark", {
       description:
-        "Lines for a rule with bytes that are no text are taken, and their records marked; refused otherwise",
+        "Lines with bytes that are no text are taken for a rule that makes records, and these are marked; refused otherwise",
     }),
   ),
 });

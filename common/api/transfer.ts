@@ -16,7 +16,9 @@ export const ExportInput = Type.Object({
   filetype: Type.Optional(Type.String({ description: "mql (default) or xlsx" })),
   template: Flag("Definitions only"),
   templdate: Flag("The same as template"),
-  ignorefields: Names("Columns and edge types that are left out, separated by commas"),
+  ignorefields: Names(
+    "Columns and edge types that are left out, separated by commas; with a column of a class of records also its _rawbytes",
+  ),
   ignoreclass: Names("Class paths that are left out with their subclasses, separated by commas"),
   relation_defined: Flag("Defines the edge types as well"),
   times: Flag("With the times of objects, their earlier states and removals, for an import with times=true; mql only"),

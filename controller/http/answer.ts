@@ -94,7 +94,7 @@ function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): vo
   if (warnings.length > 0) void reply.header(WARNINGS_HEADER, warningsHeader(warnings));
 }
 
-/** What is all there. A large body goes in pieces, so that it shows whether its reader takes any of it. */
+/** Sends a body that is complete. A large one goes in pieces, which shows if its reader takes any of it. */
 async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
   const pieces = await bodyPieces(body, options.slices);
   const length = pieces.reduce((bytes, piece) => bytes + piece.length, 0);

@@ -43,7 +43,7 @@ export interface TextOptions {
   /** Holds the body from its first byte on. */
   readonly memory: CallMemory;
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
-  /** Of a caller who is not known yet. */
+  /** Present while the caller is not known. */
   readonly stranger?: Stranger | undefined;
 }
 
@@ -170,7 +170,7 @@ function readChunks(source: Readable, { bound: first, memory, stranger }: ChunkO
       refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
     const refuse = (error: Error): void => {
       leave();
-      // What is still to come goes nowhere; destroying the request would take the answer's socket along.
+      // The rest of the body is discarded. Destroying the request would close the socket of the answer as well.
       source.resume();
       reject(error);
     };
@@ -208,8 +208,8 @@ export interface Texts {
 const AT_ONCE: Texts = { json: parseJson, form: parseUrlEncoded };
 
 /**
- * What a body means to an endpoint. The content type is only a hint, because clients send JSON as text, text as JSON,
- * and free text as a form; what is in it and what the endpoint asks for decide.
+ * Reads a body as the endpoint expects it. The content type is only a hint, because clients send JSON as text, text as
+ * JSON, and free text as a form. The content and the declaration of the endpoint decide.
  */
 export function interpret(endpoint: Reader, text: string, contentType: string, texts: Texts = AT_ONCE): Body {
   if (endpoint.body === "raw") return { ...NO_BODY, text };
@@ -308,7 +308,7 @@ const bodyMembers = new WeakMap<Reader, ReadonlySet<string>>();
 
 function bodyMembersOf({ input, body, path }: Reader): ReadonlySet<string> {
   const members = new Set([...Object.keys(membersOf(input)), SESSION_FIELD]);
-  // What a free text belongs to is said by the path; a text that happens to use the same words stays a text.
+  // The path says what a free text belongs to. A text that happens to use the same words is still text.
   if (body === "text") for (const name of pathParameters(path)) members.delete(name);
   return members;
 }

@@ -7,7 +7,7 @@ export type HstsReach = (typeof HSTS_REACHES)[number];
 /** An answer that is shown as a page loads, runs and sends nothing. */
 const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'";
 const BARE = `${CLOSED}; frame-ancestors 'none'`;
-/** What users stored or exported, and clients show in a frame of their page. */
+/** Policy for content that users stored or exported. Clients show it in a frame of their page. */
 export const CONTENT_POLICY = `${CLOSED}; frame-ancestors 'self'`;
 
 const HEADERS = {
@@ -25,7 +25,7 @@ const HSTS: Readonly<Record<HstsReach, string | undefined>> = {
   subdomains: "max-age=31536000; includeSubDomains",
 };
 
-/** What browsers are told with every answer, unless the answer says other of the same. */
+/** Headers for browsers in every answer. An answer that sets one of them itself keeps its own. */
 export function browserHeaders(protocol: Peer["protocol"], hsts: HstsReach): Readonly<Record<string, string>> {
   const text = HSTS[hsts];
   // A browser believes it by HTTPS alone (RFC 6797, 8.1).
@@ -37,7 +37,7 @@ export const BROWSER_LINES = Object.entries(HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join("");
 
-/** Of a page of ours: it has no use for what a device can do. */
+/** Headers of our own pages. They deny the functions of the device, which no page uses. */
 export function pageHeaders(policy: string): Readonly<Record<string, string>> {
   return {
     "content-security-policy": policy,

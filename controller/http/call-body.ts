@@ -41,7 +41,7 @@ export interface CallBodyDependencies {
 export interface ReadOptions {
   /** In which large texts are decoded. */
   readonly slices: ThreadSlices;
-  /** Of all but uploaded files. */
+  /** Bound of the body without uploaded files. */
   readonly bound: Bound;
   /** Present while the caller is not known. */
   readonly stranger: Stranger | undefined;
@@ -121,7 +121,7 @@ export class CallBody {
     return { form: () => form, json: json.value, members: json.members };
   }
 
-  /** What was uploaded is gone; the call does not wait for it. */
+  /** Removes the uploaded files. The call does not wait for it. */
   removeUploads(): void {
     if (this.#folder === undefined) return;
     rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {

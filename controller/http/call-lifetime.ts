@@ -47,7 +47,7 @@ export class CallLifetime {
     this.#stop(reason);
   }
 
-  /** What `work` comes to, or the reason why the call ended before; the work may go on for a while then. */
+  /** Resolves as `work` does. Rejects with the reason if the call ends first; the work may then go on for a while. */
   until<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#stop = reject;

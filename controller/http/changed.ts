@@ -21,7 +21,7 @@ export interface Changing {
   readonly files?: readonly UploadedFile[];
 }
 
-/** What a call changes, for the audit trail: names only, never a value. Empty when the address says all. */
+/** Names of what a call changes, for the audit trail; never a value. Empty when the address says all. */
 export function changedBy({ path, input, files = [] }: Changing): string {
   const members = typeof input === "object" && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
   const given = (names: readonly string[]): readonly string[] =>

@@ -24,7 +24,7 @@ export const ITEMS_PER_LOOK = 32;
 
 export type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
 
-/** What stands for "nothing was sent". */
+/** Marks a value that was not sent. */
 export const ABSENT = Symbol("absent");
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
@@ -101,7 +101,7 @@ function coerceUnion(variants: readonly TSchema[], value: unknown, texts: JsonTe
   return value === "" ? ABSENT : value;
 }
 
-/** Whether a value is what the schema says; the check is compiled once. */
+/** True if the value fits the schema. The check is compiled once. */
 export function conforms(schema: TSchema, value: unknown): boolean {
   return validatorOf(schema).Check(value);
 }
@@ -188,12 +188,12 @@ function addMember(result: Record<string, unknown>, { shape, name, value }: Give
   if (coerced !== ABSENT) result[name] = coerced;
 }
 
-/** Whether members with other names than those of `properties` stay. */
+/** True if members with names outside of `properties` are kept. */
 function takesOtherNames({ patternProperties, additionalProperties: more }: Shape): boolean {
   return patternProperties !== undefined || more === true || (typeof more === "object" && more !== null);
 }
 
-/** Whether an object fits as it is: no member of it has a name or a schema. */
+/** True if the schema names no member and sets no schema for any: every object fits unchanged. */
 export function takesAnyMembers({ properties, patternProperties }: Shape): boolean {
   const [pattern, ...more] = Object.entries(patternProperties ?? {});
   return (

@@ -9,7 +9,7 @@ const GZIP = { level: 4, windowBits: 14, memLevel: 7 } as const;
 /** Text that is sent as a whole. Lines and events that are told as they come would wait in a compressor. */
 const TEXT = /^(text\/(?!event-stream\b)|application\/(json|xml|javascript)\b|[a-z]+\/[\w.-]+\+(json|xml)\b)/i;
 
-/** Whether the client takes gzip: by name or by `*`, unless with the weight 0 (RFC 9110, 12.5.3). */
+/** True if the client takes gzip: by name or by `*`, unless with the weight 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   let byAny = false;
   for (const part of (acceptEncoding ?? "").toLowerCase().split(",")) {
@@ -36,7 +36,7 @@ export function requireUncompressed(contentEncoding: string | undefined): void {
   throw new AppError("invalid", message);
 }
 
-/** Whether a body of so many bytes, unknown when absent, and of the type that is set is worth compressing. */
+/** True if a body of this size and of the type that is set is worth compressing. `bytes` is absent if unknown. */
 export function isCompressible(reply: FastifyReply, bytes = HTTP_COMPRESS_MIN_BYTES): boolean {
   if (bytes < HTTP_COMPRESS_MIN_BYTES || reply.hasHeader("content-encoding")) return false;
   if (/\bno-transform\b/i.test(String(reply.getHeader("cache-control") ?? ""))) return false;
@@ -49,7 +49,7 @@ export function compressed(reply: FastifyReply, body: Readable): Readable {
   // The same version in other bytes.
   if (typeof etag === "string" && etag.startsWith('"')) void reply.header("etag", `W/${etag}`);
   void reply.removeHeader("content-length").header("content-encoding", "gzip");
-  // What went wrong is told by the end of the answer.
+  // The answer breaks off after an error, so the client sees it.
   return pipeline(body, createGzip(GZIP), () => {});
 }
 

@@ -23,7 +23,7 @@ export function requireContent(endpoint: Endpoint, { input, query, body }: Sent)
   throw new AppError("invalid", `${names.join(" or ")} is missing${lost}`, { details: { fields: names } });
 }
 
-/** What was sent instead of the content; undefined when nothing was. */
+/** Text that was sent instead of the content; undefined if none was. */
 function lostContent(endpoint: Endpoint, body: Body, names: readonly string[]): string | undefined {
   const unknown = unknownMembers(endpoint, body.fields);
   const ends = unknown.map((name) => meantOf(name, names));

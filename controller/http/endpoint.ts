@@ -30,7 +30,7 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * the proof of origin that a change takes, no place among the tenant's calls, and has no deadline.
    */
   readonly events?: true;
-  /** What is answered besides a bare 200: answers name only what stands here. Failures are `AppError`s. */
+  /** Statuses other than a bare 200; an answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
    * How the body is documented; whatever form it really comes in is accepted. `raw` is a text of whatever content type
@@ -93,11 +93,11 @@ export interface Client {
   readonly session: string | undefined;
   /** False for what a page or a link of another site may have made a browser send: see `maySignIn`. */
   readonly maySignIn: boolean;
-  /** What the `ticket` of an answer left with this browser. Whoever calls may have made it up. */
+  /** Value that the `ticket` of an earlier answer left in this browser. The caller may have forged it. */
   readonly ticket: string | undefined;
   /** Asks for HTML: better sent to a page than given an envelope. */
   readonly browser: boolean;
-  /** Whether the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */
+  /** True if the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */
   readonly holds: (etag: string) => boolean;
   /** The id of the last event that a client has which comes back to an event stream. */
   readonly lastEventId: string | undefined;
@@ -176,7 +176,7 @@ export interface EventsAnswer extends Bare {
 }
 
 export interface ServerEvent {
-  /** What a client that comes back names as the last event it has. */
+  /** Id that a client sends as its last event when it reconnects. */
   readonly id?: string;
   /** `message` when absent. */
   readonly event?: string;
@@ -194,7 +194,7 @@ export interface RedirectAnswer extends Bare {
   readonly ticket?: TicketChange;
 }
 
-/** What an answer names besides its body; the endpoint's `statuses` declare it. */
+/** Status and headers of an answer. The endpoint declares them in its `statuses`. */
 interface AnswerHead {
   /** 200 when absent. */
   readonly status?: number;

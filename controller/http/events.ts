@@ -15,7 +15,7 @@ import { stillMay } from "./standing.ts";
 export const EVENTS_TYPE = "text/event-stream";
 const HEARTBEAT = ":\n\n";
 
-/** What an event stream needs of its call. */
+/** The part of a call that an event stream needs. */
 export interface Listening {
   readonly clock: Clock;
   /** Fires when the client left or the controller stops. */

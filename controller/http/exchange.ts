@@ -1,6 +1,6 @@
 import type { Peer } from "./peer.ts";
 
-/** What one request and its answer gather on their way, for the log, the metrics and the error form. */
+/** Data of one request and its answer, for the log, the metrics and the error form. */
 export interface Exchange {
   readonly peer: Peer;
   readonly traceparent: string;

@@ -60,7 +60,7 @@ function unionFilter(variants: readonly TSchema[]): Filter | undefined {
   if (choices.every(({ filter }) => filter === undefined)) return undefined;
   return (value) => {
     const choice = choices.find(({ schema }) => conforms(schema, value));
-    // What fits no variant has no member that was declared: better nothing than too much.
+    // A value that fits no variant has no declared member. It is left out: better nothing than too much.
     if (choice === undefined) return null;
     return choice.filter === undefined ? value : choice.filter(value);
   };

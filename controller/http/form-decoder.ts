@@ -24,7 +24,7 @@ export class FormDecoder {
   #end = 0;
   /** Where its field ends. */
   #fieldEnd = -1;
-  /** Of the field whose value is read. */
+  /** Name of the field whose value is being read. */
   #name: string | undefined;
   #decoder: TextStream | undefined;
   readonly #encoding: Encoding;

@@ -26,7 +26,7 @@ function undeclared(what: string): Error {
   return new Error(`The endpoint does not declare the ${what}.`);
 }
 
-/** Whether an `If-None-Match` names the version; weak and strong tags count as the same (RFC 9110, 13.1.2). */
+/** True if an `If-None-Match` names the version; weak and strong tags count as the same (RFC 9110, 13.1.2). */
 export function namesVersion(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === "*") return true;

@@ -38,6 +38,8 @@ export class Line implements SocketLine {
   #unsent = 0;
   #answered = true;
   #cancelTimer: () => void = () => {};
+  /** Time that the receiver has to answer the close; `Infinity` until the line ends. */
+  #graceMs = Infinity;
 
   constructor(socket: WebSocket, options: LineOptions) {
     const closing = new AbortController();
@@ -88,6 +90,9 @@ export class Line implements SocketLine {
   }
 
   #close(code: number, reason: string, graceMs: number): void {
+    // A line that already ends keeps its deadline if that is the shorter one.
+    if (graceMs >= this.#graceMs) return;
+    this.#graceMs = graceMs;
     this.#cancelTimer();
     this.#socket.close(code, reason);
     // A receiver that reads nothing does not answer the close either.

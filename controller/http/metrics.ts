@@ -15,7 +15,7 @@ export type Level = {
   readonly help: string;
 } & ({ readonly value: () => number } | { readonly byTenant: () => readonly (readonly [string, number])[] });
 
-/** What this controller's HTTP side counts, and levels of the others, for `/metrics`. */
+/** Counters of this controller's HTTP side, and levels of the other parts, for `/metrics`. */
 export class HttpMetrics {
   readonly #registry = new Registry();
   readonly #calls: Counter<"method" | "route" | "code">;

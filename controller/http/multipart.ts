@@ -66,7 +66,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
       await reading.take(next.value);
     }
   } catch (error) {
-    // What is still coming is read and thrown away, so that the client gets to see the answer.
+    // The rest of the upload is read and discarded, so that the client receives the answer.
     request.raw.unpipe();
     request.raw.resume();
     throw asAppError(error);

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 
-/** What a client believes it called: the origin of our own pages, as far as it is known. */
+/** Address that a client called: the origin of our own pages, as far as it is known. */
 export interface OwnAddress {
   /** Host and port as the request names them, or as a trusted proxy says the client named them. */
   readonly host: string;
@@ -19,8 +19,8 @@ export const NO_PROOF =
 type Proof = "proven" | "foreign" | "unknown";
 
 /**
- * Whether what a browser sends by itself, a cookie or remembered Basic credentials, may change or run something. A
- * browser says where a request comes from; programs with a cookie jar say nothing.
+ * True if credentials that a browser sends by itself, a cookie or Basic, may change or run something. A browser says
+ * where a request comes from; programs with a cookie jar say nothing.
  */
 export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, credentials: "cookie" | "basic"): boolean {
   const proof = proofIn(headers, own);
@@ -29,8 +29,8 @@ export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, cred
 }
 
 /**
- * Whether the call may sign in whoever sent it: not for a page or a link of another site, whose author would have the
- * victim work under the author's name. The password stands in the call itself, so programs need no proof.
+ * True if the call may sign in its sender. A page or a link of another site may not: its author would have the victim
+ * work under the author's name. The password stands in the call itself, so programs need no proof.
  */
 export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolean {
   const proof = proofIn(headers, own);
@@ -38,7 +38,7 @@ export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolea
 }
 
 /**
- * Whether the host that the request names is this installation: an address, `localhost` or a public name. For what is
+ * True if the host that the request names is this installation: an address, `localhost` or a public name. For what is
  * open by the caller's address alone: a page whose own name was made to resolve to this machine (DNS rebinding) calls
  * from an address that may, and gives itself away by that name. Browsers always name a host.
  */

@@ -15,7 +15,7 @@ import {
 export type Problem = ReturnType<Validator["Errors"]>[number];
 
 /**
- * What of an input does not fit its schema; empty when all of it fits. Long lists and large objects are checked in
+ * Parts of an input that do not fit its schema; empty when all of it fits. Long lists and large objects are checked in
  * slices, and of them only the first item or member that does not fit is looked at: to find all takes much longer.
  */
 export async function problemsInSlices(
@@ -111,7 +111,7 @@ function pointerStep(name: string): string {
 const OF_MEMBERS = new Set(["items", "properties", "patternProperties"]);
 const bare = new WeakMap<TSchema, Validator>();
 
-/** What a schema asks of a list or an object besides its items and members. */
+/** Validator of a list or an object without its items and members. */
 function bareOf(schema: TSchema): Validator {
   let validator = bare.get(schema);
   if (validator === undefined) {

@@ -107,7 +107,7 @@ class ServedCall {
   #body: Body | undefined;
   /** Why the body could not be read. */
   #bodyFault: AppError | undefined;
-  /** What it changes, once its input is read. */
+  /** Names of what the call changes, set when its input is read. */
   #changed: string | undefined;
   #working = false;
   /** True from the call of the handler on: before it, nothing was changed. */
@@ -313,7 +313,7 @@ class ServedCall {
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
   }
 
-  /** Of work that the caller's tenant pays for, or its address. */
+  /** Slices of work that count for the caller's tenant, or for the caller's network while the caller is unknown. */
   #slices(): ThreadSlices {
     const { clock } = this.#dependencies.runtime;
     const tenant = this.#identity === undefined ? networkOf(this.#remote()) : this.#principal().tenant;
@@ -450,7 +450,7 @@ class ServedCall {
   }
 }
 
-/** Of a stranger, who is asked who he is when so much has come. */
+/** Bound of a body while its caller is not known. */
 const STRANGER_BOUND: Bound = { name: "HTTP_BODY_MAX_BYTES", max: HTTP_BODY_MAX_BYTES };
 
 function bodyBoundOf({ bodyMaxBytes, permission }: Endpoint): Bound {

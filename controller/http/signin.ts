@@ -6,7 +6,7 @@ import type { Fields } from "./fields.ts";
 import { NO_PROOF, provesOrigin, type OwnAddress } from "./origin.ts";
 import type { RightsChange } from "./standing.ts";
 
-/** What the sign-in gate needs of the area `users`. */
+/** The part of the area `users` that the sign-in gate needs. */
 export interface SignIn {
   /** Undefined for a session that is unknown or over, or whose user changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
@@ -42,7 +42,7 @@ export interface Caller {
   readonly own: OwnAddress;
   readonly remote: string;
   readonly traceparent: string;
-  /** Whether the endpoint takes calls of commands. */
+  /** True if the endpoint takes calls of commands. */
   readonly commands?: true | undefined;
 }
 

@@ -32,7 +32,7 @@ export interface SocketLine {
   send(text: string): void;
   /** Resolves when the network took the text; false when the socket is closed or closing. */
   sent(text: string): Promise<boolean>;
-  /** What could not be sent any more is lost; the receiver is told why. */
+  /** Closes the socket and gives the receiver the reason. Messages that are not yet sent are lost. */
   end(reason: LineEnd): void;
   /** Fires when either end closes the socket. */
   readonly closed: AbortSignal;

@@ -1,8 +1,7 @@
 import { isAppError } from "../../common/errors.ts";
 
 /**
- * Whether what goes on still may, by an answer to that question. A refusal ends it; an outage of the store, after which
- * nobody knows, does not.
+ * True if admitted work may continue. A refusal ends the work; an outage of the store does not, as it refuses nothing.
  */
 export async function stillMay(answer: Promise<boolean>): Promise<boolean> {
   try {
@@ -22,8 +21,8 @@ export interface RightsChange {
 type Member = RightsChange & { readonly user: string };
 
 /**
- * What goes on after it was admitted: open sockets, event streams, long reads. Each is asked again whether it still may
- * when the rights of its user change.
+ * Work that continues after it was admitted: open sockets, event streams, long reads. Each is checked again when the
+ * rights of its user change.
  */
 export class Standing {
   readonly #tenants = new Map<string, Map<string, Set<() => void>>>();

@@ -137,11 +137,11 @@ function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting
   }
 }
 
-/** What stands within a value of that schema. */
+/** Schemas inside a schema, as far as their values can have members. */
 interface Inner {
-  /** Of the items of a list that may hold members; undefined when there is nothing to look for. */
+  /** Schema of list items that may have members; undefined for any other schema. */
   readonly items: TSchema | undefined;
-  /** Of an object that names its members; undefined for one that takes any. */
+  /** Schemas by member name, for an object that names its members; undefined for an object that takes any. */
   readonly members: ReadonlyMap<string, TSchema> | undefined;
 }
 
@@ -162,7 +162,7 @@ function innerOf(schema: TSchema): Inner {
   return inner;
 }
 
-/** Whether objects with names of their own can be in it. */
+/** True if the schema, or the schema of its items or variants, allows an object. */
 function holdsMembers(schema: TSchema): boolean {
   const { type, items, anyOf } = schema as Shape;
   return type === "object" || (items !== undefined && holdsMembers(items)) || (anyOf?.some(holdsMembers) ?? false);

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { findLocalCluster } from "./cluster.ts";
 import {
   freePorts,
@@ -136,6 +136,16 @@ test("a paused daemon does nothing, goes on when resumed, and can be stopped pol
   await pauseDaemon(counting);
   await stopDaemon(counting);
   await expect(resumeDaemon(counting)).rejects.toThrow("does not run");
+});
+
+test("pausing a daemon that ends meanwhile is an error with its name", async () => {
+  const ending = await daemon("setInterval(() => {}, 1000)");
+  const kill = vi.spyOn(process, "kill").mockImplementationOnce((pid) => process.kill(pid, "SIGKILL"));
+  try {
+    await expect(pauseDaemon(ending)).rejects.toThrow("daemon ended before it was paused");
+  } finally {
+    kill.mockRestore();
+  }
 });
 
 test("stopping a cluster ends its processes and forgets it; a second time there is nothing to stop", async () => {

@@ -93,11 +93,14 @@ export async function stopDaemon(
   }
 }
 
-/** Pauses the process until it is resumed or killed. Resolves when it has stopped. */
+/** Pauses the process until it is resumed or killed. Resolves when it has stopped, and throws if it ends before. */
 export async function pauseDaemon(daemon: Daemon): Promise<void> {
   if (!(await isAlive(daemon))) throw new Error(`${daemon.name} does not run.`);
   process.kill(daemon.pid, "SIGSTOP");
-  while (!(await stateOf(daemon)).startsWith("T")) await delay(POLL_MS);
+  while (!(await stateOf(daemon)).startsWith("T")) {
+    if (!(await isAlive(daemon))) throw new Error(`${daemon.name} ended before it was paused.`);
+    await delay(POLL_MS);
+  }
 }
 
 export async function resumeDaemon(daemon: Daemon): Promise<void> {

@@ -7,6 +7,7 @@ import { NO_CELLS, SingleCells } from "../../controller/store/cells.ts";
 import { Cursors } from "../../controller/store/embedded/cursor.ts";
 import { decodeEntity, encodeEntity } from "../../controller/store/embedded/entity-form.ts";
 import { EntityState } from "../../controller/store/embedded/entity-state.ts";
+import { withOrder } from "../../controller/store/ordering.ts";
 import { indexedTerms } from "../../controller/store/terms.ts";
 import type {
   Cells,
@@ -265,7 +266,7 @@ export class MemoryObjectStore implements ObjectStore {
     const { order } = request;
     return this.#page(["find", request.terms, request.ranges ?? [], order], page, () => {
       const living = this.#state.living(fits);
-      return order === undefined ? living : inOrder(living, order);
+      return order === undefined ? living : inOrder(living, order, withOrder(request)[0]);
     });
   }
 
@@ -360,6 +361,7 @@ export class MemoryObjectStore implements ObjectStore {
 function inOrder(
   living: readonly (readonly [name: string, entity: Entity])[],
   { slot, descending: isDescending, behind }: NumberOrder,
+  { from = -Infinity, to = Infinity }: { readonly from?: number; readonly to?: number } = {},
 ): readonly (readonly [place: string, entity: Entity])[] {
   const placeOf = (number: number, key: EntityKey): string =>
     `${sortingText(isDescending ? -number : number)} ${sortingName(key, isDescending)}`;
@@ -368,9 +370,7 @@ function inOrder(
     return number === undefined ? [] : [[placeOf(number, entity.key), entity] as const];
   });
   const sorted = named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  const [first] = sorted;
-  const from = first && behind && placeOf(first[1].numbers[slot] ?? 0, behind);
-  return from === undefined ? sorted : sorted.filter(([place]) => place > from);
+  return behind ? sorted.filter(([place]) => place > placeOf(isDescending ? to : from, behind)) : sorted;
 }
 
 /** Whose order is that of the keys, or the opposite one. */

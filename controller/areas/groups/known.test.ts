@@ -75,6 +75,19 @@ test("marks of records are columns of a class, and of no class where none is nam
   expect(await warningsOf({ readexps: ["marks is null"] })).toEqual(["readexps: no class has a column marks now."]);
 });
 
+test("a row condition about raw bytes is refused, unless the class has a column of that name itself", async () => {
+  await objects.createClass(admin, { path: "/matrix/raw", kind: "record", columns: [] });
+  const refused = {
+    code: "invalid",
+    message: "readexps: a row condition does not ask for _rawbytes, which notifications do not hold; ask for marks.",
+  };
+  for (const condition of ["_rawbytes is null", "marks is null or not (_RAWBYTES = '')"])
+    await expect(warningsOf({ readexps: [`/matrix/raw: ${condition}`] }), condition).rejects.toMatchObject(refused);
+  const columns = [{ name: "_RawBytes", type: "varchar" }] as const;
+  await objects.createClass(admin, { path: "/matrix/own", kind: "record", columns });
+  expect(await warningsOf({ readexps: ["/matrix/own: _rawbytes is null"] })).toEqual([]);
+});
+
 test("a class that is not there is told, and taken, as it may be made later", async () => {
   const told = [
     "There is no class /matrix/etn now; did you mean /matrix/ent?",

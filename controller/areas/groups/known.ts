@@ -3,7 +3,7 @@ import { USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { meant } from "../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../objects/index.ts";
-import { classAccess, FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
+import { classAccess, FIELDS_OF_ALL, hasRawBytes, type Principal, RAW_BYTES_FIELD } from "../permissions/index.ts";
 import { namedColumns } from "./compile.ts";
 import type { GroupEdit } from "./types.ts";
 
@@ -76,11 +76,15 @@ function unknownAnywhere(column: string, known: Known): readonly string[] {
   return [`readexps: no class has a column ${column} now${meant(column, seenColumns(views, known))}`];
 }
 
+const NO_RAW_BYTES = `readexps: a row condition does not ask for ${RAW_BYTES_FIELD}, which notifications do not hold; ask for marks.`;
+
 function checkColumn(
   column: string,
   views: readonly ClassView[],
   { where, principal, catalog }: Known & { readonly where: string },
 ): void {
+  if (where === "readexps" && column.toLowerCase() === RAW_BYTES_FIELD && hasRawBytes(views, catalog.edgeTypes()))
+    throw new AppError("invalid", NO_RAW_BYTES);
   if (isColumn(column, views, { catalog })) return;
   const seen = seenColumns(views, { principal });
   throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, seen)}`);

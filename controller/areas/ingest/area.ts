@@ -12,7 +12,7 @@ export interface IngestParts {
   /** Tries records again that rules asked for, once they are due. */
   readonly tryAgain: (tenant: string) => Promise<void>;
   readonly objects: Pick<Objects, "remove">;
-  /** Whether this controller is the one of all that looks after records to be tried again. */
+  /** True on the one controller that tries records again. */
   readonly isFirst: () => boolean;
   readonly sent: Pick<SentPolicies, "leave">;
 }

@@ -42,13 +42,13 @@ interface RawFault {
 
 export interface RefusedRow {
   readonly record: NewRecord;
-  /** What the row was parsed from; absent for runs and gaps. */
+  /** Records that the row was parsed from; absent for runs and gaps. */
   readonly records?: Records;
 }
 
 /**
- * What could not be stored, as rows of the rules' console log: of each entry the first ones with their text, the rest as
- * a count. Counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
+ * Faults as rows of the rules' console log: the first ones of each entry with their text, the rest as a count. They are
+ * counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
  * that of the batch, as it is pinned, and not that of the raw record: who reads on finds what comes from a host that
  * was away behind what was read.
  */

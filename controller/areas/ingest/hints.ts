@@ -49,7 +49,7 @@ export class Hints {
     const { kv } = await this.#options.stores.tenant(source.tenant);
     const entry = await kv.get(storeKey(source.host));
     const { streams } = this.#of(source);
-    // What is stored was used before what is known here.
+    // Stored streams were used before those in memory.
     const later = [...streams];
     streams.clear();
     for (const [streamId, sequence] of entry ? decodeStored<Streams>(entry.value) : []) streams.set(streamId, sequence);

@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import { MemoryAudit } from "../../../test/helpers/audit.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { systemPrincipal } from "../permissions/index.ts";
-import { QueryService } from "../query/index.ts";
-import type { Rule } from "../rules/index.ts";
+import { HostObjects } from "../../scripting/index.ts";
+import { ConsoleLogService } from "../consolelog/index.ts";
+import { type Principal, systemPrincipal } from "../permissions/index.ts";
+import { QueryService, rowGate } from "../query/index.ts";
+import { type Rule, RuleBodies, RuleMemory } from "../rules/index.ts";
 import { RecordWriter } from "./index.ts";
+import type { PreparedBatch } from "./types.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/line";
+const CLASSES = { runs: "/system/policyrun", gaps: "/system/policygap" };
 
 let world: Awaited<ReturnType<typeof openTestIngest>>;
 let query: QueryService;
@@ -92,19 +97,64 @@ test("objects that a rule makes of one record share its raw bytes; the first one
   if (entry.body?.$case !== "records") throw new Error("records");
   const half = Buffer.alloc(RECORD_MAX_BYTES / 2, 0xff);
   entry.body.value.records = [Buffer.concat([half, Buffer.from(",1")]), Buffer.from("b\xff,2", "latin1")];
-  const batch = {
-    principal: systemPrincipal("matrix", "/matrix", ""),
-    source: { tenant: "matrix", host: "web-1", streamId: "stream-shared" },
-    entries: [entry],
-    rules: new Map([[KEY, { ...rule, parse }]]),
-    foreign: new Set<string>(),
-    foreignCommands: new Set<string>(),
-    missing: 0,
-  };
-  const classes = { runs: "/system/policyrun", gaps: "/system/policygap" };
-  await new RecordWriter({ objects: world.objects, classes, clock: realClock }).write([batch]);
+  const batch = batchOf(entry, { ...rule, parse });
+  await new RecordWriter({ objects: world.objects, classes: CLASSES, clock: realClock }).write([batch]);
   const rows = await query.rows(ADMIN, "select n, marks, _rawbytes from /matrix/line order by n");
   expect(rows.map(({ marks }) => marks)).toEqual(Array(6).fill(["malformed"]));
   expect(rows.filter(({ n, _rawbytes: raw }) => n === 1 && raw !== null)).toHaveLength(1);
   expect(rows.filter(({ n, _rawbytes: raw }) => n === 2 && raw === base64("62ff2c32"))).toHaveLength(3);
 });
+
+const NEXT = "/matrix/rules/next";
+const PASSING = `--class=/matrix/line\n--parser=csv\n--fields=name,n\n--forward=${NEXT}\n`;
+
+test.each([
+  ["of the rule that passes records on", `--raw_bytes=false\n${PASSING}`, "", []],
+  ["of a rule that records are passed on to", PASSING, "--raw_bytes=no\n", ["/matrix/line"]],
+  ["that is on", `--raw_bytes=true\n${PASSING}`, "", ["/matrix/line", "/matrix/other"]],
+])("raw bytes are stored by the option %s", async (_, passing, option, kept) => {
+  await query.rows(ADMIN, "delete from /matrix/line; delete from /matrix/other");
+  await world.rules.put(ADMIN, NEXT, `${option}--class=/matrix/other\n--parser=csv\n--fields=name,n\n`);
+  await world.rules.put(ADMIN, "/matrix/rules/passing", passing);
+  const entry = recordsEntry(1, ["a\ufffd,1"], "/matrix/rules/passing");
+  if (entry.body?.$case !== "records") throw new Error("records");
+  Object.assign(entry.body.value, { malformed: [0], raw: Buffer.from("61ff2c31", "hex"), rawLengths: [4] });
+  await writer().write([batchOf(entry, await world.rules.load(ADMIN, "/matrix/rules/passing"))]);
+  const rows: Record<string, unknown>[] = [];
+  for (const path of ["/matrix/line", "/matrix/other"])
+    rows.push(...(await query.rows(ADMIN, `select '${path}' as path, name, marks, _rawbytes as raw from ${path}`)));
+  expect(rows).toMatchObject(Array(2).fill({ name: "a\ufffd", marks: ["malformed"] }));
+  expect(rows.filter(({ raw }) => raw === base64("61ff2c31")).map(({ path }) => path)).toEqual(kept);
+  expect(rows.filter(({ raw }) => raw === null)).toHaveLength(2 - kept.length);
+});
+
+/** Without an engine: it passes records on and runs no bodies. */
+function writer(): RecordWriter {
+  const { objects, rules } = world;
+  const runtime = testRuntime(realClock);
+  const bodies = new RuleBodies({
+    hostObjects: () => new HostObjects([]),
+    author: () => Promise.resolve(ADMIN),
+    objects,
+    rules,
+    logs: new ConsoleLogService({ objects, clock: realClock }),
+    audit: new MemoryAudit(),
+    memory: new RuleMemory(realClock),
+    runtime,
+  });
+  const gate = async (principal: Principal, path: string) =>
+    rowGate({ principal, catalog: await objects.catalog(principal) }, path, { objects, clock: realClock });
+  return new RecordWriter({ objects, classes: CLASSES, clock: realClock, bodies, gate });
+}
+
+function batchOf(entry: Entry, rule: Rule): PreparedBatch {
+  return {
+    principal: systemPrincipal("matrix", "/matrix", ""),
+    source: { tenant: "matrix", host: "web-1", streamId: `stream-${(streams += 1)}` },
+    entries: [entry],
+    rules: new Map([[rule.key, rule]]),
+    foreign: new Set<string>(),
+    foreignCommands: new Set<string>(),
+    missing: 0,
+  };
+}

@@ -47,7 +47,7 @@ export function onlyRecord(records: Records, ordinal: number): Records | undefin
   };
 }
 
-/** What the agent says of the records of an entry. */
+/** Marks that the agent sent with the records of an entry. */
 class Told {
   readonly #cut: ReadonlySet<number>;
   /** By ordinal: raw bytes of malformed records, where they are known. */
@@ -87,7 +87,7 @@ class Told {
   }
 }
 
-/** Of a record whose bytes came as they were written. */
+/** Marks of a record whose bytes came as they were written. */
 function malformedBytes(bytes: Buffer, told: RecordMarks | undefined): RecordMarks {
   const marks = told?.marks.includes("cut") ? (["cut", "malformed"] as const) : (["malformed"] as const);
   return { marks, rawBytes: bytes.subarray(0, RECORD_MAX_BYTES).toString("base64") };

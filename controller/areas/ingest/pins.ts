@@ -14,7 +14,7 @@ interface PinsOptions {
   readonly keys: Pick<SecretBox, "keyId" | "derive">;
 }
 
-/** What agents are told to pin their batches by, and whether what they pinned is what a controller told them. */
+/** Makes pins for the batches of agents, and checks that a pin came from a controller. */
 export class Pins {
   readonly #clock: Clock;
   readonly #proofs: Proofs;

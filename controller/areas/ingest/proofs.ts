@@ -8,7 +8,7 @@ type Host = Pick<EntrySource, "tenant" | "host">;
 type Keys = Pick<SecretBox, "keyId" | "derive">;
 
 /**
- * Signs what agents are told under the key that all controllers have, so that each of them knows it again without a
+ * Signs texts for agents with the key that all controllers share, so that each controller recognizes them without a
  * record. A proof holds for one host of one tenant: `<key id>.<32 bytes, base64url>`.
  */
 export class Proofs {

@@ -50,7 +50,7 @@ interface RecordWriterOptions {
   readonly workers?: Workers<RuleTasks> | undefined;
   /** Knows the authors of rules and runs bodies; absent: as of `ParseOptions`. */
   readonly bodies?: Pick<RuleBodies, "work">;
-  /** What the author of a rule may write of a class; absent: rules of authors store nothing. */
+  /** Write rights of the author of a rule on a class; absent: rules of authors store nothing. */
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Keeps records that are to be tried again; absent: they are errors. */
   readonly retries?: RetryKeeper;
@@ -91,7 +91,7 @@ export class RecordWriter {
     return this.#marked;
   }
 
-  /** Of one tenant. They are stored side by side. Answers how many records are kept to be tried again. */
+  /** Stores batches of one tenant in parallel. Answers the number of records that are kept to be tried again. */
   async write(batches: readonly PreparedBatch[]): Promise<number> {
     const [first] = batches;
     if (!first) return 0;
@@ -233,7 +233,7 @@ export class RecordWriter {
           identity: identity + part,
           ordinal,
           writeUs,
-          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal)),
+          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal), [rule, parsed]),
         };
         rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;
@@ -285,7 +285,7 @@ export class RecordWriter {
     return this.#retries.keep(principal, waiting, again.intervalMs);
   }
 
-  /** What a rule made is written with the rights of its author. */
+  /** Rows of a rule are written with the rights of its author. */
   async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
     const { by, basis } = rows[0] ?? {};
     if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
@@ -307,7 +307,7 @@ export class RecordWriter {
   /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
-      await context.gate?.check(rows.map(({ record }) => record.values));
+      await context.gate?.check(rows.map(({ record }) => record));
       const records = rows.map(({ record }) => record);
       await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
     } catch (error) {
@@ -328,7 +328,7 @@ export class RecordWriter {
   }
 }
 
-/** What is known and under way while a batch is written. */
+/** State of a batch while it is written. */
 interface Work {
   readonly batch: PreparedBatch;
   readonly rows: RowsByClass;
@@ -341,7 +341,7 @@ interface Work {
 
 interface Storing {
   readonly principal: Principal;
-  /** Of rows that are written with the rights of an author. */
+  /** Present for rows that are written with the rights of an author. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
 }

@@ -15,7 +15,7 @@ interface Dependencies {
 interface Room {
   readonly countedMs: number;
   readonly isFull: boolean;
-  /** What may be set aside before it is counted again. */
+  /** Records that may be set aside before the next count. */
   left: number;
 }
 
@@ -65,7 +65,7 @@ export class RetriesRoom {
     return (left === 0 && !isFull) || this.#with.clock.monotonicMs() - countedMs >= RULE_RETRIES_COUNTED_MS;
   }
 
-  /** Who asks while it is counted waits for that count. */
+  /** Callers during a count wait for that count. */
   #count(principal: Principal): Promise<Room> {
     const { tenant } = principal;
     const running = this.#counting.get(tenant);

@@ -54,7 +54,7 @@ interface Found extends Omit<Waiting, "error"> {
 interface Dependencies {
   readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read" | "count">;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
-  /** Of a tenant; `RULE_RETRIES_WAITING_MAX` when absent. */
+  /** Bound of a tenant; `RULE_RETRIES_WAITING_MAX` if absent. */
   readonly waitingMax?: number;
 }
 

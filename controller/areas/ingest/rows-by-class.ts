@@ -8,7 +8,7 @@ export interface Placed extends RefusedRow {
   readonly faults: Faults;
   /** With whose rights it is written where these are not the platform's. */
   readonly by?: Principal | undefined;
-  /** What it follows from besides its values, as the rule was pinned with it; absent: its class as it is now. */
+  /** Definition that the row follows from, as it was pinned with the rule; absent: the present class. */
   readonly basis?: WriteBasis | undefined;
 }
 

@@ -14,11 +14,11 @@ import type { DesiredPolicy, DesiredStateSource } from "../hosts/index.ts";
 
 interface Dependencies {
   readonly stores: Stores;
-  /** What is sent to a host. */
+  /** Desired state that is sent to a host. */
   readonly desired: DesiredStateSource;
 }
 
-/** What a host was ever sent, the latest last. */
+/** Policies and rules that a host was ever sent, the latest last. */
 interface Sent {
   readonly policies: readonly string[];
   readonly rules: readonly string[];
@@ -55,7 +55,7 @@ export class SentPolicies implements DesiredStateSource {
     this.#desired = desired;
   }
 
-  /** What the host is to be sent, noted. */
+  /** Desired state of the host, after it is recorded as sent. */
   async desired(tenant: string, host: string): ReturnType<DesiredStateSource["desired"]> {
     const state = await this.#desired.desired(tenant, host);
     const known = this.#known.get(keyOf(tenant, host));
@@ -166,7 +166,7 @@ function latest(before: readonly string[], now: readonly string[]): readonly str
   return [...before.filter((one) => !present.has(one)), ...present].slice(-SENT_POLICIES_KEPT_MAX);
 }
 
-/** What was sent longest ago goes first. */
+/** Removes the entries that were sent longest ago. */
 function bounded(sent: Sent): Sent {
   let { policies, rules, zones = {} } = sent;
   const left = (): Sent => {

@@ -42,8 +42,8 @@ const NONE: ReadonlySet<string> = new Set();
 /**
  * From the outbox of an agent to stored objects, each entry once in effect. What rows are made follows from the entries
  * and from what the agent pinned before it sent them: the digests of the rules and the time of the writes, as a
- * controller told it. So nothing is agreed on: whoever gets a batch, however often and at once with whom, writes the
- * same rows under the same ids.
+ * controller told it. Controllers need no agreement: each one that gets a batch, however often, writes the same rows
+ * under the same ids.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;

@@ -16,9 +16,9 @@ export interface Waiting {
   readonly streamId: string;
   readonly host: string;
   readonly digest: string;
-  /** Of the record in its entry as it came. */
+  /** Ordinal of the record in its original entry. */
   readonly ordinal: number;
-  /** Of the first record of the entry. */
+  /** Write time of the first record of the entry. */
   readonly writeUs: number | undefined;
   readonly error: string;
   /** How often it was tried again so far. */
@@ -53,6 +53,6 @@ interface Again {
   readonly ordinal: number;
   /** This time included. */
   readonly attempts: number;
-  /** What is told of it is told as of then. */
+  /** Time of the entries that it writes into the console log. */
   readonly dueMs: number;
 }

@@ -1,7 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseJson } from "../../../common/json.ts";
 import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
-import { setMember } from "../../../common/members.ts";
 import { requireWellFormed } from "../../well-formed.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
@@ -88,6 +87,10 @@ function object(param: string): Readonly<Record<string, unknown>> {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new AppError("invalid", "param is no JSON object.");
+  // `parseJson` drops members that would reach a prototype, and the message to an agent cannot hold `__proto__`.
+  const dropped = Object.keys(JSON.parse(param) as object).find((name) => !Object.hasOwn(value, name));
+  if (dropped !== undefined)
+    throw new AppError("invalid", `param has a member ${dropped}, which is no parameter. Choose another name.`);
   return { ...value };
 }
 
@@ -123,7 +126,7 @@ function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Rec
     requireWellFormed(`${JSON.stringify(name)} in param`, text);
     if (text.includes("\0")) throw new AppError("invalid", `${JSON.stringify(name)} in param contains NUL.`);
     environment[`ODP_PARAM_${name.toUpperCase().replace(/[^A-Z0-9_]/g, "_")}`] = text;
-    if (NAME.test(name) && !STEERING.test(name)) setMember(environment, name, text);
+    if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;
   }
   return environment;
 }

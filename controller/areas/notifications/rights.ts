@@ -1,6 +1,15 @@
 import type { Row, Value } from "../../../common/value.ts";
 import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
-import { accessKey, allows, closingOf, type Principal, rowLimit } from "../permissions/index.ts";
+import {
+  accessKey,
+  allows,
+  classAccess,
+  closingOf,
+  hasRawBytes,
+  type Principal,
+  RAW_BYTES_FIELD,
+  rowLimit,
+} from "../permissions/index.ts";
 import { rowFilter } from "../query/index.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
 
@@ -41,6 +50,7 @@ export class NotificationRights {
     notification: Notification,
     { about, catalog }: { readonly about: NotifiedObject; readonly catalog: ClassCatalog },
   ): Promise<Notification | undefined> {
+    if (asksRawBytes(principal, about, catalog)) return undefined;
     const { hiddenIn, sees } = rowFilter(principal, catalog, about.class);
     const id = idOf(about, catalog);
     const object = { ...about, id };
@@ -86,6 +96,16 @@ export class NotificationRights {
 function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog): string {
   const view = catalog.get(path);
   return id ?? (view && idFromColumns(view, values)) ?? "";
+}
+
+/**
+ * True if a row condition of the principal asks for raw bytes, as groups that an earlier version stored may. Changes do
+ * not hold raw bytes, so the condition would be checked against null.
+ */
+function asksRawBytes(principal: Principal, { class: path }: NotifiedObject, catalog: ClassCatalog): boolean {
+  const view = catalog.get(path);
+  if (view === undefined || !hasRawBytes([view], catalog.edgeTypes())) return false;
+  return classAccess(principal, view).parts.some(({ where = "" }) => where.toLowerCase().includes(RAW_BYTES_FIELD));
 }
 
 /** True if the visible part of the object or of its related objects depends on more than rules. */

@@ -193,7 +193,7 @@ export interface Objects extends ClassDefinitions, ObjectWrites, ObjectReads {
 
 /** Triggers as parts of class definitions. Changing one takes `requireDefining` of its class. */
 export interface ClassTriggers {
-  /** Of just this class; `AppError("not_found")` for a class that the principal may not read. */
+  /** Triggers of this class alone; `AppError("not_found")` for a class that the principal may not read. */
   triggers(principal: Principal, path: string): Promise<readonly TriggerDefinition[]>;
   /** Those that the user stored, of classes that the principal may read. */
   triggersBy(principal: Principal, author: string): Promise<readonly TriggerDefinition[]>;

@@ -9,7 +9,7 @@ import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type { SystemClass } from "./types.ts";
 import type { EndingJournal } from "./writing/edgeendings.ts";
 
-/** What a read of one principal needs. */
+/** Everything that a read of one principal needs. */
 export interface Reading {
   readonly tenant: TenantObjects;
   readonly snapshot: Snapshot;

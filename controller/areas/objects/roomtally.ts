@@ -17,7 +17,7 @@ interface Named {
   readonly growth: Growth;
 }
 
-/** What the rows that are tried would add. Their objects are looked for only where there is no room for all of them. */
+/** Growth by the rows of a rehearsal. Their objects are read only if there is no room for all of them. */
 export class RoomTally {
   readonly #with: RoomOfRehearsal;
   readonly #named = new Map<string, Named>();

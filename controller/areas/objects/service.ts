@@ -130,8 +130,8 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   /**
-   * What the tenant has in classes of its own, in parts: their sum is what was there, give or take what is written
-   * meanwhile. Reads every object once.
+   * Objects and bytes of the tenant's own classes, in parts. Their sum may miss or include writes of the same time.
+   * Reads every object once.
    */
   async *sizes(principal: Principal): AsyncGenerator<Growth> {
     requirePermission(principal, "tenants:read");
@@ -179,7 +179,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     await this.#endings.underWay.settled();
   }
 
-  /** What goes on in the background comes to rest, to be carried on by another controller. Idempotent. */
+  /** Stops the work in the background; another controller continues it. Idempotent. */
   async stop(): Promise<void> {
     await this.#endings.underWay.close();
   }

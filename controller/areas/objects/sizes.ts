@@ -3,7 +3,7 @@ import type { ObjectStore, Page, PageRequest, StoredRecord } from "../../store/o
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { entitySize, recordSize, sumOf, type Growth } from "./values/room.ts";
 
-/** What lies in classes that are not the platform's, page by page. */
+/** Objects and bytes in classes that are not the platform's, page by page. */
 export async function* sizes(store: ObjectStore, snapshot: Snapshot): AsyncGenerator<Growth> {
   const isOwn = (cid: number): boolean => snapshot.byCid(cid)?.system === false;
   for await (const entities of pages((page) => store.scan(page)))

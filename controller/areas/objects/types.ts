@@ -107,8 +107,8 @@ export interface ClassView {
 }
 
 /**
- * What rows of a class follow from besides their values, as it is at one moment. Plain data, to be kept with rows that
- * have to be written the same way again.
+ * State of a class, at one moment, that rows follow from besides their values. Plain data: it is kept with rows that
+ * must be written the same way again.
  */
 export interface WriteBasis {
   readonly cid: number;
@@ -124,7 +124,7 @@ export interface WriteBasis {
 export interface ClassCatalog {
   readonly revision: number;
   get(path: string): ClassView | undefined;
-  /** Of the class as it is now; `undefined` without it. */
+  /** Basis of the class as it is now; `undefined` if there is no such class. */
   basis(path: string): WriteBasis | undefined;
   byCid(cid: number): ClassView | undefined;
   byLabel(label: string): readonly ClassView[];
@@ -141,11 +141,11 @@ export interface EdgeType {
 }
 
 /**
- * What MQL may do to objects of a system class. The owner calls its own service and refuses what that would refuse. An
+ * Rules of MQL for objects of a system class. The owner calls its own service and refuses what that would refuse. An
  * absent function refuses.
  */
 export interface ClassGuard {
-  /** Who reads them. */
+  /** Right to read them. */
   readonly reading: ClassReading;
   /**
    * Which objects the owner's service closes to whom: nothing that reads objects for a principal shows them. Absent: rules
@@ -539,7 +539,7 @@ export interface ObjectChangeEvent {
 export interface WholeChange {
   /** After the write, or before the removal. */
   readonly object: Pick<ObjectRow, "values" | "vtimeMs" | "ctimeMs">;
-  /** What was otherwise before an update: the columns it wrote, `null` where they were empty. Absent else. */
+  /** Columns that an update wrote, with their values before it; `null` for empty ones. Absent for other changes. */
   readonly before?: Pick<ObjectRow, "values" | "vtimeMs">;
   /** Members of `fields` that are edge types with ids of targets. */
   readonly relations: readonly string[];
@@ -592,7 +592,7 @@ export interface TriggeredWrite {
 export interface TriggerOutcome {
   /** The object as it is to be written. */
   readonly object: Row;
-  /** Whether the change is to be told. */
+  /** True if the change is to be announced. */
   readonly announced: boolean;
 }
 

@@ -223,6 +223,19 @@ test("a rule names columns in any case, and one of just that case where there is
   expect(hiddenBy({ shown: ["secret", "host"], hidden: ["SECRET"] })).toEqual(["Secret", "HOST", "marks"]);
 });
 
+test("a rule names columns in any case of a class of which only the path is known", () => {
+  const hiddenBy = (...rules: readonly Pick<DataRule, "hidden" | "shown" | "group">[]): readonly string[] => {
+    const data = rules.map((rule): DataRule => ({ class: "/m", access: "read", ...rule }));
+    const { hidden } = classAccess({ grants: [], data }, "/m");
+    return ["host", "port", "secret"].filter((name) => hidden.has(name));
+  };
+  expect(hiddenBy({ hidden: ["Secret"] })).toEqual(["secret"]);
+  expect(hiddenBy({ shown: ["Host", "SECRET"] })).toEqual(["port"]);
+  expect(hiddenBy({ shown: ["Host", "secret"], hidden: ["SECRET"] })).toEqual(["port", "secret"]);
+  expect(hiddenBy({ hidden: ["Secret", "port"], group: "a" }, { hidden: ["SECRET"], group: "b" })).toEqual(["secret"]);
+  expect(hiddenBy({ shown: ["Host"], group: "a" }, { shown: ["host", "port"], group: "b" })).toEqual(["secret"]);
+});
+
 test("a rule that hides a column shows no raw bytes of records, even if it lists them", () => {
   const view = { path: "/m", columns: [{ name: "n" }, { name: "secret" }], recordColumns: [{ name: "_rawbytes" }] };
   const isHidden = (rule: Pick<DataRule, "hidden" | "shown">): boolean =>

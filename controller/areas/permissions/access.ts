@@ -146,6 +146,19 @@ export const MARKS_FIELD = "marks";
 export const RAW_BYTES_FIELD = "_rawbytes";
 
 /**
+ * True if `_rawbytes` in a condition on one of the classes is the platform's column, and no edge type of that name in
+ * any case.
+ */
+export function hasRawBytes(
+  views: readonly Pick<RuledClass, "recordColumns">[],
+  edgeTypes: readonly { readonly name: string }[],
+): boolean {
+  const has = (columns: readonly { readonly name: string }[]): boolean =>
+    columns.some(({ name }) => name.toLowerCase() === RAW_BYTES_FIELD);
+  return views.some(({ recordColumns = [] }) => has(recordColumns)) && !has(edgeTypes);
+}
+
+/**
  * Field names in conditions are matched without regard to case. A condition about any class that has its fields does
  * not mean columns of the platform: it would reach every class of records.
  */
@@ -169,9 +182,25 @@ function hiddenBy(
   const named = [...called(byRule, view), ...withheld];
   const { recordColumns = [] } = view;
   const hasRaw = named.length > 0 && recordColumns.some(({ name }) => name === RAW_BYTES_FIELD);
-  const hidden = hasRaw ? [...named, RAW_BYTES_FIELD] : named;
-  if (shown !== undefined) return new AllBut(called(shown, view), hidden);
-  return hidden.length === 0 ? NONE_HIDDEN : new Set(hidden);
+  const hidden = namesOf(hasRaw ? [...named, RAW_BYTES_FIELD] : named, view);
+  if (shown === undefined) return hidden.size === 0 ? NONE_HIDDEN : hidden;
+  const open = called(shown, view).filter((name) => !hidden.has(name));
+  return new AllBut(namesOf(open, view));
+}
+
+/** The names, in any case if the columns of the class are not known here. */
+function namesOf(names: readonly string[], { columns }: RuledClass): ReadonlySet<string> {
+  return columns === undefined ? new NamesInAnyCase(names) : new Set(names);
+}
+
+class NamesInAnyCase extends Set<string> {
+  constructor(names: readonly string[]) {
+    super(names.map((name) => name.toLowerCase()));
+  }
+
+  override has(name: string): boolean {
+    return super.has(name.toLowerCase());
+  }
 }
 
 /** With the columns that are called like these in another case, where none is called so exactly. */
@@ -188,8 +217,8 @@ class AllBut implements HiddenColumns {
   readonly size = Infinity;
   readonly #shown: ReadonlySet<string>;
 
-  constructor(shown: readonly string[], hidden: readonly string[]) {
-    this.#shown = new Set(shown.filter((name) => !hidden.includes(name)));
+  constructor(shown: ReadonlySet<string>) {
+    this.#shown = shown;
   }
 
   has(column: string): boolean {

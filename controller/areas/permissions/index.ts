@@ -4,6 +4,7 @@ export {
   closingOf,
   decidingRules,
   FIELDS_OF_ALL,
+  hasRawBytes,
   MARKS_FIELD,
   RAW_BYTES_FIELD,
   isUnrestricted,

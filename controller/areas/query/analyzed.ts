@@ -28,7 +28,7 @@ interface Measured {
   ms: number;
 }
 
-/** What a statement reads, class by class, what becomes of it, step by step, and how long each of these works. */
+/** Rows that a statement reads by class, rows that each step leaves, and the time that each of these takes. */
 export class Measures implements StepTimes {
   readonly #options: MeasuresOptions;
   /** By class, in the order in which they are first read. */
@@ -37,7 +37,7 @@ export class Measures implements StepTimes {
   readonly #steps = new Map<StepName, Measured>();
   /** By class, how many objects the plan is about to look at; `NaN`: not known, or not to be told. */
   readonly #estimated = new Map<string, number>();
-  /** What works now, and since when: a step that waits for the rows of another one does not. */
+  /** The part that works now, and since when. A step that waits for the rows of another one does not work. */
   #working: Measured | undefined;
   #sinceMs = 0;
 
@@ -45,7 +45,7 @@ export class Measures implements StepTimes {
     this.#options = options;
   }
 
-  /** Of a planned read; `estimated` is absent where it is not known, or not to be told. */
+  /** Notes a planned read. `estimated` is absent if it is unknown or may not be shown. */
   expect(read: ReadRequest, estimated: number | undefined): void {
     const path = labelOf(read);
     this.#estimated.set(path, (this.#estimated.get(path) ?? 0) + (estimated ?? NaN));

@@ -7,11 +7,11 @@ export {
   bindInsert,
   bindInsertJson,
   checkRowCondition,
-  insertedId,
   rowGate,
   type InsertWork,
   type RowGate,
 } from "./write/insert.ts";
+export { type GatedRow, insertedId } from "./write/rows-after.ts";
 export { type UnstoredNote, UnstoredRows } from "./write/unstored.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";

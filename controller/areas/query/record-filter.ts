@@ -11,7 +11,7 @@ interface OwnedRecord {
 /** The records that a principal may see of a class whose owner keeps its objects itself: the same as by MQL. */
 export interface RecordFilter {
   /**
-   * Whether there is such a record for the principal. `row`: as MQL is given it, where that is not the record itself.
+   * True if the record exists for the principal. `row`: its form in MQL, if that is not the record itself.
    */
   sees(record: OwnedRecord, row?: Row): boolean;
   /** Without the members that are columns hidden from the principal: those are left out. */

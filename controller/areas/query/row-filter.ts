@@ -8,11 +8,11 @@ type Filtered = Omit<ObjectRow, "class">;
 export interface RowFilter {
   /** Columns that do not exist for the principal, in no object. */
   readonly hidden: HiddenColumns;
-  /** Whether there is such an object for the principal. False for a class that it may not read. */
+  /** True if the object exists for the principal. False for a class that it may not read. */
   sees(object: Filtered): boolean;
   /** Columns of that object that do not exist for the principal, or are unset for it. */
   hiddenIn(object: Filtered): HiddenColumns;
-  /** Whether a statement of the principal could write these columns of it. */
+  /** True if a statement of the principal could write these columns of it. */
   mayWrite(columns: readonly string[], change: FilteredChange): boolean;
 }
 

@@ -71,7 +71,7 @@ export class QueryService implements Query {
     }
   }
 
-  /** What is held afterwards, while rows are taken, counts for itself; of the text's tree that is one statement. */
+  /** Memory that is held while rows are taken counts separately: of the text's tree that is one statement. */
   async #runHolding(
     principal: Principal,
     text: string,
@@ -306,7 +306,7 @@ async function preparedAll(
 
 const NAMES_APART = ", ";
 
-/** What the audit trail is told of statements that change something. */
+/** Entry of the audit trail for statements that change something. */
 function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
   const changes = statements.filter(changesAnything);
   const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(NAMES_APART);

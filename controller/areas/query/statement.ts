@@ -78,7 +78,7 @@ export interface PrepareContext {
   readonly catalog: ClassCatalog;
   readonly objects: Objects;
   readonly clock: Clock;
-  /** What `now()` means: the same for a batch that another controller goes on with. */
+  /** Value of `now()`. It stays the same when another controller continues the batch. */
   readonly nowMs: number;
   readonly signal: AbortSignal | undefined;
   readonly executions: readonly Arguments[];

@@ -58,7 +58,7 @@ interface BodyRecord {
   readonly row: ParsedRow;
 }
 
-/** What rules make of records beyond their options, all with the rights of their authors. */
+/** Runs bodies and passes records on to other rules, with the rights of the authors of the rules. */
 export class RuleBodies {
   readonly #with: BodyDependencies;
   readonly #logs: RunLogs;
@@ -95,7 +95,7 @@ export class RuleBodies {
     return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
   }
 
-  /** What each body leaves; adds to `passed`. */
+  /** Outcomes of the body for each record. Adds records that it forwards to `passed`. */
   async #run(run: Running): Promise<readonly ParsedRecord[]> {
     const { parsed, records, rule, author, tenant } = run;
     const { engine } = this.#with;
@@ -269,8 +269,14 @@ function passedRow(
   one: ParsedRecord,
   { part, ordinal, target, author }: { part: string; ordinal: number; target: Rule; author: Principal },
 ): ParsedRecord {
-  // Who passes a record on can do by it no more than he may.
-  return one.ok ? { ...one, ordinal, part, class: one.class ?? target.class, by: author } : { ...one, ordinal, part };
+  // A record that is passed on is written with the rights of the author who passes it on.
+  if (!one.ok) return { ...one, ordinal, part };
+  const { withoutRawBytes } = target;
+  return {
+    ...one,
+    ...{ ordinal, part, class: one.class ?? target.class, by: author },
+    ...(withoutRawBytes && { withoutRawBytes }),
+  };
 }
 
 function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[]): Generator<readonly BodyRecord[]> {

@@ -11,7 +11,7 @@ import { cachedClasses, readRuleText } from "./options.ts";
 import type { PinnedTable } from "./supplements.ts";
 import type { Rule } from "./types.ts";
 
-/** What the host functions of rules are told of the run. */
+/** Context of a run for the host functions of rules. */
 export interface RuleRun {
   readonly rule: Rule;
   readonly memory: RuleMemory;
@@ -229,7 +229,7 @@ function scopeOf(address: string, version: number): string {
   return SCOPES.find(([, list]) => list.check(address, family))?.[0] ?? "global";
 }
 
-/** Of what was pinned with a rule: the rows of its tables by name and key. */
+/** Rows of the tables that are pinned with a rule, by name and key. */
 const tables = new WeakMap<Rule["supplements"], Map<string, ReadonlyMap<string, Value>>>();
 
 function rowOf({ principal, about }: HostContext, name: string, key: string): Value | undefined {

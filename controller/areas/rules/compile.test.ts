@@ -97,6 +97,7 @@ describe("option lines", () => {
     ["--class=/ns/later\n--retry=3\nreturn 1", /--retry is on or off, not 3/],
     ["--class=/ns/later\n--retry_total=0\nreturn 1", /from 1 to 100, not 0/],
     ["--class=/ns/later\n--retry_total=many\nreturn 1", /from 1 to 100, not many/],
+    ["--class=/ns/later\n--raw_bytes=none", /--raw_bytes is on or off, not none/],
     ["--class=/ns/later\n--retry_interval=0s\nreturn 1", /a time such as 30s, 1 min or 2h, not 0s/],
     ["--class=/ns/later\n--retry_interval=5 days\nreturn 1", /a time such as/],
     ["--class=/ns/later\n--retry_total=100\n--retry_interval=2 hours\nreturn 1", /at most 7 days/],
@@ -309,6 +310,12 @@ describe("var lines", () => {
       host: "web-1",
       status: 1_000,
     });
+  });
+
+  it("make a map with any names, __proto__ too", () => {
+    const rule = "--class=/ns/access\n--parser=json\n--direct=true\n--var_note=map __proto__:a,second:b";
+    const { note } = values(rule, '{"a":"1","b":"2"}') as { note: object };
+    expect(Object.entries(note).join()).toBe("__proto__,1,second,2");
   });
 
   it("see the groups of the file's match as fields", () => {

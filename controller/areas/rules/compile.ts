@@ -5,7 +5,17 @@ import { csvOptions, CsvRows, hasHeader } from "./csv.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, timeSource, type Mapping, type Source } from "./mapping.ts";
 import { nestedPaths, NO_FIELD } from "./paths.ts";
-import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
+import {
+  bodyOf,
+  cachedClasses,
+  isOn,
+  keepsRawBytes,
+  names,
+  readRuleText,
+  retryOf,
+  single,
+  type RuleText,
+} from "./options.ts";
 import {
   BITLOG_FIELDS,
   bitlogParser,
@@ -26,7 +36,17 @@ import type { ParsedRecord, RawRecord, Rule, RuleTarget, RuleTimes } from "./typ
 /** A rule text made ready to parse with. */
 export type CompiledRule = Pick<
   Rule,
-  "class" | "columns" | "timeColumns" | "times" | "body" | "forwardTo" | "parse" | "isCostly" | "paths" | "csv"
+  | "class"
+  | "columns"
+  | "timeColumns"
+  | "times"
+  | "body"
+  | "forwardTo"
+  | "parse"
+  | "isCostly"
+  | "paths"
+  | "csv"
+  | "withoutRawBytes"
 >;
 
 /**
@@ -48,8 +68,7 @@ function classOption(rule: RuleText): string | undefined {
 }
 
 /**
- * What can be said about a rule whose class is not there yet. An option that is missing is an error only when the rule
- * is used.
+ * Checks a rule whose class does not exist yet. A missing option is an error only when the rule is used.
  */
 export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void {
   const rule = readRuleText(text);
@@ -58,6 +77,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   cachedClasses(rule);
   retryOf(rule);
   timesOf(rule);
+  keepsRawBytes(rule);
   // The class to come will have the columns that the rule goes without.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
@@ -67,7 +87,7 @@ const NO_CLASS = "The rule has no option --class, so it is not known where its r
 const NO_PARSER = "The rule has no option --parser (text, json, csv, grok or bitlog).";
 const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.";
 
-/** What a rule lacks before it can be used. */
+/** Message about an option that a rule still needs before it can be used; `undefined` if it has all. */
 export function missingOption(rule: RuleText): string | undefined {
   // A body may name classes, and read the raw record itself.
   if (bodyOf(rule)) return isGrok(rule) && expressionsOf(rule).length === 0 ? NO_PATTERN : undefined;
@@ -87,7 +107,7 @@ export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "col
   return isMissing ? noFields(kind) : undefined;
 }
 
-/** Whether the parser and what it cannot do without are there. */
+/** True if the rule has a parser, and the expressions that the parser needs. */
 function hasParser(rule: RuleText): boolean {
   return (single(rule, "parser") ?? "") !== "" && (!isGrok(rule) || expressionsOf(rule).length > 0);
 }
@@ -111,7 +131,7 @@ export function grokExpressions(text: string): readonly string[] {
   return isGrok(rule) ? expressionsOf(rule) : [];
 }
 
-/** What a rule is compiled for, and what it uses besides its text. */
+/** Class that a rule is compiled for, and the texts that it uses besides its own. */
 type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
 
 /** Compiles a rule for its class. */
@@ -138,6 +158,7 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
     forwardTo: forwardedTo(rule),
     paths: nestedPaths(rule),
     csv,
+    withoutRawBytes: !keepsRawBytes(rule),
     isCostly: (records) =>
       !(ignored && body === undefined) &&
       records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
@@ -240,7 +261,7 @@ function noFields(kind: string): string {
   return `A ${kind} rule needs --fields, or a class for which users defined columns.`;
 }
 
-/** What a body without a parser finds in `OBJECT`. */
+/** The field of `OBJECT` for a body without a parser. */
 const RAW_FIELD = "_raw";
 
 interface ParseWay {

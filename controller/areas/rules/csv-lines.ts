@@ -138,7 +138,7 @@ export interface HeadedLine {
   readonly heading: string | undefined;
 }
 
-/** The heading line of each raw text of one file's life: `first` until a W3C heading stands among them. */
+/** The heading line of each raw text of one file's life: `first` until a W3C heading is among them. */
 export function headingsOf(
   texts: readonly string[],
   { csv, first }: { readonly csv: CsvRows | undefined; readonly first: string | undefined },

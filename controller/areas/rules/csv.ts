@@ -10,7 +10,7 @@ export interface CsvOptions {
   readonly hasHeader: boolean;
   /** `--header=w3c`: these lines begin with `#Fields:`, and may stand between the rows too. */
   readonly isW3c: boolean;
-  /** A value that stands for none when it is without quotes. */
+  /** A value without quotes that means none. */
   readonly none: string | undefined;
   /** Lines that begin with this character are left out. */
   readonly comment: string | undefined;
@@ -22,7 +22,7 @@ export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "c
 const BYTE_ORDER_MARK = "\uFEFF";
 const BLANK = 32;
 const W3C_HEADING = /^#Fields:/i;
-/** What stands between the names of a W3C heading, whatever stands between the values. */
+/** Separator of the names in a W3C heading. The values may have another one. */
 const W3C_NAMES_END = /[\s,;]+/;
 const BLANKS = /[ \t]+/;
 const BLANK_WORDS: ReadonlySet<string> = new Set(["space", "\\s"]);
@@ -95,7 +95,7 @@ export class CsvRows {
     return comment !== undefined && unmarked(text).startsWith(comment);
   }
 
-  /** What `isComment` says, or a heading line with these names. */
+  /** True for comments (`isComment`), and for a heading line with these names. */
   isLeftOut(text: string, names: readonly string[]): boolean {
     const { hasHeader, isW3c } = this.options;
     if (this.isComment(text)) return true;

@@ -1,8 +1,8 @@
 import type { RuleBody, RuleLanguage } from "./options.ts";
 
 /**
- * What stands around the bodies of rules, as a frame of `controller/scripting`: it takes the record from `OBJECT` and
- * `RECORD`, and leaves in `RESULT` what the body made of it.
+ * Code around the bodies of rules, as a frame of `controller/scripting`: it takes the record from `OBJECT` and
+ * `RECORD`, and writes the result of the body into `RESULT`.
  */
 const LUA = String.raw`
 local type, next, tostring, tonumber, rawget, rawset, error = type, next, tostring, tonumber, rawget, rawset, error

@@ -3,7 +3,7 @@ import { GROK_STEPS_MAX } from "../../../common/limits.ts";
 import { compileGrok } from "./grok.ts";
 import { NO_TIMES, timeText } from "./times.ts";
 
-/** What an expression captures of a line, by name, or why nothing. */
+/** Fields that an expression captures from a line, by name, or the reason why it captures none. */
 export type GrokMatch = { readonly fields: Readonly<Record<string, string | number>> } | { readonly error: string };
 
 export interface GrokTrial {

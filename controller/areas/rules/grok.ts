@@ -14,7 +14,7 @@ export interface Grok {
    * `client`. `readTime` gives what is kept of a part of type `timestamp`; absent: its text.
    */
   match(line: string, readTime?: ReadTime): Readonly<Record<string, string | number>> | undefined;
-  /** What `match` costs at most, as `Pattern.steps` has it. */
+  /** Upper bound for the steps of `match`, as in `Pattern.steps`. */
   steps(line: string): number;
 }
 
@@ -196,7 +196,7 @@ function keep(fields: Record<string, string | number>, { text, capture, readTime
     setMember(fields, capture.name, convert(bare, capture.type, readTime));
 }
 
-/** What is no number, or one that no double may hold, stays text: the column takes it exactly or refuses it. */
+/** Text that is no number, or one that no double holds, stays text: the column takes it exactly or refuses it. */
 function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
   if (type === "timestamp") return readTime === undefined ? text : readTime(text);
   if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;

@@ -18,6 +18,7 @@ export class LineFailures {
   readonly #entries: SaidEntry[] = [];
   #leftOut = 0;
   #misdated: { readonly first: string; readonly raw: string; count: number } | undefined;
+  #unmarked: { readonly class: string; readonly raw: string; readonly lines: Set<number> } | undefined;
 
   constructor(clock: Clock, source: string) {
     this.#clock = clock;
@@ -42,6 +43,21 @@ export class LineFailures {
     return this.#misdated === undefined ? "" : misdatedText(this.#misdated);
   }
 
+  /** A malformed line that was stored without its mark, because objects of the class have none. All are one warning. */
+  unmarked(line: number, path: string, raw: string): void {
+    this.#unmarked ??= { class: path, raw, lines: new Set() };
+    this.#unmarked.lines.add(line);
+  }
+
+  /** The warning about malformed lines without marks; empty if there are none. */
+  ofUnmarked(): string {
+    if (this.#unmarked === undefined) return "";
+    const { class: path, lines } = this.#unmarked;
+    const [first = 0] = lines;
+    const stored = counted(lines.size, "malformed line is", "malformed lines are");
+    return `${stored} stored with U+FFFD and without a mark: classes of objects have none, nor has a class with a column marks of its own. First: line ${first}, class ${path}.`;
+  }
+
   entries(): readonly SaidEntry[] {
     return this.#entries;
   }
@@ -52,6 +68,11 @@ export class LineFailures {
     if (this.#misdated !== undefined) {
       const { raw, count } = this.#misdated;
       this.#add(this.ofMisdated(), { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count }, "warn");
+    }
+    if (this.#unmarked !== undefined) {
+      const { raw, lines } = this.#unmarked;
+      const record = { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count: lines.size };
+      this.#add(this.ofUnmarked(), record, "warn");
     }
     if (error !== undefined && !isOfNoRule(error)) this.#add(textOf(error), {});
   }

@@ -4,6 +4,7 @@ import { LINE_MARKS_TURN_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { decodeText } from "../../../common/text/text-stream.ts";
 import type { RecordMarks } from "../objects/index.ts";
+import type { Rule } from "./types.ts";
 
 /** The bytes of lines, with the encoding they are in. */
 export interface LineBytes {
@@ -15,7 +16,7 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const REPLACEMENT = "\ufffd";
 
-/** Which lines of a text have malformed bytes, and which. */
+/** Lines of a text that have malformed bytes, and these bytes. */
 export class LineMarks {
   readonly #of: LineBytes;
   /** Where each line begins, and behind the last one the end. */
@@ -56,17 +57,26 @@ export class LineMarks {
     return new LineMarks(of, starts, malformed);
   }
 
+  /** Bytes of a malformed line as it was sent, without its end; `undefined` for the other lines. Lines count from 1. */
+  bytesOf(line: number): number | undefined {
+    return this.#malformed.has(line) ? withoutEnd(this.#bytesOf(line, 1), this.#of.encoding).length : undefined;
+  }
+
   /** Marks of a record of so many lines, of which the first has that number, from 1 on. */
   marksOf(line: number, count: number): RecordMarks | undefined {
     const lines = Array.from({ length: count }, (_, at) => line + at);
     if (!lines.some((one) => this.#malformed.has(one))) return undefined;
     if (this.#last?.line === line) return this.#last.marks;
-    const { bytes, encoding } = this.#of;
-    const whole = bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
-    const raw = withoutEnd(whole, encoding).subarray(0, RECORD_MAX_BYTES);
+    const raw = withoutEnd(this.#bytesOf(line, count), this.#of.encoding).subarray(0, RECORD_MAX_BYTES);
     const marks: RecordMarks = { marks: ["malformed"], rawBytes: raw.toString("base64") };
     this.#last = { line, marks };
     return marks;
+  }
+
+  /** Bytes of so many lines from that one on, with their ends. */
+  #bytesOf(line: number, count: number): Buffer {
+    const { bytes } = this.#of;
+    return bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
   }
 }
 
@@ -82,6 +92,9 @@ function withoutUnit(bytes: Buffer, character: number, { unitBytes, newline }: E
   return at >= 0 && at % unitBytes === 0 && bytes.subarray(at).equals(unit) ? bytes.subarray(0, at) : bytes;
 }
 
+/** Option of a rule about raw bytes. */
+type RawBytesRule = Pick<Rule, "withoutRawBytes">;
+
 /**
  * Shares the raw bytes of a line out among the objects that a rule makes of it: they keep at most `RECORD_MAX_BYTES`
  * together, the first one all of its own. A rule may make a hundred objects of a line.
@@ -90,9 +103,13 @@ export class RawBytesShares {
   /** Bytes that are taken, by line. */
   readonly #taken = new Map<number, number>();
 
-  /** `marked`, without raw bytes if objects before it have taken the share of the line. */
-  take(line: number, marked: RecordMarks | undefined): RecordMarks | undefined {
+  /**
+   * `marked`, without raw bytes if objects before it have taken the share of the line, or if one of the rules that made
+   * the object keeps them out.
+   */
+  take(line: number, marked: RecordMarks | undefined, rules: readonly RawBytesRule[] = []): RecordMarks | undefined {
     if (marked?.rawBytes === undefined) return marked;
+    if (rules.some(({ withoutRawBytes }) => withoutRawBytes)) return { marks: marked.marks };
     const before = this.#taken.get(line) ?? 0;
     const taken = before + Buffer.byteLength(marked.rawBytes, "base64");
     if (before > 0 && taken > RECORD_MAX_BYTES) return { marks: marked.marks };

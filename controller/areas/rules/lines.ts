@@ -1,9 +1,9 @@
 import { errorText, isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
-import type { NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
+import type { ClassView, NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
 import { rowGate, type RowGate } from "../query/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { MARKS_FIELD, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
@@ -22,7 +22,7 @@ export interface LinesOutcome {
   readonly isAllFailed: boolean;
 }
 
-/** What becomes of lines that a rule parses. */
+/** Result of lines that a rule parsed. */
 export interface LinesResult {
   readonly class: string;
   readonly records: number;
@@ -55,7 +55,7 @@ export interface LinesDependencies {
 export interface LinesOf {
   readonly principal: Principal;
   readonly rule: Rule;
-  /** Where they come from, as the rule is told. */
+  /** Source of the lines, which the rule reads as `_source`. */
   readonly source: string;
   readonly timeMs: number;
   /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
@@ -70,7 +70,7 @@ export interface LinesOf {
   readonly signal: AbortSignal;
 }
 
-/** The first faults are told, the others counted. */
+/** Faults that are listed; the others are counted. */
 export const ERRORS_SHOWN = 20;
 /** More different names are no headings of columns. */
 const UNUSED_FIELDS_COUNTED = 20;
@@ -96,7 +96,7 @@ export class RuleLines {
     const { clock, workers, bodies } = this.#dependencies;
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
     const run = new LineRun({ principal, rule, source, timeMs, isWhole, failures, slices });
-    // A caller who may write nothing of the class is told so before anything is parsed.
+    // A caller who may write nothing of the class is refused before anything is parsed.
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
@@ -125,7 +125,7 @@ export class RuleLines {
         continue;
       }
       if (timeFault !== undefined) run.misdated(line, timeFault);
-      const marked = shares.take(line, of.marks?.marksOf(line, run.linesOf(line)));
+      const marked = shares.take(line, of.marks?.marksOf(line, run.linesOf(line)), [run.rule, record]);
       const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`), ...(marked && { marked }) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };
@@ -161,7 +161,7 @@ export class RuleLines {
   /** One bad value must not keep a thousand good records out: then they go one by one. */
   async #ingest(run: LineRun, records: readonly LineRow[], gates: readonly RowGate[]): Promise<void> {
     try {
-      for (const gate of gates) await gate.check(records.map(({ record }) => record.values));
+      for (const gate of gates) await gate.check(records.map(({ record }) => record));
       const { objects, room } = this.#dependencies;
       const { principal } = run;
       await room?.require(principal.tenant, { objects: records.length, bytes: 0 });
@@ -176,12 +176,20 @@ export class RuleLines {
         ids.map((id) => ({ id, class: path })),
       );
       run.stored(found);
+      const marked = records.filter(({ record }) => record.marked !== undefined);
+      if (marked.length === 0 || hasMarks((await objects.catalog(principal)).get(path))) return;
+      for (const { line } of marked) run.unmarked(line, path);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "denied")) throw error;
       if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
       else for (const record of records) await this.#ingest(run, [record], gates);
     }
   }
+}
+
+/** False for classes of objects, and for a class of records with a column `marks` of its own. */
+function hasMarks(view: ClassView | undefined): boolean {
+  return view?.recordColumns?.some(({ name }) => name === MARKS_FIELD) ?? false;
 }
 
 /** A row of a line. */
@@ -244,7 +252,7 @@ class LineRun {
     this.#heading = new HeadingLine(rule.csv, { isWhole });
   }
 
-  /** What a principal may write of a class, asked once for all lines. */
+  /** Write rights of a principal on a class, looked up once for all lines. */
   async gate(principal: Principal, path: string, context: GateContext): Promise<RowGate> {
     const key = `${principal.user}\n${path}`;
     const known = this.#gates.get(key);
@@ -297,6 +305,10 @@ class LineRun {
     this.#failures.misdated(line, fault, this.#lines[line - this.first] ?? "");
   }
 
+  unmarked(line: number, path: string): void {
+    this.#failures.unmarked(line, path, this.#lines[line - this.first] ?? "");
+  }
+
   fail(line: number, error: string): void {
     this.#failed += 1;
     this.#failures.line(line, error, this.#lines[line - this.first] ?? "");
@@ -317,8 +329,8 @@ class LineRun {
       ([field, count]) =>
         `${this.rule.class} has no column for ${field}, which ${counted(count, "record has", "records have")}: left out.`,
     );
-    const misdated = this.#failures.ofMisdated();
-    const warnings = [...unused, ...this.#paths.warnings(), ...(misdated === "" ? [] : [misdated])];
+    const told = [this.#failures.ofMisdated(), this.#failures.ofUnmarked()].filter((text) => text !== "");
+    const warnings = [...unused, ...this.#paths.warnings(), ...told];
     return {
       class: this.rule.class,
       records: this.#records,

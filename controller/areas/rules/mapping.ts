@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { setMember } from "../../../common/members.ts";
 import type { Value } from "../../../common/value.ts";
 import { readExtension, type ExtensionRows } from "./extension.ts";
 import { memberAt } from "./paths.ts";
@@ -41,7 +42,7 @@ function prepared(
   ]);
 }
 
-/** Whether the rule joins its extension table. */
+/** True if the rule looks up values in its extension table. */
 export function looksUp(rule: RuleText): boolean {
   return rule.options.some(({ name, value }) => name.startsWith("var_") && /^lookup\s/i.test(value));
 }
@@ -147,7 +148,7 @@ function mappedOver(pairs: readonly string[], line: RuleOption): Source {
     const result: Record<string, Value> = {};
     for (const [key, from] of entries) {
       const value = from(fields, record);
-      if (value !== undefined) result[key] = value;
+      if (value !== undefined) setMember(result, key, value);
     }
     return result;
   };

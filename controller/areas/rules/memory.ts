@@ -12,9 +12,9 @@ interface Kept {
   characters: number;
 }
 
-/** What bodies keep by `setcache`: in this process, of each tenant so much, the one written longest ago leaves first. */
+/** Values that bodies keep by `setcache`, in this process. Tenants have a bound; their oldest values go first. */
 export class RuleMemory {
-  /** Of `--cache_classes`. */
+  /** Rows of the classes in `--cache_classes`. */
   readonly classes: ClassCache;
   readonly #clock: Clock;
   readonly #tenants = new Map<string, Kept>();

@@ -7,8 +7,8 @@ const KEYS = /(["'])(\/[^"'\\\n]{1,500})\1/g;
 const LOOKUPS = /\blookup\s*\(\s*(["'])([^"'\\\n]{1,500})\1/g;
 
 /**
- * What may be the keys of rules that a rule passes records on to: those of `--forward`, and every path in quotes in its
- * body. They are pinned with it, and it reaches no others.
+ * Possible keys of the rules that a rule passes records on to: those of `--forward`, and every path in quotes in its
+ * body. They are pinned with the rule, which reaches no others.
  */
 export function rulesNamed(text: string): ReadonlySet<string> {
   return new Set([...forwardedTo(readRuleText(text)), ...pathsNamed(text)]);
@@ -26,7 +26,7 @@ export function tablesNamed(text: string): ReadonlySet<string> {
   return new Set(Array.from(body.matchAll(LOOKUPS), ([, , name = ""]) => name));
 }
 
-/** Whether a body runs, or records are passed on: more than rows by the options. */
+/** True if the rule has a body or passes records on, so that it does more than its options say. */
 export function runsMore(text: string): boolean {
   const rule = readRuleText(text);
   return bodyOf(rule) !== undefined || forwardedTo(rule).length > 0;

@@ -20,7 +20,7 @@ export interface RuleText {
 
 export type RuleLanguage = "lua" | "javascript";
 
-/** What runs for each record. */
+/** Script that runs for each record. */
 export interface RuleBody {
   readonly language: RuleLanguage;
   readonly script: string;
@@ -62,6 +62,7 @@ const EXACT = new Set([
   "time_layout",
   "time_unit",
   "time_zone",
+  "raw_bytes",
 ]);
 /** Ordinary words, with which comments of earlier rules begin: options as `--name=…` only, or `--header` alone. */
 const WORDS = new Set(["header", "separator", "quote", "escape", "null", "time"]);
@@ -86,7 +87,7 @@ export function readRuleText(text: string): RuleText {
   return { options, script: scriptOf(lines, next) };
 }
 
-/** `--direct`: the options alone do it, whatever stands behind them. `AppError("invalid")` for another language. */
+/** The body of a rule; `undefined` without one or with `--direct`. `AppError("invalid")` for another language. */
 export function bodyOf(rule: RuleText): RuleBody | undefined {
   const name = (single(rule, "language") ?? "lua").toLowerCase();
   const language = Object.hasOwn(LANGUAGES, name) ? LANGUAGES[name] : undefined;
@@ -96,12 +97,20 @@ export function bodyOf(rule: RuleText): RuleBody | undefined {
     : { language, script: rule.script, isIgnored: isOn(rule, "ignore") };
 }
 
-/** Whether an option stands that is yes without a value. */
+/** True if the rule has an option that means yes without a value. */
 export function isOn(rule: RuleText, name: string): boolean {
   return /^(true|1|yes)?$/i.test(single(rule, name) ?? "false");
 }
 
-/** The value of an option that may stand once; `AppError("syntax")` when it stands twice. */
+/** True if marked records keep their raw bytes: always, except by `--raw_bytes=false`. `AppError("invalid")` for other values. */
+export function keepsRawBytes(rule: RuleText): boolean {
+  const given = single(rule, "raw_bytes") ?? "";
+  if (!/^(true|1|yes|false|0|no)?$/i.test(given))
+    throw new AppError("invalid", `--raw_bytes is on or off, not ${given}.`);
+  return given === "" || isOn(rule, "raw_bytes");
+}
+
+/** The value of an option that may be given once; `AppError("syntax")` if it is given twice. */
 export function single(rule: RuleText, name: string): string | undefined {
   const found = rule.options.filter((option) => option.name === name);
   const second = found[1];
@@ -109,7 +118,7 @@ export function single(rule: RuleText, name: string): string | undefined {
   return found[0]?.value;
 }
 
-/** Paths of `--cache_classes`; a trailing slash stands for all subclasses, too. */
+/** Paths of `--cache_classes`; a trailing slash includes all subclasses. */
 export function cachedClasses(rule: RuleText): readonly string[] {
   const paths = names(single(rule, "cache_classes"));
   const wrong = paths.find((path) => !CLASS_PATH.test(path));
@@ -123,14 +132,14 @@ export function cachedClasses(rule: RuleText): readonly string[] {
 
 /** How a record that asked for it is tried again. */
 export interface RuleRetry {
-  /** `--retry`: every failure of the body asks for it; else the function `retry` alone. */
+  /** True with `--retry`: every failure of the body is tried again. Otherwise only the function `retry` asks for it. */
   readonly onFailure: boolean;
   /** Runs after the first one. */
   readonly total: number;
   readonly intervalMs: number;
 }
 
-/** Of `--retry`, `--retry_total` and `--retry_interval`; `AppError("invalid")` for values that are none. */
+/** Reads `--retry`, `--retry_total` and `--retry_interval`. `AppError("invalid")` for wrong values. */
 export function retryOf(rule: RuleText): RuleRetry {
   const on = single(rule, "retry");
   if (on !== undefined && !/^(true|1|yes|false|0|no)?$/i.test(on))

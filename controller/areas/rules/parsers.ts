@@ -10,7 +10,7 @@ import type { Grok } from "./grok.ts";
 import { timeText } from "./times.ts";
 import type { RawRecord, RuleTimes } from "./types.ts";
 
-/** What a raw text says, by the parser's own field names. `undefined`: nothing to keep. */
+/** Values of a raw text by the field names of the parser. `undefined`: nothing to keep. */
 export type Fields = Readonly<Record<string, Value>> | undefined;
 export type FieldsOrError = { readonly fields: Fields } | { readonly error: string };
 
@@ -64,7 +64,7 @@ function tooMany(columns: number, names: number, rows: CsvRows): AppError {
   return new AppError("invalid", `It has ${counted(columns, "column")} where ${named} names ${names}.`);
 }
 
-/** Not a value that stands for none, and not below a heading without a name. */
+/** True for a value that does not mean none, in a column with a name. */
 function isNamed(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
   return entry[0] !== "" && entry[1] !== undefined;
 }
@@ -154,7 +154,7 @@ function typed(
   types: readonly FieldType[],
 ): Fields {
   const result: Record<string, Value> = {};
-  // The first place counts for a name that stands twice.
+  // If a name is given twice, its first place counts.
   const typeOf = new Map(types.map((type, at) => [fields[at], type] as const).toReversed());
   for (const [field, value] of entries) {
     const type = typeOf.get(field) ?? "VAR";

@@ -30,8 +30,8 @@ export interface WrittenPattern {
 }
 
 /**
- * Grok patterns of users, beside the standard set. Every use asks the store, so that a change holds for what is parsed
- * from then on, on every controller; a batch that was begun before is parsed by what it pinned.
+ * Grok patterns of users, in addition to the standard set. Every use reads the store, so a change applies to later
+ * records on every controller. A batch that was begun before is parsed by its pinned patterns.
  */
 export class PatternService {
   readonly #stores: Stores;

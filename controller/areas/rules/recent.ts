@@ -22,7 +22,7 @@ export interface RecentOfPolicy {
 
 /** Raw records that were taken together. */
 export interface TakenRecords {
-  /** Of the entry they came in. */
+  /** Identity of the entry that had the records. */
   readonly id: string;
   readonly policy: string;
   /** Absent: the rule of the policy cannot be used. */
@@ -91,7 +91,7 @@ export class RecentRecords {
   }
 }
 
-/** What was kept under a rule of other classes goes: it may be shown to others than what comes now. */
+/** Removes records that were kept under a rule of other classes: other users may see these than the new ones. */
 function keptUnder(tenant: OfTenant, policy: string, classes: readonly string[]): Kept {
   const { policies } = tenant;
   const known = policies.get(policy);

@@ -14,7 +14,7 @@ export interface Passed {
   readonly text: string;
 }
 
-/** What a body left of one record. */
+/** Result of a body for one record. */
 export interface BodyResult {
   readonly rows: readonly BodyRow[];
   readonly passed: readonly Pick<Passed, "rule" | "text">[];
@@ -129,7 +129,7 @@ function without(columns: readonly string[], left: ReadonlySet<string>): readonl
   return left.size === 0 ? columns : columns.filter((column) => !left.has(column));
 }
 
-/** A variable that begins with `_` stands for the column of its name, with that or without. */
+/** A variable that begins with `_` means the column of that name, with or without the `_`. */
 function columnOf(name: string, { path, columns }: Target): string {
   if (columns.includes(name) || name === "tags") return name;
   const bare = name.startsWith("_") ? name.slice(1) : name;

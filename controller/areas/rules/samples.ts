@@ -6,7 +6,7 @@ import type { RawRecord } from "./types.ts";
 
 export interface PolicySampleParts {
   readonly recent: Pick<RecentRecords, "of">;
-  /** What each other controller has; `undefined` of one that did not answer. */
+  /** Records that each other controller has; `undefined` for one that did not answer. */
   readonly others: (tenant: string, policy: string) => Promise<readonly (RecentOfPolicy | undefined)[]>;
   /** `AppError("not_found")` of a policy that is none for the principal; no rule where that is hidden from it. */
   readonly policies: {
@@ -19,7 +19,7 @@ export interface PolicySample {
   readonly rule: string | undefined;
   /** The last one last. */
   readonly records: readonly RawRecord[];
-  /** What is missing, for people. */
+  /** Text about missing records, for people. */
   readonly warnings: readonly string[];
 }
 

@@ -13,7 +13,7 @@ import { requireOneOf, requirePermission, type Principal } from "../permissions/
 import { FailureLog } from "./line-failures.ts";
 import { type LineBytes, LineMarks } from "./line-marks.ts";
 import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
-import type { Rules } from "./types.ts";
+import type { Rule, Rules } from "./types.ts";
 
 export interface SentLinesRequest {
   /** Parses the lines; either this or `subject`. */
@@ -28,7 +28,7 @@ export interface SentLinesRequest {
   readonly signal: AbortSignal;
 }
 
-/** Of a rule what became of its lines, of a subject the number of frames. */
+/** Result of the lines for a rule; number of frames for a subject. */
 export type SentLinesResult = LinesResult | { readonly frames: number };
 
 interface Dependencies extends LinesDependencies {
@@ -67,15 +67,17 @@ export class SentLines {
 
   async #store(
     principal: Principal,
-    { rule: key, text, malformed, signal }: SentLinesRequest & { readonly rule: string },
+    { rule: key, text, isMarked, malformed, signal }: SentLinesRequest & { readonly rule: string },
   ): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rules, clock, random } = this.#with;
     const source = principal.user;
     return this.#failures.of(principal, { rule: key, source }, async (failures) => {
       const rule = await rules.load(principal, key);
+      if (isMarked === true) await this.#requireMarks(principal, rule);
       const lines = linesOf(text, endOfLines(rule));
-      lines.forEach(checkLine);
+      const marks = malformed && (await LineMarks.of(text, malformed));
+      for (const [at, line] of lines.entries()) checkLine(line, at + 1, marks?.bytesOf(at + 1));
       const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
       const of = {
         principal,
@@ -84,12 +86,21 @@ export class SentLines {
         timeMs: clock.nowMs(),
         identity,
         isOrdered: true as const,
-        marks: malformed && (await LineMarks.of(text, malformed)),
+        marks,
         failures,
         signal,
       };
       return (await this.#lines.store(of, pieces(lines))).result;
     });
+  }
+
+  /** `AppError("invalid")` if no line of the rule can become a record. A body, or another rule, may choose a class. */
+  async #requireMarks(principal: Principal, { class: path, body, forwardTo }: Rule): Promise<void> {
+    if (body !== undefined || forwardTo.length > 0) return;
+    const view = (await this.#with.objects.catalog(principal)).get(path);
+    if (view === undefined || view.kind === "record") return;
+    const message = `malformed=mark marks records, and ${path} is a class of objects, which have no marks. Send such lines to a rule for a class of records, or mend their bytes.`;
+    throw new AppError("invalid", message);
   }
 
   #tell(principal: Principal, subject: string, text: string): SentLinesResult {
@@ -130,9 +141,11 @@ function framesOf(text: string): readonly string[] {
   return frames;
 }
 
-function checkLine(line: string, at: number): void {
-  if (line.length > RECORD_MAX_BYTES || Buffer.byteLength(line) > RECORD_MAX_BYTES)
-    throw tooMuch(`Line ${at + 1} has more than ${RECORD_MAX_BYTES} bytes.`, { limit: "RECORD_MAX_BYTES" });
+/** `sentBytes`: those of a malformed line, whose text has three for each malformed one. */
+function checkLine(line: string, number: number, sentBytes: number | undefined): void {
+  const bytes = sentBytes ?? (line.length > RECORD_MAX_BYTES ? line.length : Buffer.byteLength(line));
+  if (bytes > RECORD_MAX_BYTES)
+    throw tooMuch(`Line ${number} has more than ${RECORD_MAX_BYTES} bytes.`, { limit: "RECORD_MAX_BYTES" });
 }
 
 function* pieces(lines: readonly string[]): Generator<readonly string[]> {

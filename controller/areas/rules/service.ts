@@ -141,7 +141,7 @@ export class RuleService implements Rules {
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
   }
 
-  /** What stops when the user goes, as far as the principal may see it. */
+  /** Rules that stop when the user is removed, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "rules:read")) return [];
@@ -281,7 +281,7 @@ export class RuleService implements Rules {
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
-  /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
+  /** A body runs later with all rights of its author, so a caller with a part of his rights cannot store it. */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
@@ -354,7 +354,7 @@ function checkKey({ ospace }: Principal, key: string): void {
   );
 }
 
-/** Whether there is a rule of this text for the principal. */
+/** True if the principal may read a rule of this text. */
 export function isReadable(principal: Principal, text: string): boolean {
   const path = classOrEmpty(text);
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;

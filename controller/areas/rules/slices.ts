@@ -21,7 +21,7 @@ export interface ParseOptions {
 /** Parses in slices of time, so that many long records do not hold the thread. One for all that belongs together. */
 export class ParseSlices {
   readonly #options: ParseOptions;
-  /** Of the rules so far, as they were found: one look for all that belongs together. */
+  /** Authors of the rules so far. Each is looked up once for all records of a call. */
   readonly #authors = new Map<string, Principal>();
   #beganMs: number;
 
@@ -43,7 +43,7 @@ export class ParseSlices {
     const parsed = await this.#parseAll(rule, records, onUnused);
     const { bodies, tenant, signal } = this.#options;
     if (rule.body === undefined && rule.forwardTo.length === 0) {
-      // What another rule passed on is written with the rights of that one's author.
+      // Records that another rule passed on are written with the rights of the author of that rule.
       const isOfOther = chain.length > 0 || rule.supplements.author === undefined;
       if (isOfOther || bodies === undefined) return parsed;
     }
@@ -96,7 +96,7 @@ export class ParseSlices {
 
 const NO_BODIES = "This controller runs no bodies of rules.";
 
-/** What a thread makes the rule of again. */
+/** Plain data from which a thread compiles the rule again. */
 function plain({ digest, text, class: path, columns, timeColumns, supplements }: Rule): PlainRule {
   const { patterns, extension } = supplements;
   const used = extension === undefined ? { patterns } : { patterns, extension };

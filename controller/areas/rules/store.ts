@@ -23,11 +23,11 @@ import {
 
 const EXTENSIONS = "rule-extension";
 
-/** A rule text as it lies in the store. */
+/** A rule text as it is stored. */
 export interface StoredRule {
   readonly key: string;
   readonly text: string;
-  /** Who stored it; empty or absent: the platform, whose rights it has. */
+  /** User who stored the text; empty or absent: the platform, and the rule has its rights. */
   readonly by?: string;
 }
 
@@ -97,7 +97,7 @@ export class RuleStore {
     return { key: rule.key, text: rule.text, supplements, digest: digestOf(rule.text, supplements) };
   }
 
-  /** What rules that get records from this one use. */
+  /** Adds the supplements of the rules that get records from this one. */
   async #authored(tenant: string, rule: StoredRule, alone: Supplements): Promise<Supplements> {
     const forwards: Record<string, ForwardedRule> = {};
     const supplements = { ...alone, forwards };
@@ -189,7 +189,7 @@ export function checkPinned({ key, text, supplements }: Omit<SupplementedRule, "
     throw tooMuch(`What the rule ${key} uses has more than ${RULE_PINNED_MAX_BYTES} bytes.`, "RULE_PINNED_MAX_BYTES");
 }
 
-/** What was pinned cannot be used any more: who pinned it asks anew. */
+/** Error for a pinned text that can no longer be used: the agent has to pin again. */
 export function textGone(message: string): AppError {
   return new AppError("not_found", message, { details: { reason: "text_gone" } });
 }

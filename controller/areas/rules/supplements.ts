@@ -1,21 +1,21 @@
 import { createHash } from "node:crypto";
 import type { Value } from "../../../common/value.ts";
 
-/** What a rule uses besides its text: pinned with it, so that a batch that is repeated is parsed the same way. */
+/** Data that a rule uses besides its text. It is pinned with the rule, so a repeated batch is parsed the same way. */
 export interface Supplements {
   /** Users' grok patterns by name, those that the rule's expressions reach. */
   readonly patterns: Readonly<Record<string, string>>;
   /** The rule's extension table as LTSV text, where the rule looks something up; absent: it looks up nothing. */
   readonly extension?: string;
-  /** Who stored the text, with whose rights it runs; absent: the platform did, whose rights it has. */
+  /** User who stored the text; the rule runs with his rights. Absent: the platform, and the rule has its rights. */
   readonly author?: string;
-  /** Tables that the body looks up, by the names that stand in it. */
+  /** Tables that the body looks up, by their names in the body. */
   readonly tables?: Readonly<Record<string, PinnedTable>>;
   /** Rules that records are passed on to, by their keys: all that are reached. */
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
   /** Zones of times without one; absent where the rule has a zone, or all records are of UTC. */
   readonly zones?: RecordZones;
-  /** What rows of the classes that they go to follow from, by the paths of the classes. */
+  /** Definitions that the rows follow from, by the paths of their classes. */
   readonly classes?: Readonly<Record<string, PinnedClass>>;
 }
 

@@ -5,7 +5,7 @@ import type { Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
 export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns" | "timeColumns"> {
-  /** What the parser uses. */
+  /** Patterns and table that the parser uses. */
   readonly supplements: Pick<Supplements, "patterns" | "extension">;
 }
 
@@ -20,7 +20,7 @@ interface ParseOutput {
   readonly unused: readonly string[];
 }
 
-/** What this area gives to worker threads. Nothing here may lead to stores, HTTP or services. */
+/** Tasks of this area for worker threads. Nothing here may import stores, HTTP or services. */
 export const RULE_TASKS = { parseRecords, matchGrok } as const;
 export type RuleTasks = typeof RULE_TASKS;
 

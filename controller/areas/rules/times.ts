@@ -132,9 +132,9 @@ interface Reading {
 }
 
 function timeIn(value: string | number, { times, record, context }: Reading): ReadTime {
-  // The fact `_time` is in milliseconds, whatever the unit of others.
+  // The fact `_time` is in milliseconds, also if other fields have another unit.
   if (value === record.timeMs) return value;
-  // The type `timestamp` of grok, and bodies, give it like this, whatever the layouts of others.
+  // The type `timestamp` of grok, and bodies, give ISO 8601, also if other fields have a layout.
   const isIso = typeof value === "string" && ISO_8601_IN_UTC.test(value);
   const time = readTime(value, times, context);
   return isIso && typeof time !== "number" ? readTime(value, NO_TIMES, context) : time;

@@ -6,13 +6,13 @@ import {
   RULE_TRIAL_MAX_CHARACTERS,
   RULE_TRIAL_MAX_LINES,
 } from "../../../common/limits.ts";
-import type { Row, Value } from "../../../common/value.ts";
+import type { Value } from "../../../common/value.ts";
 import type { HostObjects, HostRun } from "../../scripting/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { LEVELS } from "../consolelog/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { readingOnly, requirePermission, type Principal } from "../permissions/index.ts";
-import { canonicalRow, rowGate } from "../query/index.ts";
+import { canonicalRow, type GatedRow, rowGate } from "../query/index.ts";
 import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
 import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
@@ -26,7 +26,7 @@ import { refusedTime } from "./times.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
 
 export interface TrialRequest {
-  /** Of a stored rule; with `text`, of the rule that the text is meant for. */
+  /** Key of a stored rule; with `text`, of the rule that the text is meant for. */
   readonly key?: string | undefined;
   /** Absent: the text that is stored. */
   readonly text?: string | undefined;
@@ -54,34 +54,34 @@ export interface TrialRow {
 
 export interface TrialError {
   readonly message: string;
-  /** Of the rule's text, where its body went wrong. */
+  /** Line in the text of the rule where its body failed. */
   readonly line?: number;
   readonly column?: number;
 }
 
-/** What one line becomes; no rows and no errors of one that the rule leaves out. */
+/** Result of one line; without rows and errors if the rule leaves the line out. */
 export interface TrialRecord {
   /** From 1. */
   readonly line: number;
-  /** Of a policy; `time` in milliseconds since 1970, when it came to its agent. */
+  /** Raw record of a policy; `time` in milliseconds since 1970, when its agent read it. */
   readonly raw?: { readonly text: string; readonly time: number; readonly host: string; readonly source: string };
-  /** Of a pattern that was tried alone: what it captures, by name. */
+  /** Fields that a pattern captures when it is tried alone, by name. */
   readonly fields?: Readonly<Record<string, string | number>>;
   readonly rows: TrialRow[];
   readonly errors: TrialError[];
 }
 
 export interface TrialResult {
-  /** Of the rule; empty where its body names classes, and of a pattern. */
+  /** Class of the rule; empty for a pattern, and for a rule whose body names classes. */
   readonly class: string;
   readonly records: TrialRecord[];
-  /** What bodies said, as their console log would have it. */
+  /** Entries that bodies would write into their console log. */
   readonly log: { level: string; msg: string }[];
   /** Host functions that bodies called and that a trial does not carry out. */
   readonly notCalled: string[];
   /** For one line, everything together. */
   readonly msPerRecord: number;
-  /** What of the records of a policy is missing, and nested members that no line has. */
+  /** Texts about missing records of a policy, and about nested members that no line has. */
   readonly warnings: readonly string[];
 }
 
@@ -110,7 +110,7 @@ const UNAUDITED = { ready: () => Promise.resolve(), record: () => Promise.resolv
 /** Host functions whose effect leaves the controller. */
 const OUTWARD = new Set(["websocket.send", "message.send", "nats.send"]);
 
-/** Tries rules on sample lines: nothing is stored, and nothing is told to anybody but the caller. */
+/** Tries rules on sample lines. Nothing is stored, and only the caller sees the result. */
 export class RuleTrials {
   readonly #with: TrialDependencies;
 
@@ -119,7 +119,8 @@ export class RuleTrials {
   }
 
   /**
-   * Bodies run with what the caller may read, whoever stored them; a row that he may not write is an error of its line.
+   * Bodies run with the read rights of the caller, not of their authors. A row that he may not write is an error of its
+   * line.
    * `AppError("too_large")` beyond `RULE_TRIAL_MAX_LINES` and `RULE_TRIAL_MAX_CHARACTERS`; of the rule the errors of
    * `RuleService.put` and `load`, of a policy those of `PolicySamples`.
    */
@@ -248,7 +249,7 @@ export class RuleTrials {
       return;
     }
     try {
-      const checked = await this.#checked(principal, path, values);
+      const checked = await this.#checked(principal, path, { values, timeMs: time });
       record?.rows.push({ class: path, values: checked, ...(time !== undefined && { time }) });
     } catch (error) {
       if (!isAppError(error)) throw error;
@@ -257,10 +258,11 @@ export class RuleTrials {
   }
 
   /** The values as they would be stored. */
-  async #checked(principal: Principal, path: string, values: Row): Promise<Record<string, Value>> {
+  async #checked(principal: Principal, path: string, row: GatedRow): Promise<Record<string, Value>> {
     const { objects, runtime } = this.#with;
     const catalog = await objects.catalog(principal);
-    await rowGate({ principal, catalog }, path, { objects, clock: runtime.clock }).check([values]);
+    await rowGate({ principal, catalog }, path, { objects, clock: runtime.clock }).check([row]);
+    const { values } = row;
     const view = catalog.get(path);
     return view === undefined ? { ...values } : { ...canonicalRow(view, values) };
   }

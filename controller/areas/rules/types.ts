@@ -47,6 +47,8 @@ export interface ParsedRow {
   readonly timeFault?: string;
   /** Tells the rows of one record from each other; absent for the first. */
   readonly part?: string;
+  /** A rule that the record was passed on to stores no raw bytes. */
+  readonly withoutRawBytes?: true;
   /** With whose rights it is written, too: those of the author of the rule. */
   readonly by?: Principal;
 }
@@ -64,7 +66,7 @@ export interface ParseFault {
 
 export type OnUnused = (field: string) => void;
 
-/** What a rule has to know of its class. */
+/** Class of a rule, as far as the rule needs it. */
 export interface RuleTarget {
   readonly path: string;
   readonly columns: readonly { readonly name: string; readonly type?: string | undefined }[];
@@ -93,15 +95,17 @@ export interface Rule {
   readonly timeColumns: readonly string[];
   /** How times are written. */
   readonly times: RuleTimes;
-  /** What runs for each record when it is parsed; absent: the options alone do it. */
+  /** Script that runs for each record when it is parsed; absent: the options alone make the rows. */
   readonly body: RuleBody | undefined;
   /** Rules that get each raw record, too. */
   readonly forwardTo: readonly string[];
   /** How a csv rule reads lines; absent for the other parsers. */
   readonly csv?: CsvRows | undefined;
+  /** `--raw_bytes=false`: marked records have no raw bytes. */
+  readonly withoutRawBytes?: boolean;
   /** Columns that get their values from nested members. */
   readonly paths?: readonly NestedPath[];
-  /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
+  /** True if `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
   isCostly(records: readonly RawRecord[]): boolean;
   /**
    * In the order given; `ordinal` is the index of the raw record. Never throws for the content of a record. `onUnused`

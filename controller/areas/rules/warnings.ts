@@ -16,7 +16,7 @@ const LIKE_OPTION = /^\s*(?:--|\/\/\s*--)(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*
 /** A word and a value, the form of other options: prose mostly has more words. */
 const WORD_AND_VALUE = /^\s*(?:--|\/\/\s*--)([a-z]+)\s+\S+\s*$/i;
 
-/** What a rule text says without effect, and what it lacks before it can be used. */
+/** Warnings about options without effect, and about options that the rule still needs. */
 export function ruleWarnings(text: string): readonly string[] {
   const rule = readRuleText(text);
   const missing = missingOption(rule);

@@ -226,6 +226,28 @@ test("marked records come back with their marks and raw bytes; those of a class 
   );
 });
 
+test("an export that leaves out a column of a class leaves out its raw bytes, which say the same", async () => {
+  await transfer.query.rows(
+    admin,
+    `create class /matrix/masked (name varchar) with kind=record;
+     create class /matrix/masked/paid (card varchar) with kind=record`,
+  );
+  const rawBytes = Buffer.from("a\xff,4111", "latin1").toString("base64");
+  const record = {
+    timeMs: Date.now() - 5_000,
+    identity: "masked",
+    marked: { marks: ["malformed"], rawBytes },
+  } as const;
+  await transfer.objects.ingest(admin, "/matrix/masked", [{ ...record, values: { name: "one" } }]);
+  await transfer.objects.ingest(admin, "/matrix/masked/paid", [{ ...record, values: { name: "two", card: "4111" } }]);
+  const script = await transfer.script(admin, { class: "/matrix/masked/", ignoredFields: ["card"] });
+  expect(script).toContain(`name = 'one', marks = ['malformed'], _rawbytes = '${rawBytes}'`);
+  expect(script).toContain("name = 'two', marks = ['malformed'];");
+  await transfer.query.rows(admin, "create class /matrix/masked/own (card varchar, _rawbytes int) with kind=record");
+  const own = await transfer.script(admin, { class: "/matrix/masked/own", ignoredFields: ["card"] });
+  expect(own).toContain("/matrix/masked/own (_rawbytes int)");
+});
+
 test("raw bytes that an export tells without marks come back as those of malformed records", async () => {
   await transfer.query.rows(admin, "create class /matrix/unmarked (n int) with kind=record");
   const rawBytes = Buffer.from("ff00", "hex").toString("base64");

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { classAccess, type Principal, RAW_BYTES_FIELD } from "../permissions/index.ts";
 import type { ExportedClass, ExportRequest } from "./types.ts";
 
 /** Every class inherits this column from the root class of its tenant. */
@@ -77,8 +77,10 @@ function exportedClass(view: ClassView, wanted: Wanted): ExportedClass {
     (column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name),
   );
   const relations = new Set(catalog.edgeTypes().map(({ name }) => name.toLowerCase()));
+  // Raw bytes say what any column of the record says.
+  const leftOut = view.columns.some(({ name }) => ignored.has(name)) ? [...ignored, RAW_BYTES_FIELD] : [...ignored];
   const recordColumns = (view.recordColumns ?? []).filter(
-    ({ name }) => !hidden.has(name) && !ignored.has(name) && !relations.has(name),
+    ({ name }) => !hidden.has(name) && !leftOut.includes(name) && !relations.has(name),
   );
   const parent = parents.get(view.parent ?? "");
   const visible = new Set(columns.map(({ name }) => name));

@@ -63,50 +63,59 @@ export function slotsContract(subject: () => ContractSubject): void {
       expect(await within({ slot: MIDDLE, from: 0, to: 1 })).toEqual([two]);
     });
 
-    test("lead through a class in their order, either way, in pages of any size and between two numbers", async () => {
-      const cid = uniqueCid();
-      const terms = [`c${cid}`];
-      const numbers = [...DISTINCT, ...Array.from({ length: EQUAL }, () => 7), undefined];
-      const changes = numbers.map(
-        (number, n): EntityChange => ({
-          ...{ key: { cid, id: `${n}${uniqueName("o")}` }, timeUs: atUs(1), birth: true, addTerms: terms },
-          numbers: new Map([[LAST, number]]),
-        }),
-      );
-      for (let at = 0; at < changes.length; at += WRITTEN_AT_ONCE)
-        await write(...changes.slice(at, at + WRITTEN_AT_ONCE));
-      const found = async (
-        { descending, behind }: Pick<NumberOrder, "descending" | "behind">,
-        size: number,
-        range: Omit<NumberRange, "slot"> = {},
-      ) => {
-        const order = { slot: LAST, descending, ...(behind ? { behind } : {}) };
-        const request = { terms, ranges: [{ slot: LAST, ...range }], order };
-        const entities = await all(size, (page) => subject().store.objects.find(request, page));
-        expect(new Set(entities.map(({ key }) => key.id)).size).toBe(entities.length);
-        return entities.filter(({ key }) => key.cid === cid);
-      };
-      const read = async (descending: boolean, size: number, range: Omit<NumberRange, "slot"> = {}) =>
-        (await found({ descending }, size, range)).map((one) => one.numbers[LAST]);
-      const ascending = numbers.flatMap((number) => number ?? []).sort((one, other) => one - other);
-      expect(await read(false, 100)).toEqual(ascending);
-      expect(await read(true, OBJECT_PAGE_MAX)).toEqual([...ascending].reverse());
-      const few = ascending.filter((number) => number >= -3 && number < 7);
-      expect(await read(true, 3, { from: -3, to: 6.5 })).toEqual([...few].reverse());
-      expect(await read(false, 2, { from: 5, to: 4 })).toEqual([]);
-      const sevens = changes.flatMap(({ key: { id }, numbers: own }) => (own?.get(LAST) === 7 ? [id] : [])).sort();
-      const ids = async (...of: Parameters<typeof found>) => (await found(...of)).map(({ key }) => key.id);
-      expect(await ids({ descending: false }, 300, { from: 7, to: 7 })).toEqual(sevens);
-      expect(await ids({ descending: true }, 300, { from: 7, to: 7 })).toEqual(sevens.toReversed());
-      const [third = "", last = ""] = [sevens[2], sevens.at(-1)];
-      expect(await ids({ descending: false, behind: { cid, id: third } }, 300, { from: 7, to: 7.5 })).toEqual(
-        sevens.slice(3),
-      );
-      expect(await ids({ descending: true, behind: { cid, id: third } }, 9, { to: 7 })).toEqual([
-        ...sevens.slice(0, 2).toReversed(),
-        ...(await ids({ descending: true }, 9, { to: 6.5 })),
-      ]);
-      expect(await ids({ descending: false, behind: { cid, id: last } }, 9, { from: 7, to: 8 })).toHaveLength(1);
-    });
+    orderContract(subject, write);
+  });
+}
+
+function orderContract(subject: () => ContractSubject, write: (...changes: EntityChange[]) => Promise<void>): void {
+  test("lead through a class in their order, either way, in pages of any size and between two numbers", async () => {
+    const cid = uniqueCid();
+    const [timeUs, terms] = [subject().clock.nowMs() * 1_000 + 1, [`c${cid}`]];
+    const numbers = [...DISTINCT, ...Array.from({ length: EQUAL }, () => 7), undefined];
+    const changes = numbers.map(
+      (number, n): EntityChange => ({
+        ...{ key: { cid, id: `${n}${uniqueName("o")}` }, timeUs, birth: true, addTerms: terms },
+        numbers: new Map([[LAST, number]]),
+      }),
+    );
+    for (let at = 0; at < changes.length; at += WRITTEN_AT_ONCE)
+      await write(...changes.slice(at, at + WRITTEN_AT_ONCE));
+    const found = async (
+      { descending, behind }: Pick<NumberOrder, "descending" | "behind">,
+      size: number,
+      range: Omit<NumberRange, "slot"> = {},
+    ) => {
+      const order = { slot: LAST, descending, ...(behind ? { behind } : {}) };
+      const request = { terms, ranges: [{ slot: LAST, ...range }], order };
+      const entities = await all(size, (page) => subject().store.objects.find(request, page));
+      expect(new Set(entities.map(({ key }) => key.id)).size).toBe(entities.length);
+      return entities.filter(({ key }) => key.cid === cid);
+    };
+    const read = async (descending: boolean, size: number, range: Omit<NumberRange, "slot"> = {}) =>
+      (await found({ descending }, size, range)).map((one) => one.numbers[LAST]);
+    const ascending = numbers.flatMap((number) => number ?? []).sort((one, other) => one - other);
+    expect(await read(false, 100)).toEqual(ascending);
+    expect(await read(true, OBJECT_PAGE_MAX)).toEqual([...ascending].reverse());
+    const few = ascending.filter((number) => number >= -3 && number < 7);
+    expect(await read(true, 3, { from: -3, to: 6.5 })).toEqual([...few].reverse());
+    expect(await read(false, 2, { from: 5, to: 4 })).toEqual([]);
+    const sevens = changes.flatMap(({ key: { id }, numbers: own }) => (own?.get(LAST) === 7 ? [id] : [])).sort();
+    const ids = async (...of: Parameters<typeof found>) => (await found(...of)).map(({ key }) => key.id);
+    expect(await ids({ descending: false }, 300, { from: 7, to: 7 })).toEqual(sevens);
+    expect(await ids({ descending: true }, 300, { from: 7, to: 7 })).toEqual(sevens.toReversed());
+    const [third = "", last = ""] = [sevens[2], sevens.at(-1)];
+    expect(await ids({ descending: false, behind: { cid, id: third } }, 300, { from: 7, to: 7.5 })).toEqual(
+      sevens.slice(3),
+    );
+    expect(await ids({ descending: true, behind: { cid, id: third } }, 9, { to: 7 })).toEqual([
+      ...sevens.slice(0, 2).toReversed(),
+      ...(await ids({ descending: true }, 9, { to: 6.5 })),
+    ]);
+    expect(await ids({ descending: false, behind: { cid, id: last } }, 9, { from: 7, to: 8 })).toHaveLength(1);
+    // No number is where these ranges begin, so the key there passes none.
+    expect(await ids({ descending: false, behind: { cid, id: last } }, 300, { from: 6.7, to: 7 })).toEqual(sevens);
+    expect(await ids({ descending: true, behind: { cid, id: third } }, 300, { from: 7, to: 7.5 })).toEqual(
+      sevens.toReversed(),
+    );
   });
 }

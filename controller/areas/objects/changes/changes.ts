@@ -72,7 +72,7 @@ export class Changes {
     this.#takeover.start();
   }
 
-  /** Whether this controller delivers to the subscription. */
+  /** True if this controller delivers to the subscription. */
   isAttached(name: string): boolean {
     return this.#dispatcher.isAttached(name);
   }

@@ -70,7 +70,7 @@ export class ChangeDispatcher {
     for (const intent of intents) this.#waiting += intent.size;
   }
 
-  /** Whether all subscriptions of the intent are attached here. */
+  /** True if all subscriptions of the intent are attached here. */
   canDispatch(intent: Intent): boolean {
     return this.#addressees(intent).every(({ name }) => this.#deliveries.has(name));
   }

@@ -232,7 +232,7 @@ function eventsOf({ cells }: Entity): readonly IntentEvent[] {
   return ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value));
 }
 
-/** What needs more than a cell is stored without the whole object, then without its fields. */
+/** An event that does not fit into a cell is stored without the whole object, then without its fields. */
 function encodeEvent(event: IntentEvent): Uint8Array {
   const { whole, ...rest } = event;
   for (const form of [event, ...(whole === undefined ? [] : [rest])]) {

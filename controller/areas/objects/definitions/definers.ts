@@ -1,15 +1,16 @@
 import { classAccess, requireDefining, requirePermission, type Principal } from "../../permissions/index.ts";
 import { classNotFound } from "./views.ts";
 
-/** Whether the definition exists, and whether its existence is an error. */
+/** A definition that may exist already. Its existence is an error unless `ifNotExists` is set. */
 interface Made {
   readonly isKnown: boolean;
   readonly ifNotExists?: boolean | undefined;
 }
 
 /**
- * Whether to make the class. False if it exists and `ifNotExists` allows that: nothing is defined, and a principal that
- * reads the class knows it already. A class that the principal may not read is refused like one that does not exist.
+ * True if the class is to be made. False if it exists and `ifNotExists` allows that: nothing is defined, and a
+ * principal that reads the class knows it already. A class that the principal may not read is refused like one that
+ * does not exist.
  */
 export function makesClass(principal: Principal, path: string, { isKnown, ifNotExists }: Made): boolean {
   requirePermission(principal, "objects:write");
@@ -25,7 +26,7 @@ export function requireDefiner(principal: Principal, path: string): void {
   requireDefining(principal, path);
 }
 
-/** Whether to make the edge type. Edge types serve objects of all classes and are visible to all principals. */
+/** True if the edge type is to be made. Edge types serve objects of all classes and are visible to all principals. */
 export function makesEdgeType(principal: Principal, { isKnown, ifNotExists }: Made): boolean {
   requirePermission(principal, "objects:write");
   if (ifNotExists && isKnown) return false;

@@ -180,7 +180,7 @@ export function hasWords(type: ColumnType): boolean {
 }
 
 /**
- * Whether words of its objects are searched, given the class and those above it, the class first. The platform's own
+ * True if words of its objects are searched, given the class and those above it, the class first. The platform's own
  * classes inherit nothing.
  */
 export function hasAutosearch(lineage: readonly ClassDefinition[]): boolean {

@@ -48,7 +48,7 @@ export class DefinitionLog {
     return this.#definitions;
   }
 
-  /** Whether the change of that name is among the latest ones. */
+  /** True if the change of that name is among the latest ones. */
   saw(change: string): boolean {
     return this.#recent.has(change);
   }

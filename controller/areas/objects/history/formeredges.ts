@@ -60,7 +60,7 @@ export async function lastLossUs(from: EntityKey, { store }: HistorySource): Pro
   return loss?.birthUs ?? 0;
 }
 
-/** Whether a removal of its target took the edge away at a time in the range. */
+/** True if a removal of the target removed the edge at a time in the range. */
 export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store }: HistorySource): Promise<boolean> {
   let answer: Page<EntityVersion> = { items: [] };
   do {

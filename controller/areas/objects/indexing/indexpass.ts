@@ -52,7 +52,7 @@ export async function carryOut(pass: IndexPass, of: IndexPassDependencies): Prom
   return isWanted(now, await of.snapshot());
 }
 
-/** Whether the definitions still have one of its indexes. */
+/** True if the definitions still have one of its indexes. */
 export function isWanted(pass: IndexPass, snapshot: Snapshot): boolean {
   const view = snapshot.byCid(pass.cid);
   return view !== undefined && view.pendingIndexes.some(({ number }) => pass.indexes.includes(number));

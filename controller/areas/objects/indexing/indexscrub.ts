@@ -15,7 +15,7 @@ export interface IndexScrubRequest extends PageRequest {
 export interface IndexScrubPage {
   /** Objects or rows. */
   readonly looked: number;
-  /** What this took of the store. */
+  /** Comparisons made, as a measure of the load on the store. */
   readonly comparisons: number;
   /** Rows that were added. */
   readonly missing: number;

@@ -20,7 +20,7 @@ import type { Narrowing } from "./narrowing.ts";
 import type { Branch, Find, ReadPlan, Timeline } from "./readplan.ts";
 import { timelineRequest } from "./timelines.ts";
 
-/** What one find adds to a count: all that it names, or those of it whose cells hold what was asked for. */
+/** Part of a count by one find: all objects that it names, or those whose cells have the wanted values. */
 export type Count =
   | { readonly kind: "class"; readonly term: string }
   | {
@@ -79,7 +79,7 @@ export function planCount(plan: ReadPlan, request: CountRequest): readonly Count
   return counts;
 }
 
-/** What is counted by, where indexes may tell the whole condition. */
+/** Finds to count by, if indexes can answer the whole condition. */
 function countedBy(
   { views, narrowing }: Pick<Branch, "views" | "narrowing">,
   { where = [], by }: CountRequest,
@@ -194,7 +194,7 @@ function whole({ count, cursor }: ClassCount): Part {
 
 type ReadValue<T> = (of: T, column: LoadedColumn) => Value | undefined;
 
-/** Of those that hold what is wanted. */
+/** Counts the items that have the wanted cells. */
 function tallied<T>(
   items: readonly T[],
   { wanted, by }: { readonly wanted: readonly WantedCell[]; readonly by: LoadedColumn | undefined },

@@ -3,7 +3,7 @@ import type { ObjectStore, Page, PageRequest } from "../../../store/objects.ts";
 import { ownTerm, type LoadedClass } from "../definitions/views.ts";
 import { tombstoneTerm } from "../values/tombstones.ts";
 
-/** Whether the class itself has an object, a record, or versions of an object that was removed. */
+/** True if the class itself has an object, a record, or versions of an object that was removed. */
 export async function hasObjects(view: LoadedClass, of: { readonly store: ObjectStore }): Promise<boolean> {
   const { store } = of;
   if (view.kind === "record") {

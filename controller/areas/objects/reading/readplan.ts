@@ -194,7 +194,7 @@ function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): reado
   return cids.map((cid) => ({ terms: [ownTerm(cid)], isWhole: true, cids: new Set([cid]) }));
 }
 
-/** Whether only objects of the group's classes can bear the terms of an indexed column. */
+/** True if only objects of the group's classes can have the terms of an indexed column. */
 function indexIsOfGroup(snapshot: Snapshot, group: Group): boolean {
   const views = new Set(group.views);
   return group.narrowing.columns.some((column) =>

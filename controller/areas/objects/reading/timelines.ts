@@ -104,7 +104,7 @@ class Stream {
     return recordObject(this.#timeline.view, record, this.#wanted);
   }
 
-  /** What is left, as the store answers it. */
+  /** Pages of the remaining records, in the order of the store. */
   async *pages(): AsyncGenerator<readonly ObjectRow[]> {
     for (;;) {
       await this.fill();

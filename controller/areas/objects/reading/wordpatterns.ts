@@ -104,7 +104,7 @@ async function expanded(
   if (places === undefined) return unknown;
   const [beginning = ""] = pattern.split("*");
   const fits = wildcard(pattern);
-  // Of a longer word the index has the beginning only.
+  // The index has only the beginning of a longer word.
   const mayFit = (word: string): boolean => fits(word) || word.length >= TOKEN_MAX_CHARACTERS;
   const words = new Set<string>();
   let [examined, pages] = [0, 0];

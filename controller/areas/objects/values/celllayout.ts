@@ -71,7 +71,7 @@ function makeLayout(view: LoadedClass, keys: readonly string[]): CellLayout {
   };
 }
 
-/** Whether each element lies in a cell of its own. */
+/** True if each element has a cell of its own. */
 export function hasElementCells({ type }: LoadedColumn): boolean {
   return type === "set" || type === "map";
 }

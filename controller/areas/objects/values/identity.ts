@@ -26,7 +26,7 @@ export interface NewKey {
   readonly fresh: boolean;
 }
 
-/** What of a class makes the ids of its objects. */
+/** The parts of a class that make the ids of its objects. */
 export interface Identified extends Pick<ClassView, "path" | "label" | "keys"> {
   readonly options: Pick<ClassOptions, "keyMode">;
 }

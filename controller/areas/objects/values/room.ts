@@ -1,7 +1,7 @@
 import type { EntityChange, Entity, StoredRecord } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 
-/** What a write adds to what a tenant has; negative where it takes away. Bytes are those of values. */
+/** Growth of a tenant by a write; negative if the write removes more than it adds. Bytes are those of values. */
 export interface Growth {
   readonly objects: number;
   readonly bytes: number;
@@ -40,7 +40,7 @@ export async function inRoom(
   try {
     await write();
   } catch (error) {
-    // What came to be written all the same is seen when the tenant is counted next.
+    // If the write was made after all, the next count of the tenant includes it.
     room.count(less(growth));
     throw error;
   }
@@ -60,7 +60,7 @@ export function less({ objects, bytes }: Growth): Growth {
   return { objects: -objects, bytes: -bytes };
 }
 
-/** What a change adds to an object as it was read; absent: a new one. */
+/** Growth of an object by a change. `before` is absent for a new one. */
 export function changeGrowth({ cells, birth }: EntityChange, before: Entity | undefined): Growth {
   let bytes = 0;
   for (const [key, value] of cells ?? [])
@@ -78,7 +78,7 @@ export function recordSize({ value }: StoredRecord): Growth {
   return { objects: 1, bytes: value.byteLength };
 }
 
-/** What is admitted already is counted and not refused. */
+/** An admitted write is counted and not refused. */
 export function roomOf(room: TenantRoom | undefined, tenant: string, isAdmitted: boolean): WriteRoom | undefined {
   if (!room?.isLimited(tenant)) return undefined;
   const count = (growth: Growth): void => room.count(tenant, growth);

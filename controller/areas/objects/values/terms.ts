@@ -75,7 +75,7 @@ export function contentTerms(view: LoadedClass, row: Row): string[] {
 }
 
 /**
- * What a removal drops, so that no entry is left that points nowhere. Entries beyond the limit may stay: they are
+ * Terms that a removal drops, so that no entry is left that points nowhere. Entries beyond the limit may stay: they are
  * rechecked.
  */
 export function droppedTerms(view: LoadedClass, row: Row): string[] {
@@ -121,7 +121,7 @@ export function slotNumber(value: Value | undefined): number | undefined {
   return Math.min(Math.max(Number(value), -Number.MAX_VALUE), Number.MAX_VALUE);
 }
 
-/** Whether other values can have the same term. */
+/** True if other values can have the same term. */
 export function mayBeCut(term: string): boolean {
   // A cut one lacks at most the bytes of one character.
   return term.length * 3 > TERM_MAX_BYTES - 4 && Buffer.byteLength(term) > TERM_MAX_BYTES - 4;

@@ -6,7 +6,7 @@ import { elementCellKey } from "./codec.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
 import { canonicalText, isObject } from "./values.ts";
 
-/** What is stored of one write of an object. Members may be added; each says how a version without it is read. */
+/** Stored form of one write of an object. Members may be added; each says how a version without it is read. */
 interface StoredVersion {
   /** `[column number, value, …]`, the object as its writer left it; absent: the write removed it. */
   readonly values?: readonly Value[];

@@ -18,7 +18,7 @@ export interface TriggeredEntity {
   readonly old: EntityWrite["old"];
 }
 
-/** What rows of one class follow from, in place of the class as it is now. */
+/** Basis for rows of one class, in place of the class as it is now. */
 export interface GivenBasis {
   readonly path: string;
   readonly basis: WriteBasis;
@@ -42,7 +42,7 @@ export class BeforeTriggers {
     this.chain = chain;
   }
 
-  /** Whether triggers run before writes of the class. */
+  /** True if triggers run before writes of the class. */
   has({ path }: ClassView): boolean {
     return this.#triggersOf(path).length > 0;
   }
@@ -94,7 +94,7 @@ export class BeforeTriggers {
     return { values: { ...values, ...merged }, announced };
   }
 
-  /** Whether the removal is to be told. What triggers change of the object has no effect. */
+  /** True if the removal is to be announced. Changes that triggers make to the object have no effect. */
   async removal(
     view: ClassView,
     { id, values }: { readonly id: string; readonly values: Row },
@@ -135,7 +135,7 @@ function objectOf({ view, key, checked, old }: TriggeredEntity): Row {
   return { ...unsealed(view, row), ...Object.fromEntries(links.map(({ type, ids }) => [type, ids])) };
 }
 
-/** What a trigger changed of an object, as edits. */
+/** Changes of a trigger to an object, as edits. */
 function changesOf(view: LoadedClass, before: Row, after: Row): Edit[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((name) => !isSame(before[name], after[name]))

@@ -69,7 +69,7 @@ export class EdgeEndings {
       begun = await journal.beginAll(works);
       await write();
     } catch (error) {
-      // Whether the write was made is seen by the controller that takes up what was noted.
+      // The controller that takes over the noted work sees if the write was made.
       for (const { id } of works) journal.underWay.letGo(id);
       throw error;
     }
@@ -125,7 +125,7 @@ export class EdgeEndings {
     }
   }
 
-  /** Whether it was removed at that time, so that what is there now, if anything, came after. */
+  /** True if the object was removed at that time; an object that is there now was made later. */
   async #isGone({ endUs, ...key }: EndedTarget): Promise<boolean> {
     const { store, catalog } = this.#with;
     const { snapshot } = await catalog.resumed();

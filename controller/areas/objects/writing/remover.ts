@@ -23,7 +23,7 @@ interface Removal extends PresetTime {
 interface RemovalWrite {
   timeOf(place: Place): number;
   readonly withVersions: boolean;
-  /** Whether the object was removed before, or ends by itself, and has versions, even if its class keeps none now. */
+  /** True if the object was removed before, or ends by itself, and has versions, even if its class keeps none now. */
   hasTombstone(place: Place): boolean;
   /** Terms the object had when it was read; none where it was not living. */
   termsOf(place: Place): readonly string[];

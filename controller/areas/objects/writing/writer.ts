@@ -554,7 +554,7 @@ function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1
   return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
 }
 
-/** Of a row that may have been written already, what its triggers made stays as it is. */
+/** Edits of a row that may have been written already: values that its triggers made stay as they are. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
   const own = edits.filter(({ column }) => !computed.has(column.name));

@@ -29,7 +29,7 @@ export interface WriteContext extends WriteDefinitions {
   readonly publish: (events: () => readonly PublishedEvent[], write: () => Promise<void>) => Promise<void>;
   /** Absent: no class of the tenant has triggers, and none led to this write. */
   readonly triggers: BeforeTriggers | undefined;
-  /** What rows follow from where that is not their class as it is now. */
+  /** Basis for rows, if it is not their class as it is now. */
   readonly basis?: WriteBasis | undefined;
   /** Absent: the tenant has no quota. */
   readonly room?: WriteRoom | undefined;

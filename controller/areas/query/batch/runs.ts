@@ -64,7 +64,7 @@ export class BatchRuns {
     checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal, slices });
-    // What is begun is not refused any more.
+    // A batch that has begun is no longer refused.
     await rehearsal.requireRoom();
     const open = {
       ...order,

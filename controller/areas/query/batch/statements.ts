@@ -26,7 +26,7 @@ interface BatchStatement {
 export interface BatchChanges {
   /** The changes that can be repeated. */
   readonly changes: readonly BatchChange[];
-  /** Whether these are all there are. */
+  /** True if the list has the changes of all statements. */
   readonly isWhole: boolean;
 }
 

@@ -11,7 +11,7 @@ export class Touched {
     this.#ids.set(objects.class, known);
   }
 
-  /** Whether changes of these objects may change the answer of the reads. */
+  /** True if changes of these objects may change the answer of the reads. */
   concerns(reads: readonly ReadRequest[]): boolean {
     return reads.some((read) =>
       [...this.#ids].some(

@@ -21,7 +21,7 @@ export interface AggregateSpec<R> {
   /** Absent for `count(*)`. */
   readonly source: Source<R> | undefined;
   readonly distinct: boolean;
-  /** What `percentile`, `top` and `histogram` need to know besides the field. */
+  /** Parameter of `percentile`, `top` and `histogram`. */
   readonly parameter: number;
   /** Time of the last write of the object that the value belongs to. */
   readonly writtenMs: (row: R) => number;
@@ -68,7 +68,7 @@ export function answersList(name: AggregateName): boolean {
 
 const NUMBERS: ReadonlySet<AggregateName> = new Set(["count", "sum", "avg", "rate", "stddev", "percentile"]);
 
-/** Whether it is about numbers only. */
+/** True if the aggregate takes only numbers. */
 export function needsNumbers(name: AggregateName): boolean {
   return name === "histogram" || (name !== "count" && NUMBERS.has(name));
 }
@@ -236,7 +236,7 @@ function sum<R>(spec: AggregateSpec<R>): Accumulator<R> {
   };
 }
 
-/** Of a sample, by Welford's way: one pass, and no difference of great sums. */
+/** Deviation of a sample by Welford's algorithm: one pass, and no difference of large sums. */
 function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
   let count = 0;
   let mean = 0;

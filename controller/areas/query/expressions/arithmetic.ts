@@ -85,7 +85,7 @@ function integer(value: Numeric): bigint | undefined {
   return typeof value === "bigint" ? value : Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
-/** What may be a list is computed with where it is none. */
+/** True if the source has times or dates and, besides, at most lists and maps. */
 function isTime<R>(source: Source<R>): boolean {
   const single = source.kinds.filter((kind) => !isSeveral(kind));
   return single.length > 0 && single.every(({ type }) => type === "time" || type === "date");

@@ -59,7 +59,7 @@ export function sourceOfField<R>(
   return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
 }
 
-/** What the windows of a SELECT answer is there when all rows are. */
+/** Source of a window's values. They are known once all rows are there. */
 export function windowSource<R>(label: string, kinds: readonly Kind[], read: (row: R) => Value): Source<R> {
   const [only] = kinds;
   return { label, kinds, read, kind: () => (kinds.length === 1 && only ? only : ANY) };
@@ -77,7 +77,7 @@ export function isSteps(call: Call): boolean {
   return call.step !== undefined && STEPPED.has(call.name);
 }
 
-/** Whether it is about several objects. */
+/** True if the operand is computed from several objects. */
 export function isOfGroup(operand: Operand): boolean {
   return partsOf(operand).some((part) => part.kind === "call" && !isSteps(part));
 }

@@ -72,7 +72,7 @@ export function steppedBy(
   });
   const ofRow = (values: readonly Value[]): CalendarSteps | undefined =>
     made.of(`${String(values[stepping.width])}\n${String(values[stepping.zone] ?? zone ?? "")}`).steps;
-  return zoneCounted((values) => {
+  return zoneCounted((values: readonly Value[]) => {
     const startMs = (same ?? ofRow(values))?.startMs(Number(values[stepping.time]));
     return startMs === undefined || Number.isNaN(startMs) ? null : startMs;
   });
@@ -106,10 +106,10 @@ export function zoneAt(
 }
 
 /** The same with what it looks up of zones counted. */
-export function zoneCounted<T>(evaluate: (values: readonly Value[]) => T): (values: readonly Value[]) => T {
-  return (values) => {
+export function zoneCounted<A extends readonly unknown[], T>(evaluate: (...given: A) => T): (...given: A) => T {
+  return (...given) => {
     const before = zoneWork();
-    const result = evaluate(values);
+    const result = evaluate(...given);
     THREAD_TEXT_WORK.countOffsets(zoneWork() - before);
     return result;
   };

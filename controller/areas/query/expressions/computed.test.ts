@@ -214,3 +214,24 @@ test("a time beside a column that no class here has may be a difference as well 
   const known = arithmetic("-", of([TIME], "t"), of([NUMBER], "n"));
   expect(() => arithmetic("/", known, of([NUMBER], "n"))).toThrow(/of times there are differences/);
 });
+
+test.each(["date", "cast(text as date)", "cast('2026-03-01' as date)", "coalesce(none, date, time)"])(
+  "a zone does not change the day of %s",
+  (day) => {
+    const row: Row = { date: "2026-03-01", text: "2026-03-01", time: Date.UTC(2026, 2, 1) };
+    const answers = (value: string, zone: string): readonly (Value | undefined)[] => {
+      const calls = ["year", "month", "day", "hour", "weekday", "time_text"].map(
+        (name) => `${name}(${value}, '${zone}')`,
+      );
+      const [statement] = parseScript(`select ${calls.join(", ")} from /a`).statements;
+      if (statement?.kind !== "select") throw new Error("a SELECT was written");
+      return statement.items.flatMap((item) =>
+        item.kind === "item" ? compileOperand(item.value, CONTEXT).read(row) : [],
+      );
+    };
+    for (const zone of ["America/New_York", "-12:00", "+14:00", "UTC"])
+      expect(answers(day, zone)).toEqual([2026, 3, 1, 0, 7, "2026-03-01 00:00:00.000"]);
+    for (const moment of ["time", "coalesce(time, date)"])
+      expect(answers(moment, "America/New_York")).toEqual([2026, 2, 28, 19, 6, "2026-02-28 19:00:00.000"]);
+  },
+);

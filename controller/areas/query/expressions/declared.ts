@@ -1,6 +1,6 @@
 import type { AggregateName } from "./aggregate.ts";
 
-/** What the reference for users says of something that is called, beside what `FUNCTIONS` says of theirs. */
+/** Entry of the users' reference for a call that is not in `FUNCTIONS`. */
 export interface Declared {
   /** How it is called. */
   readonly form: string;

@@ -4,7 +4,7 @@ import type { Value } from "../../../../common/value.ts";
 import { dateAt, dateText } from "./calendar.ts";
 import { STEPPINGS, steppedBy, zoneAt, zoneCounted } from "./calendar-steps.ts";
 import { durationSeconds } from "./duration.ts";
-import type { FunctionSpec } from "./function.ts";
+import type { FunctionSpec, KindAt } from "./function.ts";
 import { NUMBER, TEXT, TIME } from "./kind.ts";
 
 export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
@@ -44,7 +44,10 @@ export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
   },
 };
 
-/** Of the date that the clocks of the zone show, in fields of UTC. */
+/**
+ * A function of the date that the clocks of the zone show, in fields of UTC. A value of the type `date` has no time of
+ * day, so no zone changes it.
+ */
 function part(example: string, about: string, make: (date: Date) => Value, result = NUMBER): FunctionSpec {
   return {
     accepts: ["time", "text"],
@@ -54,9 +57,9 @@ function part(example: string, about: string, make: (date: Date) => Value, resul
     example,
     make(constants) {
       const zoneOf = zoneAt(constants, 1);
-      return zoneCounted((values) => {
+      return zoneCounted((values: readonly Value[], kindAt: KindAt) => {
         const [timeMs, zone] = [Number(values[0]), zoneOf(values)];
-        const date = zone && dateAt(timeMs + zone.offsetMs(timeMs));
+        const date = zone && dateAt(kindAt(0)?.type === "date" ? timeMs : timeMs + zone.offsetMs(timeMs));
         return date ? make(date) : null;
       });
     },

@@ -7,7 +7,7 @@ import { TEXT_FUNCTIONS } from "./functions-texts.ts";
 import { TIME_FUNCTIONS } from "./functions-times.ts";
 import { AGGREGATES } from "./aggregate.ts";
 import { DECLARED_OTHERS } from "./declared.ts";
-import type { Accepted, FunctionSpec } from "./function.ts";
+import type { Accepted, FunctionSpec, KindAt } from "./function.ts";
 import { type Kind, NUMBER, TEXT, TIME, toComparable, toValue } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 import type { Source } from "./source.ts";
@@ -40,6 +40,8 @@ export function callFunction<R>(name: string, operands: readonly Source<R>[], zo
   );
   const kind = typeof spec.result === "function" ? spec.result(operands) : spec.result;
   const values: Value[] = operands.map(() => null);
+  let current: R;
+  const kindAt: KindAt = (at) => operands[at]?.kind(current);
   return {
     label,
     kinds: [kind],
@@ -51,7 +53,8 @@ export function callFunction<R>(name: string, operands: readonly Source<R>[], zo
         THREAD_TEXT_WORK.charge(row, value);
         values[at] = value;
       }
-      const result = evaluate(values);
+      current = row;
+      const result = evaluate(values, kindAt);
       THREAD_TEXT_WORK.charge(row, result);
       return result;
     },
@@ -79,7 +82,7 @@ function acceptedAt({ accepts }: FunctionSpec, at: number): Accepted {
   return accepts[Math.min(at, accepts.length - 1)] ?? "any";
 }
 
-/** What is said of a place, where it is not its name. */
+/** Words for accepted kinds in messages, if they differ from their names. */
 const WORDS: Readonly<Partial<Record<Accepted, string>>> = { exact: "number", several: "text, list or map" };
 
 const TYPES: Readonly<Record<Accepted, readonly Kind["type"][]>> = {

@@ -4,7 +4,7 @@ import { ANY, isSeveral, type Kind } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 import type { Source } from "./source.ts";
 
-/** What `any(x)` stands for. */
+/** The members of a value, as `any(x)` names them. */
 export interface Members<R> {
   readonly label: string;
   /** Those that a member can have. */

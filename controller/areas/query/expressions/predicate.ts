@@ -25,7 +25,7 @@ export type { Predicate, Source } from "./source.ts";
 export interface PredicateContext<R> {
   readonly values: Arguments;
   readonly resolve: (operand: Field | Call) => Source<R>;
-  /** What is there already of what would be computed; nothing when absent. */
+  /** Sources of expressions that are computed already; none when absent. */
   readonly known?: (operand: Expression) => Source<R> | undefined;
 }
 

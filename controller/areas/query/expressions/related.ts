@@ -7,7 +7,7 @@ import { canonical } from "./questions.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
 
-/** What is compared: a value of the row, or the members of one. */
+/** One side of a comparison: a value of the row, or the members of one. */
 type Side<R> = Pick<Source<R>, "label" | "kinds" | "read" | "kind">;
 
 /** `left operator right`, both of the row; unknown where one is not set, or where they are of kinds that have no order. */

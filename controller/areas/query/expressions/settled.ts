@@ -29,7 +29,7 @@ import { compileOperand } from "./predicate.ts";
 
 type Settled = Select | Union | Match | Update | Delete;
 
-/** What is the same for every row of one execution. */
+/** Values that are the same for every row of one execution. */
 export interface Present {
   readonly nowMs: number;
   readonly values: Arguments;

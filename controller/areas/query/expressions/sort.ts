@@ -56,7 +56,7 @@ export class Sorter {
     this.#keep = keep;
   }
 
-  /** Whether a row with these keys is certain to be left out, so that it need not be made. */
+  /** True if a row with these keys is certain to be left out, so that it need not be made. */
   isBeyond(keys: readonly SortKey[]): boolean {
     return this.#worst !== undefined && this.#byKeys(keys, this.#worst) >= 0;
   }

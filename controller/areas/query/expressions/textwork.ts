@@ -33,8 +33,8 @@ export class TextWork {
   }
 
   /**
-   * What a condition looks through, times how hard its question is. The first question about a row may be about any text;
-   * with more of them `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
+   * Charges the text that a condition looks through, times the effort of its question. The first question about a row
+   * may be about any text; with more of them `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
    */
   look(row: unknown, value: Value, effort = 1): void {
     const characters = charactersOf(value) * effort;
@@ -65,7 +65,7 @@ export class TextWork {
     this.#offsetsOfRow = 0;
   }
 
-  /** What was charged and counted since it was last taken. The limit of the row begins anew. */
+  /** Takes the work that was charged and counted since the last call. The limit of the row begins anew. */
   take(): number {
     const characters = this.#sinceTaken;
     this.#sinceTaken = 0;

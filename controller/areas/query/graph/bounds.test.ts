@@ -224,3 +224,9 @@ test("where a start is an end for others, only it is gone on from", async () => 
   );
   expect(paths).toHaveLength(2);
 });
+
+test.each(["", "short ", "all "])("a tag may be called __proto__ (%spath)", async (mode) => {
+  await boxes(2, (at) => [at + 1].filter((to) => to < 2));
+  const [path = {}] = (await graphOf(`match ${mode}path __proto__, b (__proto__:'box:0')-[*]->(b)`)).paths;
+  expect(new Map(Object.entries(path)).get("__proto__")).toBe("box:0");
+});

@@ -1,6 +1,7 @@
 import { GRAPH_PATH_SEARCH_MAX_STEPS, GRAPH_PATHS_MAX } from "../../../../common/limits.ts";
+import { setMember } from "../../../../common/members.ts";
 import type { PathMode } from "../../../../common/mql/index.ts";
-import type { Row } from "../../../../common/value.ts";
+import type { Row, Value } from "../../../../common/value.ts";
 import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
 import type { Slices } from "../run/slice.ts";
 import { combinations } from "./combinations.ts";
@@ -99,7 +100,7 @@ function mapOf(way: Way, { plan }: Solution, { mode, tags }: PathPlan): Row {
   const row: Row = {};
   for (const step of steps) {
     const tag = step.depth === 0 ? plan.tags[step.hop] : undefined;
-    if (tag !== undefined && tags.includes(tag)) row[tag] = step.vertex.ref.id;
+    if (tag !== undefined && tags.includes(tag)) setMember<Value>(row, tag, step.vertex.ref.id);
   }
   return withDetails(row, mode === "back" ? [...steps].reverse() : steps, mode);
 }

@@ -25,9 +25,9 @@ export interface NodePattern {
   readonly limit: number | undefined;
   /** Bound when it was planned; false also for objects that the principal may not see. */
   readonly fits: (row: ObjectRow) => boolean;
-  /** What the object tells by itself: where it is false, `fits` is too, whatever its relations lead to. */
+  /** Test by the object alone. If it is false, `fits` is false as well, for any related objects. */
   readonly mayFit: (row: ObjectRow) => boolean;
-  /** What `fits` has to know of the object besides; absent: nothing. */
+  /** Relations of the object that `fits` needs; absent: none. */
   readonly relations: RelationPlan | undefined;
   /** Cost of the check of one object, in ordinary rows. */
   readonly work: number;

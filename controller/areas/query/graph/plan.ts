@@ -15,7 +15,7 @@ export interface GraphPlan {
   readonly scope: Scope;
   readonly chains: readonly ChainPlan[];
   readonly returns: readonly BoundField[];
-  /** What conditions ask about the objects that relations lead to; absent: nothing. */
+  /** Related objects that conditions ask about; absent: none. */
   readonly relations: RelationPlan | undefined;
   /** Ids that no path goes on from. */
   readonly until: ((id: string) => boolean) | undefined;

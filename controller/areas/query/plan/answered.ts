@@ -8,7 +8,7 @@ import type { ColumnMeta } from "../types.ts";
 import { Scope, scopeOf } from "./scope.ts";
 import { VisibleTree } from "./tree.ts";
 
-/** What each SELECT behind FROM or JOIN of a statement answers. */
+/** Answers of the SELECTs behind FROM or JOIN of a statement. */
 export type Answers = ReadonlyMap<Source, Answer>;
 
 /** A SELECT as a table: a class of its own that no catalog has, whose objects are the rows it answers. */

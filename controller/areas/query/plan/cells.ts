@@ -8,7 +8,7 @@ export interface CellRules {
   compile(where: string): Predicate<ObjectRow>;
 }
 
-/** What one group opens of a class, with its condition compiled. */
+/** Rights of one group on a class, with the condition compiled. */
 interface Part {
   readonly access: AccessPart;
   readonly has: (row: ObjectRow) => boolean;
@@ -36,7 +36,7 @@ export class Cells {
   }
 
   /**
-   * Whether these columns of the object may be written: for each, one group alone has the column, the object as it was
+   * True if these columns of the object may be written: for each, one group alone has the column, the object as it was
    * and as it will be. Without columns, one group has to have both objects. `before` and `after` are absent for what is
    * made and what is removed.
    */

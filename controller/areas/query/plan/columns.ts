@@ -27,7 +27,7 @@ export function columnsOf(select: Select, scope: Scope): readonly string[] | und
   return [...new Set([...namesOf(own, scope), ...ruledBy])];
 }
 
-/** What the name of an output means is among the fields of the output. */
+/** Defined names of the fields. The name of an output adds none, as the output has fields of its own. */
 function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
   return fields.flatMap(({ parts, span }) => {
     const [first = "", second = ""] = parts;

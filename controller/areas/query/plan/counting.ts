@@ -36,12 +36,12 @@ function isColumn({ pseudo, members, series, computed, window }: BoundField): bo
   return !pseudo && members.length === 0 && !series && !computed && !window;
 }
 
-/** Whether some rows, or values of some rows, are not for the principal. */
+/** True if some rows, or values of some rows, are hidden from the principal. */
 function isRuled(scope: Scope): boolean {
   return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.isRuled(view));
 }
 
-/** What each part of the condition means and nothing else; `undefined` where not all of them are pushed down as one. */
+/** Pushdowns that mean exactly the parts of the condition; `undefined` unless each part is pushed down as a whole. */
 function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdown[]): readonly Pushdown[] | undefined {
   const parts = conjuncts(where);
   if (parts.length !== pushdowns.length) return undefined;

@@ -22,7 +22,7 @@ export interface FillPlan {
   readonly toMs: number | undefined;
   /** There is no other key. */
   readonly isAlone: boolean;
-  /** What stands for the aggregates of an empty step. */
+  /** Value of the aggregates of an empty step. */
   readonly value: number | "previous" | null;
 }
 

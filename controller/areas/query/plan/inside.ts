@@ -30,7 +30,7 @@ export function narrowedInside(select: Select, source: SelectRef, answer: Answer
   return moved.length === 0 ? undefined : { ...inner, where: allOf([...conjuncts(inner.where), ...moved]) };
 }
 
-/** Whether each of its rows follows from one object alone. */
+/** True if each row of the SELECT follows from one object alone. */
 function keepsRows({ joins, groupBy, having, fill, limit, offset, cursor, items }: Select): boolean {
   const isWhole = limit === undefined && offset === undefined && cursor === undefined;
   const isPlain = joins.length === 0 && groupBy.length === 0 && having === undefined && fill === undefined;

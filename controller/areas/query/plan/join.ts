@@ -42,7 +42,7 @@ export interface JoinPlan extends Shape<Joined> {
 }
 
 export interface JoinedTable extends TablePlan {
-  /** What its objects are read with. */
+  /** Relations that are read with its objects. */
   readonly relations: RelationPlan | undefined;
 }
 

@@ -22,7 +22,7 @@ import { stepsOf } from "../expressions/timeseries.ts";
 import { windowField, type WindowPlan, windowPlan } from "./windows.ts";
 import { type FillPlan, fillPlan } from "./fill.ts";
 
-/** What is done with the rows that fulfil the condition, independent of what the rows are. */
+/** Steps for the rows that fulfil the condition, independent of the kind of rows. */
 export interface Shape<R> {
   readonly fields: Fields<R>;
   readonly values: Arguments;
@@ -212,7 +212,7 @@ export class OutputBinder {
     return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
   }
 
-  /** Of the outputs that were bound so far. */
+  /** Windows of the outputs that were bound so far. */
   get windows(): readonly WindowPlan[] {
     return this.#windows;
   }

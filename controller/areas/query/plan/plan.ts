@@ -46,7 +46,7 @@ export interface PlanContext {
   readonly leftOut?: LeftOut | undefined;
   /** For targets without a time of their own. */
   readonly asOf?: ValueNode | undefined;
-  /** What the SELECTs behind FROM and JOIN answer. */
+  /** Answers of the SELECTs behind FROM and JOIN. */
   readonly answers?: Answers | undefined;
 }
 

@@ -84,7 +84,7 @@ function likeWords(pattern: Value): Pick<WantedText, "indexed" | "patterns"> {
   };
 }
 
-/** What the index says of words that all have to be there. */
+/** Pushdowns of words that must all be there. */
 export function wordPushdowns(wanted: readonly Pick<WantedText, "indexed" | "patterns">[]): readonly Pushdown[] {
   const words = wanted.flatMap(({ indexed }) => indexed);
   const patterns = new Set(wanted.flatMap((one) => one.patterns).slice(0, SEARCH_WORDS_MAX));

@@ -5,7 +5,7 @@ import { ANY, type Kind, LIST_OF_ANY, LIST_OF_TEXT, severalOf } from "../express
 import { isList } from "../expressions/literal.ts";
 import type { Source } from "../expressions/predicate.ts";
 
-/** What a path leads to from one object. */
+/** Value at the end of a path from one object. */
 export interface Related {
   readonly value: Value;
   readonly kind: Kind;

@@ -14,7 +14,7 @@ import { fieldsOf, fieldsOfSelect } from "./columns.ts";
 import { allOf, conjuncts } from "./pushdown.ts";
 import type { Scope } from "./scope.ts";
 
-/** What relations lead to from the rows of one class tree. */
+/** Relations to follow from the rows of one class tree. */
 export interface RelationPlan {
   readonly paths: readonly RelationPath[];
   /** All that the principal may see: what stands at an end and is not among it is left out. */
@@ -22,7 +22,7 @@ export interface RelationPlan {
   readonly asOfMs: number | undefined;
 }
 
-/** What relations lead to, and when: what a condition asks about is read before the rest. */
+/** Relations to follow, in two steps: those that a condition asks about are read before the rest. */
 export interface FollowPlan {
   readonly asked: RelationPlan | undefined;
   /** Asked of rows with what it is about. */
@@ -47,7 +47,7 @@ export function splitCondition(where: Condition | undefined, scope: Scope): Spli
   return { own: allOf(conjuncts(where).filter((one) => !related.has(one))), related: allOf([...related]) };
 }
 
-/** Whether a relation from one of these takes part in it. */
+/** True if the condition uses a relation from one of these scopes. */
 export function isRelated(condition: Condition, scopes: readonly Scope[]): boolean {
   const fields = partsOfCondition(condition).flatMap(fieldsOf);
   return fields.some((field) => about(field.span, () => scopes.some((scope) => scope.followed(field) !== undefined)));
@@ -88,7 +88,7 @@ export function relationPlan(
   return { paths: [...paths.values()], everything: scope.everything, asOfMs };
 }
 
-/** What several conditions on the same objects follow, each path once. */
+/** Relations that several conditions on the same objects follow, each path once. */
 export function commonRelations(plans: readonly RelationPlan[]): RelationPlan | undefined {
   const [first] = plans;
   if (!first) return undefined;

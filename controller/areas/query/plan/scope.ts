@@ -62,7 +62,7 @@ export class Scope implements Fields<ObjectRow> {
     return this.tree.classes;
   }
 
-  /** Whether the tree has no class that is left out. */
+  /** True if no class of the tree is left out. */
   get whole(): boolean {
     return this.tree.whole;
   }
@@ -133,7 +133,7 @@ export class Scope implements Fields<ObjectRow> {
     return parts.length > 1 && parts[0] === this.alias ? parts.slice(1) : parts;
   }
 
-  /** What the relation that a field begins with leads to; undefined where it begins with none. */
+  /** Field of the objects that a relation leads to; undefined if the field does not begin with a relation. */
   followed(field: Field, values: Arguments = []): BoundField | undefined {
     const [written = "", ...rest] = this.#ownParts(field);
     const first = this.definedName(written);
@@ -168,7 +168,7 @@ export class Scope implements Fields<ObjectRow> {
     return known ?? (this.has(pseudo) ? pseudo : undefined);
   }
 
-  /** Whether the name stands for edges of that type from the object, and for no column. */
+  /** True if the name means edges of that type from the object, and no column. */
   isRelation(name: string): boolean {
     return this.tree.isRelation(name) && !this.tree.isPseudo(name);
   }
@@ -223,7 +223,7 @@ export class Scope implements Fields<ObjectRow> {
     return this.access(view).where;
   }
 
-  /** Whether some rows of the class do not exist for the principal. */
+  /** True if some rows of the class do not exist for the principal. */
   isRuled(view: ClassView): boolean {
     return this.rowCondition(view) !== undefined || rowLimit(this.principal, view) !== undefined;
   }

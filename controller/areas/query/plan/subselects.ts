@@ -19,7 +19,7 @@ import {
 /** A statement in whose conditions `IN (SELECT …)` may stand. */
 export type Asking = Select | Union | Match | Update | Delete;
 
-/** What each SELECT in a condition answered. */
+/** Answers of the SELECTs in a condition. */
 export type Answered = ReadonlyMap<Select, readonly ValueNode[]>;
 
 /**
@@ -45,7 +45,7 @@ export function withAnswers(statement: Asking, answered: Answered): Asking {
   });
 }
 
-/** Whether what is set follows from such a SELECT. */
+/** True if a value that is set follows from such a SELECT. */
 export function setsByAnswers(statement: Update | Delete): boolean {
   return statement.kind === "update" && subSelectsOf({ ...statement, where: undefined }).length > 0;
 }

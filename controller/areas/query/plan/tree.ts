@@ -12,7 +12,7 @@ type Rights = Pick<Principal, "data" | "grants" | "byToken" | "ospace">;
 
 const RECORD_NAMES: ReadonlySet<string> = new Set(RECORD_COLUMNS.map(({ name }) => name));
 
-/** What a SELECT answers was checked where it was read. */
+/** Access to the rows of an answer: they were checked when they were read. */
 const ANSWERED: ClassAccess = {
   readable: true,
   writable: false,
@@ -36,7 +36,7 @@ export class VisibleTree {
   readonly subtree: boolean;
   /** Readable ones. */
   readonly classes: readonly ClassView[];
-  /** Whether no class is left out. */
+  /** True if no class is left out. */
   readonly whole: boolean;
   /** Row conditions see columns that their principal does not. */
   readonly isUnveiled: boolean;
@@ -182,7 +182,7 @@ export class VisibleTree {
   }
 }
 
-/** Who does not read a class is not told that it exists; only the classes of the platform are known to everybody. */
+/** The error does not tell that a class exists; only the classes of the platform are known to all principals. */
 function notReadable(rights: Rights, { path }: Target, found: readonly ClassView[]): AppError {
   const closings = found.map((view) => closingOf(rights, view));
   const taken = new Set(closings.flatMap((closing) => closing?.permission ?? []));

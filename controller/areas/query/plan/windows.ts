@@ -41,7 +41,7 @@ export const DECLARED_WINDOWS: Readonly<Record<WindowFunction, Declared>> = {
   },
 };
 
-/** What is answered beside each row about the rows before and behind it. */
+/** Value beside each row that is computed from the rows before and after it. */
 export interface WindowPlan {
   readonly name: WindowFunction;
   /** Absent for `row_number()` and `count(*)`. */
@@ -80,7 +80,7 @@ export function windowPlan(item: WindowItem, meaning: Meaning): WindowPlan {
   };
 }
 
-/** What the SELECT calls it, and what its values are. */
+/** Name of the window in the SELECT, and the kinds of its values. */
 export function windowField(
   item: WindowItem,
   { index, plan }: { readonly index: number; readonly plan: WindowPlan },

@@ -18,7 +18,7 @@ interface Planning {
   readonly inner: (select: Select | Union) => RowReading;
 }
 
-/** What the SELECTs behind FROM and JOIN answer, and how the one around them reads it. */
+/** Answers of the SELECTs behind FROM and JOIN, and the reading of them by the SELECT around. */
 export interface AnswersInside {
   readonly answers: Answers;
   readonly around: <R extends RowReading>(reading: R) => R;

@@ -57,7 +57,7 @@ export interface Groups {
   readonly resultKinds: readonly Kind[];
 }
 
-/** What is made of each group. */
+/** Answer that is made of each group. */
 export interface GroupAnswer {
   readonly memory: MemoryShare;
   readonly passes: Predicate<GroupRow>;
@@ -72,7 +72,7 @@ function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
     case "aggregate":
       return columnOfGroup((row) => row.results[value.index], groups.resultKinds[value.index]);
     case "computed":
-      // What the select list computes knows no aliases: one of them may be called like what it is made of.
+      // Expressions of the select list know no aliases: an alias may have the name of a column that it is made of.
       return compileOperand(value.node, contextOf(groups, NO_ALIASES));
     case "field":
       throw new RangeError("a grouped query has only keys and aggregates");

@@ -24,7 +24,7 @@ export interface JoinContext extends RunContext {
 
 /** By the value that joins them. */
 type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
-/** What a LEFT JOIN goes on with where it finds no object. */
+/** Stands for the object that a LEFT JOIN does not find. */
 const NO_OBJECT: readonly undefined[] = [undefined];
 
 /** Its conditions, of the objects of each class and of the joined rows. */

@@ -55,7 +55,7 @@ class First {
   readonly #isBehind: (row: ObjectRow) => boolean;
   readonly #isAnyEqual: boolean;
   readonly #names = new Set<string>();
-  /** What the last that is needed has. */
+  /** Number of the last row that is needed. */
   #last: number | undefined;
   #isEnough = false;
 
@@ -87,7 +87,7 @@ class First {
     return this.#names.has(nameOf(row));
   }
 
-  /** Whether this row and all behind it come behind those that are needed. */
+  /** True if this row and all rows after it come after those that are needed. */
   isEnoughBefore(row: ObjectRow): boolean {
     if (this.#last === undefined || this.#isEnough) return this.#isEnough;
     const number = this.#number(row);
@@ -95,7 +95,7 @@ class First {
     return this.#isEnough;
   }
 
-  /** Whether it passes and was not there before: one that is written meanwhile may come again. */
+  /** True if the row passes for the first time. A row that is written meanwhile may come again. */
   takes(row: ObjectRow): boolean {
     if (this.#work.filter(row) !== true || !this.#isBehind(row) || this.has(row)) return false;
     this.#names.add(nameOf(row));

@@ -167,7 +167,7 @@ function fieldMeta(
   return [];
 }
 
-/** Of what lies at the ends: the column that all objects have under that name. */
+/** Description of a related column: the column that all objects at the ends have under that name. */
 function relationMeta(name: string, end: BoundField | undefined, everything: Scope): ColumnMeta {
   if (!end) return { name, title: name, type: "set" };
   if (end.pseudo) return pseudoMeta(end.pseudo, name);

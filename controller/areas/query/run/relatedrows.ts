@@ -150,7 +150,7 @@ interface Meeting {
   readonly met: { objects: number };
 }
 
-/** What lies one edge behind, of each object once for a row and in the order of the ids. */
+/** Objects one edge further, each object once for a row and in the order of the ids. */
 async function nextEnds(from: Ends, { type, paths }: Step, { work, met }: Meeting): Promise<Ends> {
   const { reader } = work;
   const sources = new Map(from.flat().map((end) => [nameOf(end.class, end.id), end]));
@@ -181,7 +181,7 @@ function byId(left: End, right: End): number {
 
 interface Wanted {
   readonly type: string;
-  /** Whether their values are. */
+  /** True if their values are wanted. */
   readonly isWanted: boolean;
   readonly limit: number;
 }

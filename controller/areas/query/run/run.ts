@@ -53,7 +53,7 @@ export interface Reading {
   ): Promise<readonly PlanStep[]>;
 }
 
-/** What answers rows of known columns. */
+/** A read that answers rows of known columns. */
 export interface RowReading extends Reading {
   /** The kinds of the values that the rows have under that name. */
   kindsOf(name: string): readonly Kind[];

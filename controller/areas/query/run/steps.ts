@@ -1,4 +1,4 @@
-/** What becomes of the rows behind their reading, as EXPLAIN ANALYZE tells it. */
+/** Steps that rows take after they are read, as EXPLAIN ANALYZE names them. */
 export type StepName =
   | "filter"
   | "relations"

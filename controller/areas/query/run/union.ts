@@ -18,7 +18,7 @@ import type { Arrivals } from "./arrivals.ts";
 import { cutAt, windowed } from "./pages.ts";
 import { distinctRows, type HoldingInput, type Input, sorted } from "./pipeline.ts";
 
-/** What is done with the rows of all parts together. Columns match by name; a row has those of its own part. */
+/** Steps for the rows of all parts together. Columns match by name; a row has those of its own part. */
 export interface UnionPlan {
   readonly isAll: boolean;
   readonly orderBy: readonly UnionOrder[];

@@ -18,7 +18,7 @@ import type { Slices } from "./slice.ts";
 const PLACE_BYTES = 64;
 const VALUE_BYTES = 16;
 
-/** What `OVER (…)` answers beside each row of a SELECT. */
+/** Values of `OVER (…)` beside each row of a SELECT. */
 export class WindowValues<R> {
   readonly fields: Fields<R>;
   readonly #plans: readonly WindowPlan[];

@@ -34,7 +34,7 @@ export function searchScope(
   );
 }
 
-/** Whether earlier versions of its objects are kept. */
+/** True if the class keeps earlier versions of its objects. */
 export function keepsVersions(view: ClassView): boolean {
   return view.options.version && view.kind === "entity" && !view.system;
 }

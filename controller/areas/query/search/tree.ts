@@ -3,7 +3,7 @@ import { SEARCH_TREE_MAX_DEPTH } from "../../../../common/limits.ts";
 import type { Steps } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 
-/** What a member takes in a copy of a row, which has the values of the row. */
+/** Size of a member in a copy of a row, which shares the values of the row. */
 const MEMBER_BYTES = 8;
 
 /**

@@ -10,7 +10,7 @@ export function wantedText({ text, quoted, span }: Word): WantedText {
   return about(span, () => (quoted ? wantedPhrase(text) : wantedWord(text)));
 }
 
-/** Whether an object has all the words, each in one of the columns that its reader sees. */
+/** True if an object has all the words, each in one of the columns that its reader sees. */
 export function wordsFilter(words: readonly WantedText[], scope: Scope): (row: ObjectRow) => boolean {
   const columns = new Map<ClassView, readonly string[]>();
   const cells = cellsOf(scope);

@@ -27,7 +27,7 @@ export function askingChange<S extends Update | Delete>(statement: S, { bind, in
   return {
     ...checked,
     asks,
-    // What they answer, and with it what the change means, may follow from any object.
+    // The answers, and with them the meaning of the change, may follow from any object.
     reads: [{ class: "/", subtree: true }],
     edits: sets ? () => [] : checked.edits,
     run: (context) => answering({ asks }, context, ({ run }) => run(context)),

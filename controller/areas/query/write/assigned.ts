@@ -18,7 +18,7 @@ import { about } from "../expressions/placing.ts";
 import { compileOperand, type Source } from "../expressions/predicate.ts";
 import type { Scope } from "../plan/scope.ts";
 
-/** What a column is set to, computed of the object as it is. */
+/** Value that a column is set to, computed from the object before the write. */
 export interface Assigned {
   /** Where it needs no object. */
   readonly constantFor?: (column: Column) => Value | undefined;
@@ -73,7 +73,7 @@ interface Checking {
   readonly values: Arguments;
 }
 
-/** Of a choice each outcome is checked for itself, and what needs no object as INSERT checks values. */
+/** Checks each outcome of a choice by itself, and a value that needs no object as INSERT checks values. */
 function checkTaken(operand: Operand, column: Column, of: Checking): void {
   if (isValueNode(operand)) {
     about(operand.span, () => canonicalValue(column, literal(operand, of.values)));
@@ -94,7 +94,7 @@ function checkTaken(operand: Operand, column: Column, of: Checking): void {
   });
 }
 
-/** Whether it follows from what a SELECT answers, which is not there yet where it is checked. */
+/** True if the operand follows from the answer of a SELECT, which is not there yet during the check. */
 function asksSelects(operand: Operand): boolean {
   let asks = false;
   mapOperand(operand, {

@@ -122,7 +122,7 @@ export function isOfRow({ assigned }: BoundEdit): boolean {
   return assigned !== undefined && assigned.constantFor === undefined;
 }
 
-/** Whether an edit of objects of the class is made of each of them. */
+/** True if an edit of objects of the class is computed from each of them. */
 export function computesFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): boolean {
   return edits.some((edit) => isOfRow(edit) && scope.column(view, edit.column) !== undefined);
 }

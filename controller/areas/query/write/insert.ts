@@ -1,38 +1,22 @@
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
-import { formatObjectId, parseObjectId } from "../../../../common/ids.ts";
 import { parseJson } from "../../../../common/json.ts";
 import { HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "../../../../common/json-decoder.ts";
-import { INSERT_JSON_VALUES_MAX, OBJECT_PAGE_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
+import { INSERT_JSON_VALUES_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import {
-  canonicalText,
-  type ClassCatalog,
-  type ClassView,
-  idFromColumns,
-  keptByPlatform,
-  type ObjectRow,
-} from "../../objects/index.ts";
+import { type ClassCatalog, type ClassView, keptByPlatform } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
 import { bytesOf } from "../expressions/memory.ts";
 import { isPseudo } from "../plan/pseudo.ts";
-import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
+import { type Scope, scopeOf } from "../plan/scope.ts";
 import type { Slices } from "../run/slice.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
+import { checkRows, type GatedRow } from "./rows-after.ts";
 import type { UnstoredRows } from "./unstored.ts";
-import {
-  canonicalRow,
-  guarded,
-  isRuledByRow,
-  missingField,
-  outsideRule,
-  requireWritable,
-  requireWriting,
-  type WriteContext,
-} from "./write.ts";
+import { guarded, isRuledByRow, missingField, requireWritable, type WriteContext } from "./write.ts";
 
 /** Rows for one class, checked as far as names and rights go. */
 export interface InsertWork {
@@ -277,28 +261,21 @@ export async function checkRowCondition(
   work: InsertWork,
   context: Pick<WriteContext, "objects" | "clock">,
 ): Promise<void> {
-  const { scope, view, rows } = work;
-  if (!isRuledByRow(scope, view)) return;
-  const visible = visibility(scope);
-  for (let from = 0; from < rows.length; from += OBJECT_PAGE_MAX) {
-    const candidates = rows.slice(from, from + OBJECT_PAGE_MAX).map((row) => candidateOf(view, row));
-    const there = await existing(candidates, work, context);
-    for (const candidate of candidates) {
-      const found = there.get(candidate.id);
-      if (found && visible(found) !== true) throw outsideRule(scope, view);
-      const after = written(candidate, found, { view, nowMs: context.clock.nowMs() });
-      if (visible(after) !== true) throw outsideRule(scope, view);
-      requireWriting(scope, view, Object.keys(candidate.values), { before: found, after });
-    }
-  }
+  const { rows, atMs } = work;
+  if (!isRuledByRow(work.scope, work.view)) return;
+  await checkRows(
+    work,
+    rows.map((values) => ({ values, timeMs: atMs })),
+    context,
+  );
 }
 
-/** What decides whether rows that come another way than by a statement may be written. */
+/** Decides if rows that come another way than by a statement may be written. */
 export interface RowGate {
   /** Rows are to be checked and written one by one, as a row condition may be met only by what one before wrote. */
   readonly isByRow: boolean;
   /** Refuses what an INSERT of these rows would be refused for: class, columns, row condition. */
-  check(rows: readonly Row[]): Promise<void>;
+  check(rows: readonly GatedRow[]): Promise<void>;
 }
 
 /** `AppError("denied")` for a class whose objects the principal may not insert. */
@@ -312,68 +289,14 @@ export function rowGate(
   return {
     isByRow: isRuledByRow(scope, view),
     check: async (rows) => {
-      for (const name of rows.flatMap((row) => Object.keys(row))) {
+      for (const name of rows.flatMap(({ values }) => Object.keys(values))) {
         if (known.has(name)) continue;
         insertedName(name, scope);
         known.add(name);
       }
-      await checkRowCondition({ scope, view, rows, atMs: undefined }, context);
+      await checkRows({ scope, view }, rows, context);
     },
   };
-}
-
-/** The object that a row would make. */
-interface Candidate {
-  /** Absent: it is made up with the insert. */
-  readonly id: string | undefined;
-  readonly values: Row;
-}
-
-function candidateOf(view: ClassView, row: Row): Candidate {
-  return { id: insertedId(view, row), values: canonicalRow(view, row) };
-}
-
-/** The id that an insert of the row names; `undefined` where it is generated. */
-export function insertedId(view: ClassView, row: Row): string | undefined {
-  return givenId(view, row) ?? idFromColumns(view, canonicalRow(view, keyValues(view, row)));
-}
-
-function written(
-  { id = "", values }: Candidate,
-  found: ObjectRow | undefined,
-  now: { readonly view: ClassView; readonly nowMs: number },
-): ObjectRow {
-  const { view, nowMs } = now;
-  return { id, class: view, values: { ...found?.values, ...values }, vtimeMs: nowMs, ctimeMs: found?.ctimeMs ?? nowMs };
-}
-
-async function existing(
-  candidates: readonly Candidate[],
-  { scope, view }: InsertWork,
-  { objects }: Pick<WriteContext, "objects">,
-): Promise<ReadonlyMap<string | undefined, ObjectRow | undefined>> {
-  const ids = candidates.flatMap(({ id }) => id ?? []);
-  if (ids.length === 0) return new Map();
-  const found = await objects.get(
-    scope.principal,
-    ids.map((id) => ({ id, class: view.path })),
-  );
-  return new Map(ids.map((id, at) => [id, found[at]]));
-}
-
-/** Those of the key columns that are set. */
-function keyValues(view: ClassView, values: Row): Row {
-  const keys: Row = {};
-  for (const name of view.keys) if (values[name] !== undefined && values[name] !== null) keys[name] = values[name];
-  return keys;
-}
-
-/** The id as it will be, from a bare or a whole one, also a number. */
-function givenId(view: ClassView, row: Row): string | undefined {
-  const given = row.id ?? "";
-  if (given === "") return undefined;
-  const id = canonicalText(given);
-  return parseObjectId(id)?.label === view.label ? id : formatObjectId(view.label, id);
 }
 
 /** Newer versions of V8 add line and column, which would be those of the JSON and not of the statement. */

@@ -17,7 +17,7 @@ type Pages = AsyncIterable<readonly ObjectRow[]>;
 export interface Meant {
   /** Together they read all of them. */
   readonly reads: readonly ReadRequest[];
-  /** What an object tells by itself: that the principal sees it, and the parts of the condition without relations. */
+  /** Test by the object alone: the principal sees it, and it fulfils the parts of the condition without relations. */
   readonly filter: Predicate<ObjectRow>;
   /** The other parts; absent: no relation is followed. */
   readonly follows: FollowPlan | undefined;

@@ -48,7 +48,7 @@ export interface Change {
   readonly follows?: FollowPlan | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: readonly WrittenRelation[];
-  /** What it sets that is made of each object; absent: nothing. */
+  /** Columns whose values are computed from each object; absent: none. */
   readonly computed?: readonly string[];
   /** Absent: it asks no other SELECTs. */
   readonly asks?: AskedSelects | undefined;
@@ -64,7 +64,7 @@ export interface Change {
 
 /** The SELECTs that a change asks, and the change once they are answered. */
 export interface AskedSelects extends Pick<SubSelects<Update | Delete>, "unanswered" | "found" | "describe"> {
-  /** Whether objects that were found are asked with the answers once more, or set to what follows from them. */
+  /** True if the answers are used once more for objects that were found: in the condition, or for their values. */
   readonly isKept: boolean;
   answered(answers: SubAnswers): Change;
 }
@@ -218,7 +218,7 @@ function checkEditedRow(
   requireWriting(scope, row.class, columns, { before: row, after });
 }
 
-/** Whether it depends on an object of the class, as it is and will be, what of it may be written. */
+/** True if the right to write depends on the object, before or after the write. */
 export function isRuledByRow(scope: Scope, view: ClassView): boolean {
   return scope.isRuled(view) || scope.access(view).parts.length > 1;
 }

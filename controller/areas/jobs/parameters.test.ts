@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { parseParameters } from "./parameters.ts";
+
+test.each([
+  ["__proto__", '"x"'],
+  [String.raw`\u005f_proto__`, "null"],
+  ["__proto__", "9007199254740993"],
+  ["constructor", '{"prototype":{}}'],
+])("a parameter called %s of the value %s, which would be lost, is refused by its name", (name, value) => {
+  const told = `param has a member ${JSON.parse(`"${name}"`)}, which is no parameter. Choose another name.`;
+  const refused = expect.objectContaining({ code: "invalid", message: told }) as Error;
+  expect(() => parseParameters(`{"a":"1","${name}":${value}}`)).toThrow(refused);
+});
+
+test("parameters called like members of every object, and values that say such names, are passed on", () => {
+  const { names, environment } = parseParameters('{"constructor":"a","toString":"b","c":"__proto__"}');
+  expect(names).toEqual(["constructor", "toString", "c"]);
+  expect(environment).toMatchObject({ constructor: "a", toString: "b", ODP_PARAM_C: "__proto__" });
+});
