@@ -1,3 +1,4 @@
+import { AppError } from "../../common/errors.ts";
 import type { Stores, TenantStore } from "../../controller/store/engine.ts";
 
 /** Names of calls that write, of stores and of the object database. */
@@ -14,7 +15,7 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
   "restore",
 ]);
 
-/** A process that dies at one of its writes: this call and all later ones never return. */
+/** A process that dies at one of its writes: this call and all later ones do not return until `bury`. */
 export class Mortality {
   /** Resolves when it is dead and its running calls have ended: from then on it changes nothing. */
   readonly died: Promise<void>;
@@ -24,6 +25,8 @@ export class Mortality {
   #count = 0;
   #isDead = false;
   #die = (): void => undefined;
+  #end = (_error: Error): void => undefined;
+  readonly #buried = new Promise<never>((_, reject) => (this.#end = reject));
 
   /** Dies at the write with this number, from 0. `isWritten`: that write still takes effect. */
   constructor(writes: number, isWritten: boolean) {
@@ -32,9 +35,21 @@ export class Mortality {
     this.died = new Promise<void>((resolve) => (this.#die = resolve)).then(async () => {
       await Promise.allSettled(this.#begun);
     });
+    this.#buried.catch(() => undefined);
   }
 
-  /** Wraps an object: its writes are counted, and never return after death. */
+  /**
+   * Kills it if it is alive. Then its waiting calls fail, and later ones at once: what waits for them here, as scripts
+   * on shared threads, ends as it would have ended with its process.
+   */
+  async bury(): Promise<void> {
+    this.#isDead = true;
+    this.#die();
+    await this.died;
+    this.#end(new AppError("unavailable", "The process is dead."));
+  }
+
+  /** Wraps an object: its writes are counted, and wait for `bury` after death. */
   mortal<T extends object>(target: T, instead: Partial<T> = {}): T {
     return new Proxy(target, {
       get: (_, name) => {
@@ -46,9 +61,9 @@ export class Mortality {
     });
   }
 
-  /** Makes a call that is not counted. It never returns after death. */
+  /** Makes a call that is not counted. After death it waits for `bury`. */
   async call<T>(make: () => T | Promise<T>): Promise<T> {
-    if (this.#isDead) return new Promise(() => undefined);
+    if (this.#isDead) return this.#buried;
     const made = Promise.resolve(make());
     this.#begun.add(made);
     try {
@@ -64,7 +79,7 @@ export class Mortality {
     if (at === this.#writes && this.#isWritten) await this.call(write);
     this.#isDead = true;
     this.#die();
-    return new Promise(() => undefined);
+    return this.#buried;
   }
 }
 

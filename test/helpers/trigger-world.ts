@@ -6,6 +6,8 @@ import { openTestEngine, type TestEngine } from "./engine.ts";
 import { Mortality, mortalStores } from "./mortal.ts";
 import { testPrincipal, testRuntime } from "./runtime.ts";
 import { wrappedKv } from "./wrapped-kv.ts";
+import { TRIGGER_PATIENCE_MS } from "../../common/limits.ts";
+import type { Clock } from "../../common/time.ts";
 import { partsOf } from "../../controller/area.ts";
 import { HostObjects, ThreadScripts } from "../../controller/scripting/index.ts";
 import { threadProcessorMs } from "../../controller/workers/index.ts";
@@ -30,6 +32,7 @@ const CLASSES = `create class /matrix/box (name varchar, size int, notes list<va
 export let engine: TestEngine;
 /** Controllers that are closed after the test. */
 export const controllers: Controller[] = [];
+let lives = 0;
 let scripts: ThreadScripts;
 
 /** Opens an engine for each test of the calling file, and script threads that all its tests share. */
@@ -57,7 +60,7 @@ export function openTriggers(): void {
     await engine[Symbol.asyncDispose]();
   });
   afterAll(async () => {
-    // Scripts of dead controllers never get the answer of their call.
+    // Scripts of dead controllers that are not buried never get the answer of their call.
     patience.end();
     await scripts.close();
   });
@@ -74,8 +77,13 @@ export class Controller {
   readonly authors = new Map<string, Principal | undefined>([["administrator", admin]]);
   #waiting: (() => void)[] = [];
 
-  constructor(own: string, present: ReadonlySet<string> = new Set([own]), stores: Stores = engine) {
-    const runtime = { ...testRuntime(realClock), random: seededRandom(controllers.length + 1) };
+  constructor(
+    own: string,
+    present: ReadonlySet<string> = new Set([own]),
+    { stores = engine, clock = realClock }: { readonly stores?: Stores; readonly clock?: Clock } = {},
+  ) {
+    // Two lives with the same random numbers would have the same names, as of their outboxes.
+    const runtime = { ...testRuntime(clock), random: seededRandom(++lives) };
     const objects = new ObjectService({
       stores,
       runtime,
@@ -175,12 +183,19 @@ export function bound(first: Controller) {
   };
 }
 
+export interface MortalOptions {
+  /** The store makes the last write before the controller dies. */
+  readonly isWritten: boolean;
+  /** Its triggers store the changes that wait for them at once, not only when a run takes long. */
+  readonly isHasty: boolean;
+}
+
 /**
- * Returns a controller that dies at a write of objects. `dieAt` sets the number of the write; `isWritten`: the store
- * makes that write before the controller dies. Writes of keys stop as well: the survivor takes over in two steps, and a
- * write of the dead controller between them would prevent that. `bury` ends its leases, as time would.
+ * Returns a controller that dies at a write of objects. `dieAt` sets the number of the write. Writes of keys stop as
+ * well: the survivor takes over in two steps, and a write of the dead controller between them would prevent that.
+ * `bury` ends its leases, as time would.
  */
-export function mortalController(isWritten: boolean) {
+export function mortalController({ isWritten, isHasty }: MortalOptions) {
   let mortality = new Mortality(Infinity, isWritten);
   const leases: KvLease[] = [];
   const { data } = mortalStores(engine, () => mortality);
@@ -199,8 +214,10 @@ export function mortalController(isWritten: boolean) {
     });
     return { ...store, kv };
   };
-  const controller = new Controller("dying", undefined, { ...data, system: () => data.system(), tenant });
-  // Its calls never return, so it cannot be closed like the others.
+  const own = `dying-${lives}`;
+  const stores = { ...data, system: () => data.system(), tenant };
+  const controller = new Controller(own, new Set([own]), { stores, clock: isHasty ? hasty : realClock });
+  // Its calls do not return, so it cannot be closed like the others.
   controllers.pop();
   return {
     controller,
@@ -209,8 +226,15 @@ export function mortalController(isWritten: boolean) {
       return mortality.died;
     },
     async bury(): Promise<void> {
-      for (const lease of leases) await lease.revoke();
       controller.close().catch(() => undefined);
+      await mortality.bury();
+      for (const lease of leases) await lease.revoke();
     },
   };
 }
+
+/** A clock on which the patience of triggers is over at once. */
+const hasty: Clock = {
+  ...realClock,
+  after: (delayMs, callback) => realClock.after(delayMs === TRIGGER_PATIENCE_MS ? 0 : delayMs, callback),
+};

@@ -10,6 +10,12 @@ interface Event {
   cancelled: boolean;
 }
 
+interface Outside {
+  readonly over: Promise<unknown>;
+  /** Lets go on who waits for it. */
+  readonly release: () => void;
+}
+
 export interface WorldOptions {
   readonly seed: number;
   readonly startMs: number;
@@ -28,7 +34,9 @@ export class World {
   readonly tracing: boolean;
   readonly #queue = new Queue();
   readonly #hash = createHash("sha256");
-  readonly #outside = new Set<Promise<unknown>>();
+  /** Work of other threads, in the order of its beginning. */
+  #outside: Outside[] = [];
+  #resting: Promise<void> | undefined;
   #nowMs: number;
   #orders = 0;
   events = 0;
@@ -59,14 +67,17 @@ export class World {
     return () => void (event.cancelled = true);
   }
 
-  /** Lets real time pass until the work is done, while the simulation stands still: for cryptography in threads. */
+  /**
+   * Lets real time pass until the work is done, while the simulation stands still: for cryptography in threads. Who
+   * waits for it goes on when everything else has come to rest, so that nothing depends on the speed of the threads.
+   */
   async outside<T>(work: Promise<T>): Promise<T> {
-    this.#outside.add(work);
-    try {
-      return await work;
-    } finally {
-      this.#outside.delete(work);
-    }
+    const over = Promise.allSettled([work]);
+    await new Promise<void>((release) => {
+      this.#outside.push({ over, release });
+      void this.#rest();
+    });
+    return work;
   }
 
   async advance(byMs: number): Promise<void> {
@@ -129,12 +140,27 @@ export class World {
     return items[Math.floor(this.random.next() * items.length)] ?? items[0];
   }
 
-  async #rest(): Promise<void> {
-    do {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (this.#outside.size > 0) await Promise.allSettled(this.#outside);
-    } while (this.#outside.size > 0);
+  /** One for all who wait for it: each would see the turns of the other. */
+  #rest(): Promise<void> {
+    return (this.#resting ??= this.#comeToRest().finally(() => (this.#resting = undefined)));
   }
+
+  async #comeToRest(): Promise<void> {
+    await turnsOver();
+    for (let [first] = this.#outside; first !== undefined; [first] = this.#outside) {
+      await first.over;
+      await turnsOver();
+      this.#outside = this.#outside.filter((other) => other !== first);
+      first.release();
+      await turnsOver();
+    }
+  }
+}
+
+/** Resolves when all promise turns are over, those of work that pauses for a turn of the event loop as well. */
+async function turnsOver(): Promise<void> {
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (process.getActiveResourcesInfo().includes("Immediate"));
 }
 
 /** A binary heap ordered by time, then by sequence. */
