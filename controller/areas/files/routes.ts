@@ -25,16 +25,31 @@ import type { FileService } from "./service.ts";
 
 export function fileRoutes(files: FileService): readonly Endpoint[] {
   return [
-    endpoint({
-      method: "GET",
-      path: "/fs/*",
-      permission: "files:read",
-      summary: "Read a file or what is kept of it, list a folder, or ask whether it is there",
-      input: FileRead,
-      output: FileAnswer,
-      statuses: CONTENT_STATUSES,
-      handler: (call) => read(files, call),
-    }),
+    readRoute(files),
+    ...writeRoutes(files),
+    ...rootRoutes(files),
+    removeRoute(files),
+    ...transferRoutes(files),
+    searchRoute(files),
+    servedRoute(files),
+  ];
+}
+
+function readRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/fs/*",
+    permission: "files:read",
+    summary: "Read a file or what is kept of it, list a folder, or ask whether it is there",
+    input: FileRead,
+    output: FileAnswer,
+    statuses: CONTENT_STATUSES,
+    handler: (call) => read(files, call),
+  });
+}
+
+function writeRoutes(files: FileService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "PUT",
       path: "/fs/*",
@@ -63,6 +78,11 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
         return written(await write(files, principal, input));
       },
     }),
+  ];
+}
+
+function rootRoutes(files: FileService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "GET",
       path: "/fs",
@@ -86,60 +106,72 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
         return written(await upload(files, principal, { input: { ...input, "*": "/" }, uploads }));
       },
     }),
+  ];
+}
+
+function removeRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "DELETE",
+    path: "/fs/*",
+    permission: "files:write",
+    summary: "Remove a file, or a folder with all below it",
+    input: FilePath,
+    output: Type.String(),
+    handler: async ({ principal, input }) => {
+      await files.remove(principal, fileName(input));
+      return { message: "" };
+    },
+  });
+}
+
+function transferRoutes(files: FileService): readonly Endpoint[] {
+  return (["rename", "copy", "move"] as const).map((verb) =>
     endpoint({
-      method: "DELETE",
-      path: "/fs/*",
+      method: "POST",
+      path: `/fs/${verb}`,
       permission: "files:write",
-      summary: "Remove a file, or a folder with all below it",
-      input: FilePath,
+      summary: SUMMARIES[verb],
+      input: FileMove,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await files.remove(principal, fileName(input));
+      body: "form",
+      handler: async ({ principal, input: { srcpath, dstpath, issys } }) => {
+        await files[verb](principal, { path: srcpath, space: spaceOf(issys) }, dstpath);
         return { message: "" };
       },
     }),
-    ...(["rename", "copy", "move"] as const).map((verb) =>
-      endpoint({
-        method: "POST",
-        path: `/fs/${verb}`,
-        permission: "files:write",
-        summary: SUMMARIES[verb],
-        input: FileMove,
-        output: Type.String(),
-        body: "form",
-        handler: async ({ principal, input: { srcpath, dstpath, issys } }) => {
-          await files[verb](principal, { path: srcpath, space: spaceOf(issys) }, dstpath);
-          return { message: "" };
-        },
-      }),
-    ),
-    endpoint({
-      method: "GET",
-      path: "/fs/search/*",
-      permission: "files:read",
-      summary: "Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet",
-      input: FileSearch,
-      output: FileAnswer,
-      statuses: CONTENT_STATUSES,
-      handler: (call) => {
-        if (call.input.query !== undefined) throw missingVerb("search");
-        return read(files, { ...call, input: { ...call.input, "*": `search/${call.input["*"]}` } });
-      },
-    }),
-    endpoint({
-      method: "GET",
-      path: "/static/*",
-      permission: "files:read",
-      summary: "The bytes of a file of either space for browsers, by the type of its name",
-      input: ServedPath,
-      output: Type.String(),
-      statuses: CONTENT_STATUSES,
-      handler: async ({ principal, input, client }) => {
-        const file = await files.openServed(principal, fileName(input));
-        return contentAnswer(files, { principal, file, client });
-      },
-    }),
-  ];
+  );
+}
+
+function searchRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/fs/search/*",
+    permission: "files:read",
+    summary: "Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet",
+    input: FileSearch,
+    output: FileAnswer,
+    statuses: CONTENT_STATUSES,
+    handler: (call) => {
+      if (call.input.query !== undefined) throw missingVerb("search");
+      return read(files, { ...call, input: { ...call.input, "*": `search/${call.input["*"]}` } });
+    },
+  });
+}
+
+function servedRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/static/*",
+    permission: "files:read",
+    summary: "The bytes of a file of either space for browsers, by the type of its name",
+    input: ServedPath,
+    output: Type.String(),
+    statuses: CONTENT_STATUSES,
+    handler: async ({ principal, input, client }) => {
+      const file = await files.openServed(principal, fileName(input));
+      return contentAnswer(files, { principal, file, client });
+    },
+  });
 }
 
 const SUMMARIES = {
