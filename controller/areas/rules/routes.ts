@@ -31,6 +31,16 @@ export function ruleRoutes({
   readonly sentLines: SentLines;
 }): readonly Endpoint[] {
   return [
+    ...storedRoutes(rules),
+    trialRoute(trials),
+    ...extensionRoutes(rules),
+    fileRoute(fileParser),
+    linesRoute(sentLines),
+  ];
+}
+
+function storedRoutes(rules: RuleService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "GET",
       path: "/mxobject/rule",
@@ -75,20 +85,28 @@ export function ruleRoutes({
       body: "json",
       handler: async ({ principal, input }) => ({ message: await rules.create(principal, input) }),
     }),
-    endpoint({
-      method: "POST",
-      path: "/mxobject/rule/try",
-      permission: "rules:write",
-      summary:
-        "What a rule, stored or given, or a grok pattern makes of sample records, or of the latest of a policy; nothing is stored",
-      input: RuleTry,
-      output: RuleTryReply,
-      body: "json",
-      handler: async ({ principal, input, signal }) => {
-        const { warnings, ...message } = await trials.run(principal, { ...input, signal });
-        return { message, warnings };
-      },
-    }),
+  ];
+}
+
+function trialRoute(trials: RuleTrials): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/mxobject/rule/try",
+    permission: "rules:write",
+    summary:
+      "What a rule, stored or given, or a grok pattern makes of sample records, or of the latest of a policy; nothing is stored",
+    input: RuleTry,
+    output: RuleTryReply,
+    body: "json",
+    handler: async ({ principal, input, signal }) => {
+      const { warnings, ...message } = await trials.run(principal, { ...input, signal });
+      return { message, warnings };
+    },
+  });
+}
+
+function extensionRoutes(rules: RuleService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "GET",
       path: "/monitoring/policy/extend/*",
@@ -111,38 +129,44 @@ export function ruleRoutes({
         return { message: "" };
       },
     }),
-    endpoint({
-      method: "GET",
-      path: "/action/parsefile",
-      permission: "rules:write",
-      summary:
-        "Parse a file of the file system into the class of a rule; an error when all its records fail. Failures are in the console log of the rule",
-      input: ParseFileQuery,
-      output: ParseFileReply,
-      handler: async ({ principal, input, signal }) => {
-        const { warnings, ...message } = await fileParser.parse(principal, {
-          rule: input.rule,
-          filename: input.filename,
-          encoding: input.encoding,
-          space: (input.$issys ?? input.issys) ? "system" : "user",
-          signal,
-        });
-        return { message, warnings };
-      },
-    }),
-    endpoint({
-      method: "POST",
-      path: "/agent",
-      permission: "rules:write",
-      summary: "The lines of the body through a rule into its class, or to a channel, a frame for each",
-      input: SentLinesQuery,
-      output: SentLinesReply,
-      body: "raw",
-      marksMalformed: true,
-      handler: async ({ principal, input: { malformed: mark, ...input }, text = "", malformed, signal }) => {
-        const taken = await sentLines.take(principal, { ...input, text, isMarked: mark === "mark", malformed, signal });
-        return "frames" in taken ? { message: taken } : { message: taken, warnings: taken.warnings };
-      },
-    }),
   ];
+}
+
+function fileRoute(fileParser: FileParser): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/action/parsefile",
+    permission: "rules:write",
+    summary:
+      "Parse a file of the file system into the class of a rule; an error when all its records fail. Failures are in the console log of the rule",
+    input: ParseFileQuery,
+    output: ParseFileReply,
+    handler: async ({ principal, input, signal }) => {
+      const { warnings, ...message } = await fileParser.parse(principal, {
+        rule: input.rule,
+        filename: input.filename,
+        encoding: input.encoding,
+        space: (input.$issys ?? input.issys) ? "system" : "user",
+        signal,
+      });
+      return { message, warnings };
+    },
+  });
+}
+
+function linesRoute(sentLines: SentLines): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/agent",
+    permission: "rules:write",
+    summary: "The lines of the body through a rule into its class, or to a channel, a frame for each",
+    input: SentLinesQuery,
+    output: SentLinesReply,
+    body: "raw",
+    marksMalformed: true,
+    handler: async ({ principal, input: { malformed: mark, ...input }, text = "", malformed, signal }) => {
+      const taken = await sentLines.take(principal, { ...input, text, isMarked: mark === "mark", malformed, signal });
+      return "frames" in taken ? { message: taken } : { message: taken, warnings: taken.warnings };
+    },
+  });
 }
