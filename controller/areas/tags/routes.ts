@@ -4,13 +4,10 @@ import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { TagService } from "./service.ts";
 
 export function tagRoutes(tags: TagService): readonly Endpoint[] {
-  const moving = {
-    method: "PUT",
-    permission: "tags:write",
-    input: TagMove,
-    output: Type.String(),
-    body: "form",
-  } as const;
+  return [...treeRoutes(tags), ...moveRoutes(tags), unusedRoute(tags), addingRoute(tags), ...takingRoutes(tags)];
+}
+
+function treeRoutes(tags: TagService): readonly Endpoint[] {
   return [
     endpoint({
       method: "GET",
@@ -48,57 +45,73 @@ export function tagRoutes(tags: TagService): readonly Endpoint[] {
         return { message: "", warnings: await tags.remove(principal, { domain, path: tagpath }) };
       },
     }),
-    ...["/tagdir/:domain", "/tagdir/:domain/rename"].map((path) =>
-      endpoint({
-        ...moving,
-        path,
-        summary: "Move or rename a tag with all below it, also on all that bears it: topath is its whole new path",
-        handler: async ({ principal, input: { domain, tagpath, topath } }) => {
-          return { message: "", warnings: await tags.move(principal, { domain, path: tagpath }, topath) };
-        },
-      }),
-    ),
-    endpoint({
-      method: "GET",
-      path: "/tagdir/:domain/nodata",
-      permission: "tags:read",
-      summary: "Whether nothing bears a tag or one below it",
-      input: TagNamed,
-      output: Type.Boolean(),
-      handler: async ({ principal, input: { tagpath } }) => ({ message: await tags.isUnused(principal, tagpath) }),
-    }),
+  ];
+}
+
+function moveRoutes(tags: TagService): readonly Endpoint[] {
+  return ["/tagdir/:domain", "/tagdir/:domain/rename"].map((path) =>
     endpoint({
       method: "PUT",
-      path: "/:domain/addtags",
+      path,
       permission: "tags:write",
-      summary: "Add tags to objects by their ids, and to the domain where it lacks them",
+      summary: "Move or rename a tag with all below it, also on all that bears it: topath is its whole new path",
+      input: TagMove,
+      output: Type.String(),
+      body: "form",
+      handler: async ({ principal, input: { domain, tagpath, topath } }) => {
+        return { message: "", warnings: await tags.move(principal, { domain, path: tagpath }, topath) };
+      },
+    }),
+  );
+}
+
+function unusedRoute(tags: TagService): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/tagdir/:domain/nodata",
+    permission: "tags:read",
+    summary: "Whether nothing bears a tag or one below it",
+    input: TagNamed,
+    output: Type.Boolean(),
+    handler: async ({ principal, input: { tagpath } }) => ({ message: await tags.isUnused(principal, tagpath) }),
+  });
+}
+
+function addingRoute(tags: TagService): Endpoint {
+  return endpoint({
+    method: "PUT",
+    path: "/:domain/addtags",
+    permission: "tags:write",
+    summary: "Add tags to objects by their ids, and to the domain where it lacks them",
+    input: TaggingInput,
+    output: Type.String(),
+    body: "form",
+    handler: async ({ principal, input: { domain, tag, id } }) => {
+      await tags.addTo(principal, domain, { ids: id, tags: tag });
+      return { message: "" };
+    },
+  });
+}
+
+function takingRoutes(tags: TagService): readonly Endpoint[] {
+  return (
+    [
+      ["DELETE", "/:domain/deletetags"],
+      ["PUT", "/tagdir/:domain/deletetags"],
+    ] as const
+  ).map(([method, path]) =>
+    endpoint({
+      method,
+      path,
+      permission: "tags:write",
+      summary: "Take tags from objects by their ids",
       input: TaggingInput,
       output: Type.String(),
       body: "form",
       handler: async ({ principal, input: { domain, tag, id } }) => {
-        await tags.addTo(principal, domain, { ids: id, tags: tag });
+        await tags.takeFrom(principal, domain, { ids: id, tags: tag });
         return { message: "" };
       },
     }),
-    ...(
-      [
-        ["DELETE", "/:domain/deletetags"],
-        ["PUT", "/tagdir/:domain/deletetags"],
-      ] as const
-    ).map(([method, path]) =>
-      endpoint({
-        method,
-        path,
-        permission: "tags:write",
-        summary: "Take tags from objects by their ids",
-        input: TaggingInput,
-        output: Type.String(),
-        body: "form",
-        handler: async ({ principal, input: { domain, tag, id } }) => {
-          await tags.takeFrom(principal, domain, { ids: id, tags: tag });
-          return { message: "" };
-        },
-      }),
-    ),
-  ];
+  );
 }
