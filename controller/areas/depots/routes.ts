@@ -23,10 +23,10 @@ import type { DepotService } from "./service.ts";
 import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
 
 export function depotRoutes(depots: DepotService, deployments: DeploymentService): readonly Endpoint[] {
-  return [...versionRoutes(depots), ...fileRoutes(depots), ...deploymentRoutes(deployments)];
+  return [...uploadRoutes(depots), ...versionRoutes(depots), ...fileRoutes(depots), ...deploymentRoutes(deployments)];
 }
 
-function versionRoutes(depots: DepotService): readonly Endpoint[] {
+function uploadRoutes(depots: DepotService): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -55,6 +55,11 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
         }),
       }),
     }),
+  ];
+}
+
+function versionRoutes(depots: DepotService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "GET",
       path: "/monitoring/depot",
