@@ -18,7 +18,7 @@ import type { SessionStore, UserRecord, UserStore } from "./store.ts";
 import { CodeNeeded, tooLate, type Ticket, type Tickets } from "./tickets.ts";
 import type { CodeRequest, SignInRequest } from "./types.ts";
 
-interface Dependencies {
+export interface CredentialsDependencies {
   readonly runtime: Runtime;
   readonly stores: Stores;
   readonly sessions: Pick<SessionStore, "of">;
@@ -85,15 +85,15 @@ export class Credentials {
   readonly #factors: SecondFactors;
   readonly #tickets: Tickets | undefined;
   readonly #activity: Activity;
-  readonly #current: Dependencies["current"];
-  readonly #sessions: Dependencies["sessions"];
+  readonly #current: CredentialsDependencies["current"];
+  readonly #sessions: CredentialsDependencies["sessions"];
   readonly #slowdown: SignInSlowdown;
   /** Verified Basic credentials, by a digest that only this process can compute. */
   readonly #logins = new Map<string, CachedLogin>();
   readonly #checks = new Map<string, Promise<Verified | undefined>>();
   readonly #digestKey: Uint8Array;
 
-  constructor(dependencies: Dependencies) {
+  constructor(dependencies: CredentialsDependencies) {
     const { runtime, stores, tenants, audit, users, passwords, factors, tickets, current } = dependencies;
     this.#runtime = runtime;
     this.#tenants = tenants;

@@ -22,9 +22,8 @@ import { Activity } from "./activity.ts";
 import { TIME_ZONE } from "./details.ts";
 import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
-import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
+import type { BasicCredentials, Credentials, Verified } from "./credentials.ts";
 import { Duties, type PolicyChange, type SignInPolicy } from "./duties.ts";
-import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { LeftWork } from "./left-work.ts";
 import { LinkStore } from "./link-store.ts";
@@ -32,12 +31,12 @@ import { Passwords } from "./passwords.ts";
 import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
 import { StopsByPolicy, type PolicyStops } from "./policy-stops.ts";
 import { ProviderSignIns } from "./provider-signins.ts";
-import { SecondFactors } from "./second-factor.ts";
-import { Sessions } from "./sessions.ts";
-import { digestOf, SessionStore, UserStore, type UserRecord } from "./store.ts";
+import type { SecondFactors } from "./second-factor.ts";
+import type { Sessions } from "./sessions.ts";
+import { signInParts } from "./sign-in-parts.ts";
+import { digestOf, UserStore, type SessionStore, type UserRecord } from "./store.ts";
 import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
-import { Tickets } from "./tickets.ts";
-import { Tokens } from "./tokens.ts";
+import type { Tokens } from "./tokens.ts";
 import { TreeStore } from "./tree-store.ts";
 import type {
   AuthoredWork,
@@ -114,19 +113,9 @@ export class UserService implements Users {
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
-  constructor({
-    runtime,
-    stores,
-    tenants,
-    audit,
-    groups,
-    objects,
-    secrets,
-    authored = [],
-    begun = [],
-    passwordWords = [],
-  }: UserDependencies) {
-    this.passwordFault = passwordPolicy(passwordWords);
+  constructor(dependencies: UserDependencies) {
+    const { runtime, stores, tenants, audit, groups, secrets, begun = [] } = dependencies;
+    this.passwordFault = passwordPolicy(dependencies.passwordWords ?? []);
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
@@ -138,24 +127,18 @@ export class UserService implements Users {
     const passwords = new Passwords(this.passwordFault);
     this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
     this.#left = new LeftWork({ begun, audit });
-    this.directory = new UserDirectory({
-      runtime,
+    const signIn = signInParts({
+      ...{ runtime, stores, tenants, audit, secrets, passwords },
       users: this.#users,
-      tree: this.#tree,
-      passwords,
-      authored,
-      left: this.#left,
-      groups,
-      objects,
-      powers: this.#powers,
-      again: (principal, password) => this.#credentials.again(principal, password),
-      recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
-      firstPasswordUntilMs: (tenant) => this.#duties.firstPasswordUntilMs(tenant),
-      endTokens: (user) => this.#tokens.removeAllOf(user),
+      activity: this.#activity,
+      current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
     });
-    this.#sessionStore = new SessionStore(stores, runtime.clock);
-    this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
-    this.#tokens = new Tokens({ stores, runtime });
+    this.#sessionStore = signIn.sessionStore;
+    this.#sessions = signIn.sessions;
+    this.#tokens = signIn.tokens;
+    this.#factors = signIn.factors;
+    this.#credentials = signIn.credentials;
+    this.directory = this.#openDirectory(dependencies, passwords);
     this.#stops = new StopsByPolicy({
       activity: this.#activity,
       duties: this.#duties,
@@ -164,25 +147,11 @@ export class UserService implements Users {
       tokens: this.#tokens,
       reader: this.directory.reader,
     });
-    this.#factors = new SecondFactors({ store: new FactorStore(stores, this.#users), runtime, secrets });
     this.#changes = new UserChanges({
       stores,
       runtime,
       told: (change) => this.#changed(change),
       missed: () => this.#forget(undefined),
-    });
-    this.#credentials = new Credentials({
-      runtime,
-      stores,
-      sessions: this.#sessionStore,
-      tenants,
-      audit,
-      users: this.#users,
-      passwords,
-      factors: this.#factors,
-      activity: this.#activity,
-      tickets: secrets && new Tickets(secrets, runtime.clock),
-      current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
     });
     this.providers = new ProviderSignIns({
       runtime,
@@ -198,6 +167,20 @@ export class UserService implements Users {
     });
     groups?.onChange(({ tenant, isRefresh }) => {
       if (isRefresh) this.#drop(tenant);
+    });
+  }
+
+  #openDirectory({ runtime, groups, objects, authored = [] }: UserDependencies, passwords: Passwords): UserDirectory {
+    return new UserDirectory({
+      ...{ runtime, groups, objects, passwords, authored },
+      users: this.#users,
+      tree: this.#tree,
+      left: this.#left,
+      powers: this.#powers,
+      again: (principal, password) => this.#credentials.again(principal, password),
+      recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
+      firstPasswordUntilMs: (tenant) => this.#duties.firstPasswordUntilMs(tenant),
+      endTokens: (user) => this.#tokens.removeAllOf(user),
     });
   }
 
