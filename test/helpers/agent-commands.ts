@@ -80,13 +80,6 @@ export function openCommands({ given }: { readonly given?: readonly string[] } =
     actAs: () => Promise.resolve(testPrincipal()),
     ...(given && { given: (_tenant, _host, id) => Promise.resolve(given.includes(id)) }),
   });
-  const frames = (frame: ControllerFrame["frame"]): string => {
-    if (frame?.$case === "command") {
-      const leftMs = frame.value.deadlineMs - frame.value.sentMs;
-      return `${frame.value.id} in ${frame.value.epoch}, ${leftMs} ms left`;
-    }
-    return frame?.$case === "cancel" ? `cancel ${frame.value.commandId} in ${frame.value.epoch}` : `${frame?.$case}`;
-  };
   return {
     commands,
     clock,
@@ -96,16 +89,8 @@ export function openCommands({ given }: { readonly given?: readonly string[] } =
     state,
     /** Opens the host's session here under that epoch. Absent: the session is over. */
     session: (epoch?: number) => {
-      const { tenant, host } = TARGET;
-      state.session =
-        epoch === undefined
-          ? undefined
-          : ({
-              epoch,
-              identity: { tenant, host, serial: "1" },
-              send: (frame: ControllerFrame["frame"]) => sent.push(frames(frame)),
-            } as unknown as LiveSession);
-      if (epoch !== undefined) commands.follow(tenant, host);
+      state.session = epoch === undefined ? undefined : sessionOf(epoch, sent);
+      if (epoch !== undefined) commands.follow(TARGET.tenant, TARGET.host);
     },
     run: (options: Partial<DispatchOptions> = {}, command = EXEC) => {
       const outcome = commands.run(TARGET, command, { commandId: "c", timeoutMs: TIMEOUT_MS, ...options });
@@ -114,6 +99,24 @@ export function openCommands({ given }: { readonly given?: readonly string[] } =
       return { outcome, now };
     },
   };
+}
+
+/** A session of the host that adds the text of every frame to `sent`. */
+function sessionOf(epoch: number, sent: string[]): LiveSession {
+  const { tenant, host } = TARGET;
+  return {
+    epoch,
+    identity: { tenant, host, serial: "1" },
+    send: (frame: ControllerFrame["frame"]) => sent.push(frameText(frame)),
+  } as unknown as LiveSession;
+}
+
+function frameText(frame: ControllerFrame["frame"]): string {
+  if (frame?.$case === "command") {
+    const leftMs = frame.value.deadlineMs - frame.value.sentMs;
+    return `${frame.value.id} in ${frame.value.epoch}, ${leftMs} ms left`;
+  }
+  return frame?.$case === "cancel" ? `cancel ${frame.value.commandId} in ${frame.value.epoch}` : `${frame?.$case}`;
 }
 
 /** The stored end of the command `c`. */

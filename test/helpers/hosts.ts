@@ -1,12 +1,8 @@
 import { createHash, createHmac, randomBytes } from "node:crypto";
-import { createServer } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { credentials } from "@grpc/grpc-js";
 import { pino } from "pino";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import { answerProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
-import { isAppError } from "../../common/errors.ts";
 import type { AuditEntry } from "../../controller/areas/audit/index.ts";
 import { Membership } from "../../controller/areas/cluster/index.ts";
 import { NotificationHub } from "../../controller/areas/notifications/index.ts";
@@ -22,7 +18,7 @@ import {
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { ROLES, type Principal, type RoleName } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
+import type { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import {
@@ -37,6 +33,7 @@ import {
 } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
+import { agentServer, followControllers, peerLinks, peersThrough, serveEnrolment } from "./host-servers.ts";
 import { TEST_SECRETS } from "./runtime.ts";
 
 /** A sink in memory that acknowledges everything; it passes entries of commands on to the commands. */
@@ -116,11 +113,7 @@ export function testPrincipalOf(tenant = "matrix", role: RoleName = "administrat
 
 /** The area hosts with its agent port, on the embedded engine. */
 export async function openTestHosts(options: TestHostsOptions = {}): Promise<TestHosts> {
-  const runtime: Runtime = options.runtime ?? {
-    clock: realClock,
-    random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
-    log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
-  };
+  const runtime = options.runtime ?? realRuntime();
   const engine = options.beside?.engine ?? (await openTestEngine({ clock: realClock }));
   const objects = new ObjectService({ stores: engine, runtime });
   const query = new QueryService({ objects, runtime });
@@ -146,49 +139,18 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     audit: { write: (entry) => Promise.resolve(void audited.push(entry)) },
     publicNames,
     agentPort,
-    peers: {
-      watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
-      tunnel: (controller, place, signal) => links.tunnel(controller, place, signal),
-      refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
-    },
+    peers: peersThrough(() => links),
     otherAddresses: () => membership.others().map(({ addresses }) => addresses),
     secrets: TEST_SECRETS,
     actAs: (tenant) => Promise.resolve(testPrincipalOf(tenant)),
     desired: { desired: async (tenant, host) => desired.get(`${tenant}/${host}`) ?? { revision: 0, policies: [] } },
   });
   if (!options.beside) for (const definition of hostClasses(hosts)) objects.registerSystemClass(definition);
-  const links = new PeerLinks({
-    runtime,
-    others: () => membership.others(),
-    certificate: () => hosts.peers.certificate(),
-    authorities: hosts.agents.authorities,
-    interests: () => notifications.interests(),
-    receive: (tenant, notification) => notifications.receive(tenant, notification),
-  });
-  notifications.onInterests(() => links.tellInterests());
-  const server = new AgentServer({
-    runtime,
-    open: (identity, hello, channel) => hosts.agents.openSession(identity, hello, channel),
-    content: (identity, digest) => hosts.agents.content(identity, digest),
-    tunnel: (identity, opened, stream) => hosts.agents.takeTunnel(identity, opened, stream),
-    certificate: () => hosts.agents.serverCertificate(),
-    authorities: hosts.agents.authorities,
-    peers: {
-      serve: (watch, listener) => hosts.peers.serve(watch, listener),
-      tunnel: (place, signal) => hosts.peers.openTunnel(place, signal),
-      refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
-      recent: () => ({ classes: [], records: [], leftOut: 0 }),
-      attach: (outlet) => notifications.attach(outlet),
-    },
-    ...(options.sessionsMax === undefined ? {} : { sessionsMax: options.sessionsMax }),
-  });
+  const links: PeerLinks = peerLinks({ runtime, membership, hosts, notifications });
+  const server = agentServer({ runtime, hosts, notifications }, options.sessionsMax);
   port = await server.listen("127.0.0.1", 0);
   const enrolment = await serveEnrolment(hosts);
-  membership.onChange(() => {
-    links.follow();
-    hosts.peers.controllersChanged();
-  });
-  links.follow();
+  followControllers({ membership, links, hosts });
   hosts.start();
   await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url: enrolment.url });
   return {
@@ -219,31 +181,12 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   };
 }
 
-async function serveEnrolment(hosts: HostService): Promise<{ readonly url: string; close(): void }> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("end", () => {
-      const answer = hosts.agents.enrol(JSON.parse(Buffer.concat(chunks).toString()));
-      answer.then(
-        (message) => response.end(JSON.stringify({ status: "ok", message })),
-        (error: unknown) => {
-          response.statusCode = 500;
-          response.end(
-            JSON.stringify({
-              status: "error",
-              message: String(error),
-              code: isAppError(error) ? error.code : "internal",
-            }),
-          );
-        },
-      );
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => void server.close() };
+function realRuntime(): Runtime {
+  return {
+    clock: realClock,
+    random: { next: () => Math.random(), bytes: (count) => new Uint8Array(randomBytes(count)) },
+    log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
+  };
 }
 
 export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr: string; proof: string } {

@@ -21,6 +21,7 @@ import type { ServerScripts } from "../../controller/areas/jobs/scripts.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
+import type { Runtime } from "../../controller/runtime.ts";
 import type { BlobStore } from "../../controller/store/blobs.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import { realClock } from "./clock.ts";
@@ -61,46 +62,7 @@ export async function openJobRuns() {
   const jobs = new JobService({ stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const query = new QueryService({ objects, runtime });
-  const controller = (own: string, of: TestController = {}) => {
-    const { dispatch, sees = [], aheadMs = 0, stores = engine, address, script } = of;
-    const clock = hastyClock(aheadMs);
-    const access = new RunAccess({ stores, runtime: { clock }, secrets: TEST_SECRETS, address });
-    const answer = async (sent: SentCommand): Promise<CommandOutcome> => ({
-      host: sent.host,
-      state: "ok",
-      message: "",
-      startedMs: 1,
-      endedMs: 2,
-      ...((await dispatch?.(sent)) ?? { code: 0 }),
-    });
-    const hosts: Pick<Hosts, "dispatch" | "dispatchBehind"> = {
-      dispatch: (principal, host, command, options) => answer({ ...options, host, command, principal }),
-      dispatchBehind: (principal, behind, command, options) =>
-        answer({ ...options, host: behind.host, behind, command, principal }),
-    };
-    const retention = new RunRetention({ stores, objects, runtime });
-    const runs = new JobRuns({
-      retention,
-      stores,
-      jobs,
-      objects,
-      hosts,
-      proxied: new ProxiedHosts({ stores, objects, runtime, hosts, secrets: TEST_SECRETS }),
-      secrets: TEST_SECRETS,
-      stored: { outcome: () => Promise.resolve(undefined) },
-      access,
-      runtime: { ...runtime, clock },
-      notifications: { publish: () => undefined },
-      controllers: { own, has: (id) => id === own || sees.includes(id) },
-      ...(script && { scripts: { runOfJob: script }, authors: { present: () => Promise.resolve(WHO) } }),
-    });
-    return Object.assign(runs, {
-      access,
-      retention,
-      retrying: new RunRetrying({ runs, query }),
-      cancelling: new RunCancelling({ runs, jobs, query }),
-    });
-  };
+  const shared = { engine, runtime, objects, jobs, query };
   const { kv, blobs } = await engine.tenant("matrix");
   const openKeys = async (runId: string): Promise<readonly string[]> => {
     const found = await Promise.all(["jobs/open/", "jobs/execution/"].map((prefix) => kv.list(prefix + runId)));
@@ -111,7 +73,7 @@ export async function openJobRuns() {
     objects,
     jobs,
     query,
-    controller,
+    controller: (own: string, of: TestController = {}) => controllerOf(shared, own, of),
     openKeys,
     rowsOf: (runId: string): Promise<readonly Row[]> =>
       query.rows(WHO, "SELECT * FROM /matrix/jobs/jobrun WHERE runid = ? ORDER BY host", [runId]),
@@ -120,6 +82,60 @@ export async function openJobRuns() {
       await objects.close();
       await engine[Symbol.asyncDispose]();
     },
+  };
+}
+
+interface Shared {
+  readonly engine: Stores;
+  readonly runtime: Runtime;
+  readonly objects: ObjectService;
+  readonly jobs: JobService;
+  readonly query: QueryService;
+}
+
+function controllerOf({ engine, runtime, objects, jobs, query }: Shared, own: string, of: TestController) {
+  const { dispatch, sees = [], aheadMs = 0, stores = engine, address, script } = of;
+  const clock = hastyClock(aheadMs);
+  const access = new RunAccess({ stores, runtime: { clock }, secrets: TEST_SECRETS, address });
+  const hosts = simulatedHosts(dispatch);
+  const retention = new RunRetention({ stores, objects, runtime });
+  const runs = new JobRuns({
+    retention,
+    stores,
+    jobs,
+    objects,
+    hosts,
+    proxied: new ProxiedHosts({ stores, objects, runtime, hosts, secrets: TEST_SECRETS }),
+    secrets: TEST_SECRETS,
+    stored: { outcome: () => Promise.resolve(undefined) },
+    access,
+    runtime: { ...runtime, clock },
+    notifications: { publish: () => undefined },
+    controllers: { own, has: (id) => id === own || sees.includes(id) },
+    ...(script && { scripts: { runOfJob: script }, authors: { present: () => Promise.resolve(WHO) } }),
+  });
+  return Object.assign(runs, {
+    access,
+    retention,
+    retrying: new RunRetrying({ runs, query }),
+    cancelling: new RunCancelling({ runs, jobs, query }),
+  });
+}
+
+/** Hosts on which every command succeeds, unless `dispatch` answers otherwise. */
+function simulatedHosts(dispatch: TestController["dispatch"]): Pick<Hosts, "dispatch" | "dispatchBehind"> {
+  const answer = async (sent: SentCommand): Promise<CommandOutcome> => ({
+    host: sent.host,
+    state: "ok",
+    message: "",
+    startedMs: 1,
+    endedMs: 2,
+    ...((await dispatch?.(sent)) ?? { code: 0 }),
+  });
+  return {
+    dispatch: (principal, host, command, options) => answer({ ...options, host, command, principal }),
+    dispatchBehind: (principal, behind, command, options) =>
+      answer({ ...options, host: behind.host, behind, command, principal }),
   };
 }
 

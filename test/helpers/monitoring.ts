@@ -17,16 +17,18 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import type { Row } from "../../common/value.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Rule } from "../../controller/areas/rules/index.ts";
+import type { Runtime } from "../../controller/runtime.ts";
+import type { Stores } from "../../controller/store/engine.ts";
 import { UNAUDITED } from "./audit.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine } from "./engine.ts";
 import { openTestHttp } from "./http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
 
-/** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
 /** Maximum number of hosts in all concurrent executions. */
 export const MONITORING_RUNS_MAX = 256;
 
+/** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
 export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
@@ -74,55 +76,16 @@ export async function openMonitoring() {
   const hosts = new ScriptedHosts();
   const published: Notification[] = [];
   const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };
-  const depots = new DepotService({ stores: engine, runtime, objects });
-  const stored = { outcome: () => Promise.resolve(undefined) };
-  const controllers = { own: "this", has: () => true };
-  const deployments = new DeploymentService({
-    depots,
-    hosts,
-    stores: engine,
-    stored,
-    objects,
-    notifications,
-    controllers,
-    runtime,
-  });
-  const rules = {
-    load: (_principal: unknown, key: string) =>
-      key.includes("missing")
-        ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`))
-        : Promise.resolve({} as Rule),
-  };
-  const policies = new PolicyService({
-    stores: engine,
-    runtime,
-    rules,
-    depots,
-    hosts,
-    objects,
-    actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
-  });
-  const jobs = new JobService({ stores: engine, runtime, objects });
-  const runs = new JobRuns({
-    runsInFlightMax: MONITORING_RUNS_MAX,
-    secrets: TEST_SECRETS,
-    stores: engine,
-    runtime,
-    jobs,
-    hosts,
-    stored,
-    objects,
-    notifications,
-    controllers,
-  });
+  const services = servicesOn({ stores: engine, runtime, objects, hosts, notifications });
+  const { depots, policies, jobs, runs } = services;
   for (const definition of [...depotClasses(depots), ...policyClasses(policies), ...jobClasses(jobs)])
     objects.registerSystemClass(definition);
-  const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
+  const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const retrying = new RunRetrying({ runs, query });
   const cancelling = new RunCancelling({ runs, jobs, query });
   const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, audit: UNAUDITED });
-  const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
+  const endpoints = [...depotRoutes(depots, services.deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {
     hosts,
@@ -145,6 +108,61 @@ export async function openMonitoring() {
     },
   };
 }
+
+interface Surroundings {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly objects: ObjectService;
+  readonly hosts: ScriptedHosts;
+  readonly notifications: { publish(tenant: string, notification: Notification): void };
+}
+
+function servicesOn({ stores, runtime, objects, hosts, notifications }: Surroundings) {
+  const depots = new DepotService({ stores, runtime, objects });
+  const stored = { outcome: () => Promise.resolve(undefined) };
+  const controllers = { own: "this", has: () => true };
+  const deployments = new DeploymentService({
+    depots,
+    hosts,
+    stores,
+    stored,
+    objects,
+    notifications,
+    controllers,
+    runtime,
+  });
+  const policies = new PolicyService({
+    stores,
+    runtime,
+    rules: RULES,
+    depots,
+    hosts,
+    objects,
+    actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
+  });
+  const jobs = new JobService({ stores, runtime, objects });
+  const runs = new JobRuns({
+    runsInFlightMax: MONITORING_RUNS_MAX,
+    secrets: TEST_SECRETS,
+    stores,
+    runtime,
+    jobs,
+    hosts,
+    stored,
+    objects,
+    notifications,
+    controllers,
+  });
+  return { depots, deployments, policies, jobs, runs };
+}
+
+/** Rules that exist, unless their key contains `missing`. */
+const RULES = {
+  load: (_principal: unknown, key: string) =>
+    key.includes("missing")
+      ? Promise.reject(new AppError("not_found", `There is no rule ${key}.`))
+      : Promise.resolve({} as Rule),
+};
 
 /** A multipart body as a browser sends it. A value with a name is a file. */
 export async function multipart(
