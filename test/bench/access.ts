@@ -62,7 +62,7 @@ export function markOf(n: number): string {
   return `192.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** Whether the marked line is an object yet. */
+/** True once the marked line is stored as an object. */
 export async function isThere(odp: Installation, n: number): Promise<boolean> {
   return (await odp.mql(`select bytes from ${ACCESS_CLASS} where clientip='${markOf(n)}' limit 1`)).length > 0;
 }

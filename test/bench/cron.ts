@@ -7,7 +7,7 @@ import { errorText } from "../../common/errors.ts";
 
 const FETCH_DEADLINE_MS = 60_000;
 const MINUTE_MS = 60_000;
-/** Of the longest wait for the first minute. */
+/** Time for the commands of the last minute to run after it began. */
 const SPARE_MS = 15_000;
 
 /**

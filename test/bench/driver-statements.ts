@@ -7,7 +7,7 @@ type Execute = (this: Client, query: string, parameters: unknown[], options: Que
 type Queries = { query: string; params?: unknown[] }[];
 type MakeBatch = (this: Client, queries: Queries, options: QueryOptions) => Promise<unknown>;
 
-/** What the driver is asked while `work` runs, one statement or batch at a time, in this whole process. */
+/** Runs `work` and returns the driver calls of this whole process meanwhile, one for each statement or batch. */
 export async function driverCalls(work: () => Promise<unknown>): Promise<readonly DriverCall[]> {
   const calls: DriverCall[] = [];
   const prototype = Client.prototype as unknown as { execute: Execute; batch: MakeBatch };

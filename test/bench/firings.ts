@@ -72,7 +72,7 @@ function pause(ms: number): Promise<void> {
 
 interface Times {
   readonly loadedMs: number;
-  /** Of the processor, all threads together, while firings were counted. */
+  /** Processor time of all threads while firings were counted. */
   readonly workedMs: number;
 }
 

@@ -1,8 +1,8 @@
 import { cpus } from "node:os";
 
 /**
- * What every bench answers: our figure beside the limit of the same work done bare, in one run, in turns, so that a
- * machine that gets slower does so for both. Quote the ratio.
+ * Result of a bench: our figure beside the limit, which is the same work done bare. Both take turns in one run, so a
+ * machine that gets slower slows both. Quote the ratio.
  */
 export interface Figure {
   readonly name: string;

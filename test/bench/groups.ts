@@ -187,7 +187,7 @@ async function hourFigure(query: QueryService): Promise<Figure> {
   return most("p95 of the same over the last hour", "ms", quantile(times, 0.95), HOUR_MAX_MS);
 }
 
-/** Of this process, whatever else the machine does. */
+/** Processor time of this process in ms; other load on the machine does not count. */
 async function processorMsOf(query: QueryService, mql: string): Promise<number> {
   const before = process.cpuUsage();
   await timeOf(query, mql);
@@ -195,7 +195,7 @@ async function processorMsOf(query: QueryService, mql: string): Promise<number> 
   return (user + system) / 1_000;
 }
 
-/** What each sign adds to the sum of a column. */
+/** Processor time that each operator adds to the sum of a column. */
 async function operatorFigure(query: QueryService): Promise<Figure> {
   const added: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1)

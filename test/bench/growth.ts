@@ -107,7 +107,7 @@ class Crowd {
   }
 }
 
-/** What a hundred controllers with a thousand agents each cost etcd and one another, at rest and when one goes. */
+/** Load of a hundred controllers with a thousand agents each on etcd and one another, at rest and when one dies. */
 export const growthBench: Bench = {
   name: "growth",
   async run() {
@@ -143,7 +143,7 @@ async function measured(crowd: Crowd): Promise<Figure[]> {
   crowd.written = 0;
   const lost = await over(crowd, async () => {
     await crowd.die();
-    // Of its agents nine in ten come to others at once.
+    // Nine in ten of its agents connect to other controllers at once.
     await perSecond(each, AT_ONCE, (at) =>
       at % 10 === 0 ? Promise.resolve() : crowd.come(at * CONTROLLERS + CONTROLLERS - 1, at),
     );

@@ -65,7 +65,7 @@ export async function crowdFigures(controller: ProbedController): Promise<readon
 async function prepared(controller: ProbedController): Promise<readonly PreparedCall[]> {
   const calls: PreparedCall[] = [];
   for (const call of crowd()) {
-    // What came is heard between the two.
+    // Data and closes that arrived are handled between the two turns.
     await setImmediate();
     await setImmediate();
     calls.push(await preparedCall(controller, call, true));

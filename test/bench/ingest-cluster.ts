@@ -81,7 +81,7 @@ async function figures(odp: Installation, bare: BareRecords, etcd: Etcd3): Promi
   ];
 }
 
-/** Of everything in it. */
+/** Revision of the whole etcd store. */
 async function revisionOf(etcd: Etcd3): Promise<number> {
   return Number((await etcd.get("none").exec()).header.revision);
 }

@@ -2,8 +2,8 @@ import type { Installation } from "../e2e/installation.ts";
 import { Calls, succeeding } from "./calls.ts";
 
 /**
- * What a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not see all
- * of it.
+ * Objects that a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not
+ * see all of it.
  */
 
 export const ITEM_CLASS = "/matrix/bench/item";

@@ -8,12 +8,12 @@ import type { ClusterSettings } from "../../deploy/local/cluster.ts";
  */
 
 const CID = 7;
-/** What the levels of the engine spread postings to: `SAMPLES_PER_BUCKET` samples of one in 256. */
+/** Ids per bucket to which the engine's levels spread postings: `SAMPLES_PER_BUCKET` samples of one in 256. */
 const IDS_PER_BUCKET = 4_096;
 const BUCKETS_AT_ONCE = 16;
 const POSTINGS_PER_BATCH = 100;
 
-/** What values begin with that very many objects take; all other terms have one bucket. */
+/** Prefix of values that very many objects take; all other terms have one bucket. */
 export const FREQUENT = "frequent ";
 
 export interface LaidObject {
@@ -92,7 +92,7 @@ function definitions(keyspace: string, datacenter: string, replicas: number): re
 class Session {
   readonly #client: Client;
   readonly keyspace: string;
-  /** Of each frequent value. */
+  /** Number of buckets of each frequent value. */
   readonly buckets: number;
   #lastUs = 0;
 

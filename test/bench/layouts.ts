@@ -16,7 +16,7 @@ const AT_ONCE = 64;
 const READS_AT_ONCE = 16;
 const READS_ALONE = 25;
 const FOUND = 20;
-/** Of those that come and go, this many stay. */
+/** Number of objects that keep a value which many others take and leave. */
 const STAYING = 100;
 const WORDS_PER_REWRITE = 800;
 const TTL_SECONDS = 30;
@@ -32,7 +32,7 @@ export const layoutsBench: Bench = {
   run: () => withCluster((settings) => compared(settings), { nodes: NODES }),
 };
 
-/** What is measured of a layout. Of rates more is better, of times less; failed: Infinity ms, 0 a second. */
+/** Measurement of a layout. Higher rates and lower times are better. A failure counts as 0 a second or Infinity ms. */
 interface Measure {
   readonly name: string;
   readonly unit: "objects/s" | "queries/s" | "ms";

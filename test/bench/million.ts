@@ -10,7 +10,7 @@ const FEW = 10_000;
 /** A trial takes fewer. */
 const MANY = Number(process.env["ODP_BENCH_OBJECTS"] ?? 1_000_000);
 const CLASSES = 20;
-/** Objects of one value of the indexed field, whatever their number: what a query answers is the same. */
+/** Objects with one value of the indexed field. It does not depend on their total, so a query's result has one size. */
 const PER_HOST = 20;
 const ROWS_PER_BATCH = 1_000;
 const BATCHES_AT_ONCE = 4;
@@ -152,7 +152,7 @@ async function searchFigure(search: SearchService, name: string, word: (at: numb
   };
 }
 
-/** What a scan of everything adds to the anonymous memory at its highest. */
+/** Peak of the anonymous memory that a scan of everything adds. */
 async function scanFigure(query: QueryService): Promise<Figure> {
   const before = anonymousMb(process.pid);
   let highest = before;

@@ -31,7 +31,7 @@ export const patternsBench: Bench = {
       const own = (): string => ownWord(Math.floor(random.next() * OBJECTS));
       const beginnings = await lookupMs(query, LOOKUPS, () => `text match '${own().slice(0, -1)}*'`);
       const ends = await lookupMs(query, LOOKUPS_OF_ENDS, () => `text match '*${own().slice(2)}'`);
-      // What is computed is in no index.
+      // Computed values are in no index.
       const read = await lookupMs(query, 1, () => `lower(text) like '*${own().slice(2)}'`);
       return [most("word*", beginnings, LOOKUP_MAX_MS, "the limit"), most("*word", ends, read, "reading every object")];
     } finally {

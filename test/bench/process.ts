@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 const CLOCK_TICKS_PER_SECOND = 100;
 
 /**
- * What a process has cost so far and holds now, as Linux counts it; so that figures hold on a machine that others use
- * as well.
+ * Resources that a process has used so far and holds now, as Linux counts them. Other processes do not count, so the
+ * figures are valid on a shared machine.
  */
 
 /** User and system time of all threads (proc(5), fields 14 and 15 of stat, in clock ticks). */

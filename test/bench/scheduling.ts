@@ -17,7 +17,7 @@ interface Watched {
   readonly due?: (name: string, atMs: number | undefined) => void;
 }
 
-/** What a controller fires schedules with, as a library on embedded. */
+/** The parts of a controller that fire schedules, as a library on embedded. */
 export interface Scheduling extends AsyncDisposable {
   readonly kv: KvStore;
   readonly scheduler: Pick<JobScheduler, "start">;

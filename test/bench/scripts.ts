@@ -16,7 +16,7 @@ import { anonymousMb, cpuSeconds } from "./process.ts";
 const CALLS = 2_000;
 const AT_ONCE = 16;
 const CORES = 2;
-/** Of one call after the other. */
+/** Number of calls made one after the other. */
 const ALONE = 300;
 const ENGINE_CALLS = 200;
 const TENANTS = Number(process.env.ODP_BENCH_TENANTS ?? 100);
@@ -35,7 +35,7 @@ for (var i = 0; i < 10; i++) rows += odb.mql("select * from /matrix/bench/row li
 if (rows !== 1000) throw new Error(rows + " rows came");
 OUTPUT = rows;`;
 const BOMB = "while (true) {}";
-/** Of each text that tries to get out of its sandbox. */
+/** Timeout in ms of each script that tries to get out of its sandbox. */
 const WAY_OUT_MAX_MS = 400;
 const LOOKED_EVERY_MS = 1;
 export const TRIGGER = "OBJECT.n = (OBJECT.n or 0) + 1";
@@ -91,7 +91,7 @@ async function engineFigure(): Promise<Figure> {
   }
 }
 
-/** What everybody else's calls wait for while all known ways out of the sandboxes are tried, two at a time. */
+/** Delay of all other calls while all known ways out of the sandboxes are tried, two at a time. */
 async function waysOutFigure(): Promise<Figure> {
   const { clock, random, log } = testRuntime(realClock);
   const file = join(process.cwd(), "dist/controller-script-worker.js");

@@ -15,7 +15,7 @@ import { benchCells, benchChange, benchTerms, BENCH_CID } from "./rows.ts";
 const ROWS_PER_ROUND = 3_000;
 const FINDS_PER_ROUND = 500;
 const AT_ONCE = 64;
-/** Of an object several are under way at once. */
+/** More than `AT_ONCE`, because one object has several statements in flight. */
 const STATEMENTS_AT_ONCE = 2 * AT_ONCE;
 const FINDS_AT_ONCE = 16;
 const FOUND_MAX = 20;
@@ -125,7 +125,7 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
 async function ageFigure(objects: ObjectStore): Promise<Figure> {
   const aged = { cid: BENCH_CID + 1, id: "aged" };
   const fresh = { cid: BENCH_CID + 1, id: "fresh" };
-  // What is late is posted at the present, which no removal of these would cover.
+  // Late writes are posted with the current time, and no removal of these times would cover them.
   const baseUs = Date.now() * 1_000;
   for (const key of [aged, fresh])
     await objects.change([{ key, timeUs: baseUs, birth: true, addTerms: [`a1=${key.id}`] }]);

@@ -63,7 +63,7 @@ async function clusterFigures(settings: Parameters<Parameters<typeof withCluster
   }
 }
 
-/** What no store is asked for. */
+/** Figures of work that needs no store. */
 async function inProcess([controller]: readonly Assembly[]): Promise<readonly Figure[]> {
   if (controller === undefined) throw new RangeError("there is a controller");
   return [await decisionFigure(controller), await readFigure(controller)];
@@ -227,7 +227,7 @@ async function tenantsFigure(): Promise<Figure> {
   }
 }
 
-/** Of all threads: what others do on the machine counts for nothing. */
+/** CPU time of all threads in ms; other load on the machine does not count. */
 function cpuMs(began: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(began);
   return (user + system) / 1_000;

@@ -47,7 +47,7 @@ export const wordsBench: Bench = {
     }),
 };
 
-/** What is new of them is what a round adds. */
+/** Stores all known words, so that the only new words are those that a round adds. */
 async function vocabulary(objects: ObjectStore): Promise<void> {
   for (let from = 1; from <= VOCABULARY; from += WORDS_PER_BATCH) {
     const addTerms = Array.from({ length: WORDS_PER_BATCH }, (_, at) => `w${wordOf(from + at)}`);

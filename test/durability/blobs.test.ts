@@ -44,7 +44,7 @@ test("streams of a format that kept no sizes are taken over as they are", async 
   });
 });
 
-/** What was answered, and the rows that lie in LMDB. */
+/** Answers so far, and the rows in LMDB. */
 class World {
   readonly sizesKept = new Map<string, number>();
   readonly #contents = new Map<string, number>();

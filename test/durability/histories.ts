@@ -5,7 +5,7 @@ import type { PromiseId } from "../promises.ts";
 
 export interface Histories {
   readonly promise: PromiseId;
-  /** What is put through them, as a title says it. */
+  /** The tested part, as named in the title of the test. */
   readonly part: string;
   /** In every run; `npm run soak` makes more. */
   readonly count: number;

@@ -29,7 +29,7 @@ histories({
   },
 });
 
-/** What the controllers have, and what the agent's parts were answered: the memory that survives everything. */
+/** Data of the controllers, and answers that the agent's parts got: the memory that survives everything. */
 class World {
   /** By stream, then sequence. */
   readonly #received = new Map<string, Map<number, string>>();
@@ -93,7 +93,7 @@ class World {
     expect(outbox.nextSequence, "what was sent is still known").toBeGreaterThan(acknowledged);
   }
 
-  /** What a deleted file held may come back, but not with a hole behind it. */
+  /** Entries of a deleted file may come back, but without a gap after them. */
   async #checkEntries(outbox: Outbox): Promise<void> {
     const reader = outbox.reader(outbox.firstSequence);
     let expected = outbox.firstSequence;

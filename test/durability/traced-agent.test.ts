@@ -22,7 +22,7 @@ const SMALL_BYTES = 64 * 1024;
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const AGENT = join(import.meta.dirname, "../../agent/main.ts");
 
-/** What the agent had told its controller, and when it had been heard. */
+/** A report of the agent to its controller, and when the controller received it. */
 interface ReportedEntry {
   readonly atMs: number;
   readonly accepted?: string;

@@ -28,7 +28,7 @@ export interface AccessLogOptions {
   readonly rotateEveryLines: number;
   readonly linesPerBurst: number;
   readonly pauseMs: number;
-  /** What is rotated once more is gone. */
+  /** Number of rotated files kept; the next rotation deletes the oldest. */
   readonly generations?: number;
   /** How the next rotation is done; by rename when absent. Undefined: not now. */
   readonly rotation?: () => Rotation | undefined;
@@ -38,7 +38,7 @@ export interface AccessLogOptions {
   readonly onProgress?: (written: number) => Promise<void>;
   /** Called after a racing truncation, before the next line is written; without it the writer does not wait. */
   readonly onCut?: () => Promise<void>;
-  /** Carries out a racing truncation and the write before it while nobody reads the log, so that something is lost. */
+  /** Makes a racing truncation and the write before it while no agent reads the log, so that something is lost. */
   readonly unseen?: (cut: () => Promise<void>) => Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
   await log.open();
   for (let written = options.from ?? 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
-    // What a truncation under way takes along is not the last line, for which a test may wait.
+    // A truncation in progress must not remove the last line, because a test may wait for it.
     if (written + 2 * options.linesPerBurst >= options.lines) await log.copied();
     if (options.onCut && log.takeCut()) await options.onCut();
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);

@@ -53,7 +53,7 @@ afterAll(async () => {
   await odp.stop();
 });
 
-/** What there is, as a client sees it. */
+/** Everything stored, as a client sees it. */
 async function everything(): Promise<unknown> {
   const lists = ["/host", "/monitoring/depot", "/monitoring/policy", "/job", "/mxobject/rule"].map((path) =>
     odp.ok("GET", path),

@@ -20,14 +20,14 @@ const chromium = await startChromium();
 if (!chromium && process.env.ODP_REQUIRE_CLUSTER === "1")
   throw new Error("Chromium is needed (apt-get install chromium).");
 
-/** What a browser really does with the pages, the cookies and the headers; everything else of them is proved by calls. */
+/** Behaviour of a real browser with pages, cookies and headers. Calls without a browser prove the rest. */
 describe.skipIf(!chromium)("in a browser", () => {
   const browser = chromium as Browser;
   let odp: Installation;
   let provider: TestProvider;
   let context: BrowserContext;
   let page: Page;
-  /** What the browser complained about, but for the provider's own pages, which want a font from elsewhere. */
+  /** The browser's complaints, except for the provider's own pages, which request a font from elsewhere. */
   let complaints: string[];
 
   beforeAll(async () => {

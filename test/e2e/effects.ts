@@ -5,8 +5,8 @@ import type { Blow } from "./exactly-once.ts";
 import type { Installation } from "./installation.ts";
 
 /**
- * What triggers do to objects while controllers are killed: one before each write that counts in the object itself, and
- * one after it that leaves an object for each change it was told of.
+ * Effects of triggers on objects while controllers are killed. One trigger runs before each write and counts in the
+ * object itself. The other runs after it and creates an object for each change that it receives.
  */
 
 const BOX = "/matrix/effect/box";
@@ -88,7 +88,7 @@ export function cutOff(odp: Installation): Blow {
   return {
     what: "the controller is killed in the middle of an import and of a batch",
     strike: async () => {
-      // What is written with one note ends at a definition.
+      // A definition ends the part of an import that is written with one note.
       const rows = Array.from({ length: CUT_ROWS }, (_, at) => `insert into ${CUT} name='i${at}', n=1`);
       const script = rows.join(`;\ncreate class if not exists ${CUT} (name varchar);\n`);
       const imported = settledAs(odp.call("POST", "/mxobject/import", upload(script)));

@@ -127,7 +127,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
     expect(gaps.length).toBe(free + slow);
     expect(lostFreely).toBeGreaterThan(0);
     expect(lostSlowly).toBeGreaterThan(0);
-    // What of a copy an agent had no time to compare counts as well: `copies.test.ts` of log-policy, with looks of its own.
+    // The part of a copy that the agent had no time to compare counts too; `copies.test.ts` of log-policy proves that.
     expect(countsOf(gaps.slice(free))).toBeGreaterThanOrEqual(lostSlowly);
     prove("truncation-is-told", {
       lines,
@@ -183,7 +183,7 @@ test("while its rule is edited again and again each line is an object by one of 
     await carryOut({ ...log, lines: written, blows: [] });
     await settled(odp, written);
     await carryOut({ ...log, from: written, lines, blows });
-    // What an agent was told of a rule holds for a second: all edits so far may have fallen between two questions.
+    // An agent keeps its copy of a rule for a second, so all edits so far may have fallen between two of its requests.
     await putRule(odp, "access", other);
     written = lines;
     const byOther = await eventually(
@@ -234,7 +234,7 @@ test("an outbox deleted by hand while the agent is down is told, and the log goe
     const [{ stime, etime } = {}] = told;
     const isLost = (dueMs: number): boolean => dueMs >= Number(stime) - SECOND_MS && dueMs <= Number(etime) + SECOND_MS;
     let unknown: readonly number[] = [];
-    // What an agent sends together is there in any order.
+    // Entries that an agent sends together are stored in any order.
     await expect
       .poll(async () => (unknown = await unaccounted(odp, "tick")).filter((dueMs) => !isLost(dueMs)), {
         message: `due runs that are nowhere, and not between ${String(stime)} and ${String(etime)}`,

@@ -31,7 +31,7 @@ export interface Scenario {
   readonly times?: WriteTimes;
   /** Before the first line after a racing truncation. */
   readonly onCut?: () => Promise<void>;
-  /** What is done to the installation, each at a moment of its own, one after the other. */
+  /** Blows to the installation, each at its own moment, one after the other. */
   readonly blows: readonly Blow[];
 }
 
@@ -158,7 +158,7 @@ export class WriteTimes {
     return this.#bursts.find(({ end }) => n < end);
   }
 
-  /** Whether it may have been written between these two. */
+  /** True if line `n` may have been written between these two times. */
   within(n: number, fromMs: number, toMs: number): boolean {
     const burst = this.of(n);
     return burst !== undefined && burst.toMs >= fromMs && burst.fromMs <= toMs;
@@ -208,8 +208,8 @@ class Strikes {
 }
 
 /**
- * Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing
- * before it.
+ * Waits until as many lines are counted as were written; with `last`, until the last one is stored, even if lines
+ * before it are missing.
  */
 export async function settled(
   odp: Installation,

@@ -11,14 +11,14 @@ const DEADLINE_MS = 120_000;
 const SIZE = 100_000_000;
 const HOST = "besieged";
 const isSuperuser = process.getuid?.() === 0;
-/** Nobody else's, so that whatever runs under it was begun by the agent. */
+/** No other process has this user, so the agent started every process that runs under it. */
 const USER = { uid: 54_322, gid: 54_322 };
-/** Of that user, its agent included. */
+/** Most processes of that user, its agent included. */
 const PROCESSES_MAX = 120;
 /** Every process begins two more, for ever; at the bound each that ends makes room for another one. */
 const FORK_BOMB = `exec bash -c 'ulimit -u ${PROCESSES_MAX} || exit 9; bomb() { bomb | bomb & }; while :; do bomb; done' 2>/dev/null`;
 
-/** What commands may do to a host whose agent must outlive them; the agent is a process of a user without rights. */
+/** Commands that attack a host, whose agent must outlive them. The agent is a process of a user without rights. */
 describe("an agent whose commands are hostile", () => {
   let odp: Installation;
   let folder: string;
@@ -105,7 +105,7 @@ function isAlive(pid: number): boolean {
   return statusOf(pid) !== undefined;
 }
 
-/** Of a process of this machine; `undefined` when there is none, or it waits to be taken note of after its end. */
+/** Status of a process of this machine (proc(5)); `undefined` if there is none, or it is a zombie. */
 function statusOf(pid: number): string | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

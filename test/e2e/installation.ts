@@ -110,7 +110,7 @@ export class Installation {
     return { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings };
   }
 
-  /** What a command of the controller's program prints, which must succeed. An embedded store must be at rest. */
+  /** Output of a command of the controller's program, which must succeed. An embedded store must not be open. */
   async command(...words: readonly string[]): Promise<string> {
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...this.#environment() };
     const options = { env, timeout: CALL_DEADLINE_MS };

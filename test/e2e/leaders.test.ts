@@ -18,7 +18,7 @@ const TIMEOUT_S = 60;
 /** How long a command takes at most: some are under way whenever the leader is struck. */
 const LONGEST_MS = 2_000;
 const DEADLINE_MS = 2 * TIMEOUT_S * 1_000;
-/** Most of the time of a round nobody fires, and what was missed is fired one by one. */
+/** For most of a round no controller fires, and the missed runs are then fired one by one. */
 const CAUGHT_UP_DEADLINE_MS = 120_000 + ROUNDS * 60_000;
 const FINAL = new Set(["ok", "failed", "timeout", "unreachable", "cancelled", "expired"]);
 const JOBS = [
@@ -108,7 +108,7 @@ describe.skipIf(!cluster.available)("while the controller that fires schedules i
     });
   }
 
-  /** What an agent did a second time, or under an id that no row has, would show. */
+  /** Fails if an agent ran a command twice, or under an id that no row has. */
   async function everyCommandOnce(odp: Installation, rows: readonly Run[]): Promise<void> {
     const known = new Set(rows.map(({ runid, host }) => `job/${runid}/${host}/0`));
     expect([...begun].filter(([id, times]) => times !== 1 || !known.has(id))).toEqual([]);

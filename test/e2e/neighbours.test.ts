@@ -41,7 +41,7 @@ const BEGINNINGS = [
 ];
 /** A connection that says nothing sensible is ended after two keepalives. */
 const CLOSE_MAX_MS = 3 * SESSION_KEEPALIVE_MS;
-/** What a controller may grow by besides what waits: garbage not collected yet, pages of the store. */
+/** Allowed memory growth of a controller besides waiting data: garbage not collected yet, pages of the store. */
 const GROWTH_MAX_BYTES = 768 * MIB;
 
 let odp: Installation;

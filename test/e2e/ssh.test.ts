@@ -192,7 +192,7 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     );
     expect(files.map((file) => file.name)).toContain("controller.log");
     const contents = await Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
-    // What is no secret is found where secrets are looked for.
+    // Control: the searched files contain a text that is no secret.
     expect(contents.some((content) => content.includes(NO_SECRET))).toBe(true);
     const held = contents.flatMap((content, at) =>
       secretsIn(content, secrets).map((secret) => ({ file: files[at]?.name, secret })),

@@ -12,7 +12,7 @@ import { everyRunOnce } from "./scheduled-runs.ts";
 
 const HOST = "web-1";
 const LINES = 24_000;
-/** Of one object with triggers, through both controllers. */
+/** Writes of one object with triggers, through both controllers. */
 const WRITES = 200;
 const DEADLINE_MS = 120_000;
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
@@ -141,7 +141,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     expect(whole).toHaveLength(2);
     expect(whole.every(({ status }) => status === "ok")).toBe(true);
     expect(new Set(jobs.map(({ runid, host }) => `${String(runid)} ${String(host)}`)).size).toBe(jobs.length);
-    // What a job did not say of itself, the agent did: each command had one end.
+    // If a job did not report its own end, the agent did: each command had one end.
     const ends = await b.mql("select command from /matrix/system/command limit -1");
     expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
     expect(ends.length).toBeGreaterThanOrEqual(whole.length);

@@ -24,7 +24,7 @@ export interface EmulatedEnd {
   readonly code?: number;
 }
 
-/** What commands write and how they end. Nothing is run. */
+/** Returns the output and the end of a command. Nothing is run. */
 export type Behaviour = (command: EmulatedCommand) => EmulatedEnd | Promise<EmulatedEnd>;
 
 type Body = NonNullable<Entry["body"]>;
@@ -63,7 +63,7 @@ export class EmulatedAgent {
     return this.#connected;
   }
 
-  /** Whether there is nothing that no controller acknowledged. */
+  /** True when no command runs and a controller has acknowledged every entry. */
   get told(): boolean {
     return this.#running.size === 0 && this.#outbox.firstSequence === this.#outbox.nextSequence;
   }

@@ -8,7 +8,7 @@ import { EmulatedAgent, type Behaviour } from "./agent.ts";
 /** A few at once: a controller greets only so many, and makes certificates one after the other. */
 const AT_ONCE = 32;
 
-/** What admits agents: the service of a test, or a controller over HTTP. */
+/** Admits agents: the service of a test, or a controller over HTTP. */
 export interface Admission {
   token(host: string): Promise<string>;
   enrol(request: EnrolRequest): Promise<EnrolAnswer>;

@@ -4,7 +4,7 @@ import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 
 type Body = NonNullable<Entry["body"]>;
 
-/** What an emulated agent has to send, in memory: it outlives sessions, and nothing else. */
+/** Outbox of an emulated agent, in memory: it outlives sessions, and nothing else. */
 export class MemoryOutbox implements SessionOutbox {
   readonly streamId: string;
   readonly #entries: Entry[] = [];

@@ -31,7 +31,7 @@ interface Kept extends Made {
 const runtime = { clock: new TestClock(), random: seededRandom(1) };
 const dataOf = (dir: string): string => join(dir, "tenants", "matrix", "lmdb", "data.mdb");
 
-/** What a whole round of the row check finds. */
+/** Damaged rows that a whole round of the row check finds. */
 async function everyRow(
   { scrub }: Pick<TenantStore, "scrub">,
   first: { readonly isPassing?: boolean } = {},

@@ -38,7 +38,7 @@ export function parseBlocks(source: string): readonly Block[] {
   return blocks;
 }
 
-/** Commands of a shell are for whoever has a controller; all other fences of a page are examples that are run. */
+/** Shell commands are for readers with a controller; all other fences of a page are examples that are run. */
 const NOT_RUN: ReadonlySet<string> = new Set(["sh"]);
 
 interface Fence {

@@ -33,7 +33,7 @@ import { type Block, fencesOf, parseBlocks } from "./blocks.ts";
 import { MQL_SERIES } from "./pages.ts";
 import { runPage } from "./script.ts";
 
-/** What `pages.test.ts` runs. */
+/** Pages that `pages.test.ts` runs. */
 const MQL_PAGES = [
   ...MQL_SERIES,
   ...["mql-from-sql", "mql-joins", "mql-times"].map((name) => `deploy/docs/${name}.md`),

@@ -6,7 +6,7 @@ const turns = async (count: number): Promise<void> => {
   for (let left = count; left > 0; left--) await setImmediate();
 };
 
-/** What happens when another thread needs so many turns of the event loop. */
+/** Trace of a world in which another thread needs so many turns of the event loop. */
 async function told(threadTurns: number): Promise<readonly string[]> {
   const world = new World({ seed: 1, startMs: 0, tracing: true });
   world.after(10, "begins", () => {

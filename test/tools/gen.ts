@@ -28,7 +28,7 @@ writeFileSync("deploy/docs/lua-libraries.md", luaLibraries());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 writeFileSync("test/README.md", proofs());
 
-/** What is told of a whole controller. */
+/** Documents that are generated from a whole controller. */
 async function assembled(): Promise<{ readonly openApi: unknown; readonly classes: string }> {
   const engine = await openTestEngine();
   const folder = mkdtempSync(join(tmpdir(), "odp-gen-"));

@@ -70,7 +70,7 @@ interface Example {
   readonly text: string;
 }
 
-/** What the pages only ask: the records that really came are others than those there. */
+/** Queries of the pages, without their answers: the records of the demonstration differ from those on the pages. */
 function demoExamples(): readonly Example[] {
   const pages = readdirSync("deploy/docs").filter((name) => name.endsWith(".md"));
   const examples = pages

@@ -100,7 +100,7 @@ interface Ended {
 
 interface Run {
   readonly ended: Promise<Ended>;
-  /** What a quiet one has printed. */
+  /** Output so far of a run with a priority; empty for others. */
   said(): string;
 }
 

@@ -1,4 +1,4 @@
-/** What the child says was acknowledged, one JSON text a line. */
+/** Write that the child reports as acknowledged; it prints one JSON text a line. */
 export type Acknowledged =
   | { readonly kind: "kv"; readonly key: string; readonly n: number }
   | { readonly kind: "object"; readonly cid: number; readonly id: string; readonly n: number; readonly alive: boolean }

@@ -8,7 +8,7 @@ import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 import { disagreements } from "./verify.ts";
 
-/** What is missing, torn or contradicts itself in the store that a writer left in `dir`: nothing. */
+/** Missing, torn or contradictory data in the store that a writer left in `dir`. There must be none. */
 export async function inspect(dir: string, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
   const findings = [...(await contradictions(join(dir, "tenants", "matrix", "lmdb")))];
   const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random: seededRandom(1) } });

@@ -79,7 +79,7 @@ async function bundled(): Promise<{ readonly file: string } & AsyncDisposable> {
   return { file, [Symbol.asyncDispose]: () => rm(file, { force: true }) };
 }
 
-/** What the child had said by the time it was dead. */
+/** Writes that the child had reported by the time it was dead. */
 async function runAndKill(args: readonly string[], killAfter: number): Promise<readonly Acknowledged[]> {
   const child = spawn(process.execPath, [...args], { stdio: ["ignore", "pipe", "pipe"] });
   const overdue = setTimeout(() => child.kill("SIGKILL"), ROUND_DEADLINE_MS);

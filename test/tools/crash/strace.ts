@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { openSync, closeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** What a process did to the files under one folder, in the order in which the kernel saw it. */
+/** Operation of a process on the files under one folder. Events are in the order in which the kernel saw them. */
 export type DiskEvent =
   | { readonly kind: "open"; readonly path: string; readonly truncates: boolean; readonly creates: boolean }
   | {
@@ -40,7 +40,7 @@ export interface Traced {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Whether this machine can trace; where it must (in CI), a missing strace is a failure. */
+/** True if this machine can trace, and always in CI, where a missing strace is a failure. */
 export function canTrace(): boolean {
   return process.env.CI !== undefined || spawnSync("strace", ["-V"]).status === 0;
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What hides behind one `index.ts`: a test in another folder of it may be the one that notices. */
+/** An area, all of it behind one `index.ts`: a test in another of its folders may be the one that notices. */
 const AREA = /^controller\/areas\/[^/]+(?=\/|$)/;
 /** How far up a test still counts as near: no further than one area, one part of a program. */
 const ROOMS = [/^controller\/areas\/[^/]+$/, /^controller\/(?!areas$)[^/]+$/, /^agent\/plugins\/[^/]+$/, /^[^/]+$/];

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { mutated, type Mutation } from "./mutations.ts";
 
-/** What `npm run mutants` asks one run of vitest to try. */
+/** Change that `npm run mutants` has one run of vitest try. */
 export interface Trial {
   /** Absolute. */
   readonly file: string;

@@ -77,7 +77,7 @@ const TIMED = [
   "test/security/hostile-bodies.test.ts",
 ];
 const TIMED_ON_CLUSTER = ["controller/outage.cluster.test.ts", "controller/store/cluster/faults.cluster.test.ts"];
-/** What is measured has the machine for itself. */
+/** Tests that measure times have the machine for themselves. */
 const ALONE = "--no-file-parallelism";
 const BOUND_TIMES = { ODP_TEST_TIMED: "1" };
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
