@@ -15,8 +15,8 @@ export interface Trial {
 const trial = JSON.parse(process.env.ODP_TEST_MUTANT ?? "{}") as Trial;
 
 /**
- * Runs the tests near a file with one change of that file, made on its way to the tests: the file itself stays as it
- * is.
+ * Runs the tests near a file with one change of that file. The change is made while the file is loaded; the file itself
+ * is not modified.
  */
 export default defineConfig({
   plugins: [

@@ -22,7 +22,7 @@ const COPIED = [
   "vitest.config.ts",
 ];
 
-/** One copy for all tests, each of which lays out areas of its own names. */
+/** One copy for all tests. Each test lays out areas with different names. */
 let root: string;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "odp-new-area-"));
