@@ -65,7 +65,7 @@ describe.skipIf(!chromium)("in a browser", () => {
   });
   afterEach(() => context.close());
 
-  /** Fills in the form that is shown, as a person does: by labels. */
+  /** Fills in the form on the page by its labels, as a person does. */
   async function signIn(username: string, password: string): Promise<void> {
     await page.goto(`${odp.url}/user/login`);
     await page.getByLabel("Company").fill(COMPANY);
@@ -131,7 +131,7 @@ describe.skipIf(!chromium)("in a browser", () => {
     await page.getByRole("button", { name: "Confirm" }).click();
     expect(await page.locator(".codes li").count()).toBe(RECOVERY_CODES);
     const [recovery = ""] = await page.locator(".codes li").allTextContents();
-    // The page with the secret is kept nowhere: the browser would have to send the form again.
+    // The browser does not cache the page with the secret: it would have to send the form again.
     await expect(page.goBack()).rejects.toThrow("ERR_CACHE_MISS");
     await page.waitForURL(/^chrome-error:/);
 

@@ -22,10 +22,10 @@ import { accessLine } from "./access-log.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 import { unaccounted } from "./scheduled-runs.ts";
 
-/** In CI always the same moments; `ODP_TEST_SEED` tries others. */
+/** Selects the moments of the blows, always the same in CI; `ODP_TEST_SEED` selects others. */
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const KILLS = 10;
-/** As many lines between two rotations, and altogether: `npm run soak`. */
+/** Factor for the lines between two rotations and for all lines; more in `npm run soak`. */
 const MORE = TIMES > 1 ? 3 : 1;
 const DEADLINE_MS = 600_000;
 const SECOND_MS = 1_000;
@@ -97,12 +97,12 @@ test("a writer that is not halted loses what it writes between copy and truncati
       blows: [],
       times,
     } as const;
-    // First a writer that waits for nothing: what it writes at once hides how far it had come.
+    // First a writer that waits for nothing: its lines right after a truncation hide how far the log had come.
     const free = await carryOut({ ...log, lines: lines / 2 });
     await settled(odp, lines / 2, [LINES_CLASS], { last: true });
     const before = await toldTimes(odp, free);
     let cuts = 0;
-    // Then one that is slow after each truncation.
+    // Then a writer that pauses after each truncation.
     const slow = await carryOut({
       ...log,
       from: lines / 2,
@@ -143,7 +143,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
   }
 });
 
-/** The gaps, when as many truncations have been told. */
+/** Waits until this many truncations are reported, and returns the gaps. */
 function toldTimes(odp: Installation, count: number): Promise<Record<string, unknown>[]> {
   return eventually(`${count} truncations are told`, TOLD_DEADLINE_MS, async () => {
     const gaps = await gapsOf(odp);

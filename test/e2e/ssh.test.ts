@@ -15,7 +15,7 @@ const sshd = await startSshd();
 if (!sshd && process.env.ODP_REQUIRE_CLUSTER === "1")
   throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
 
-/** A host without an agent: reached by credentials, with the same answers. */
+/** A host without an agent, reached by credentials. Its answers are the same as those of an agent. */
 describe.skipIf(!sshd)("a host reached over SSH", () => {
   const server = sshd as Sshd;
   let odp: Installation;
