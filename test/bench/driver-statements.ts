@@ -1,6 +1,6 @@
 import { Client, type QueryOptions } from "cassandra-driver";
 
-/** A call of the driver, to be made again. */
+/** A call of the driver that can be repeated. */
 export type DriverCall = (client: Client) => Promise<unknown>;
 
 type Execute = (this: Client, query: string, parameters: unknown[], options: QueryOptions) => Promise<unknown>;
@@ -28,7 +28,7 @@ export async function driverCalls(work: () => Promise<unknown>): Promise<readonl
   return calls;
 }
 
-/** The same calls again, each when the one before is answered. */
+/** Repeats the calls, each when the one before is answered. */
 export async function repeatCalls(client: Client, calls: readonly DriverCall[]): Promise<void> {
   for (const call of calls) await call(client);
 }

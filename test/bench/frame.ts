@@ -8,18 +8,18 @@ export interface Figure {
   readonly name: string;
   readonly unit: string;
   readonly ours: number;
-  /** The same work done bare, or the limit the figure must keep. */
+  /** The same work done bare, or the limit that the figure must keep. */
   readonly against: number;
   readonly againstName: string;
   /** `ratio`: ours / against must be at least the goal. `most`: ours must be at most `against`. */
   readonly kind: "ratio" | "most";
-  /** 0: none, the figure is only told. */
+  /** 0: no goal, the figure is only printed. */
   readonly goal: number;
 }
 
 export interface Bench {
   readonly name: string;
-  /** `tell` is for benches that take long: what is told is printed at once, also where the rest breaks off. */
+  /** `tell` is for benches that take long. It prints a figure at once, so that it is shown even if the rest fails. */
   run(tell: (figure: Figure) => void): Promise<readonly Figure[]>;
 }
 
@@ -58,7 +58,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The smallest value that `part` of all are not above. */
+/** The quantile `part` (0 to 1) of the values. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;

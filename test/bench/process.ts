@@ -14,7 +14,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
 }
 
-/** As `cpuSeconds`, to the microsecond, of the threads that are there now (schedstat: nanoseconds on a processor). */
+/** Like `cpuSeconds`, but exact to the microsecond, for the present threads only (schedstat: ns on a processor). */
 export function threadSeconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const ns = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, "utf8").split(" ")[0]));
@@ -25,7 +25,7 @@ export function residentMb(pid: number): number {
   return statusMb(pid, "VmRSS");
 }
 
-/** Without pages of files, which a memory-mapped store has as many of as there is memory. */
+/** Anonymous memory in MB, without pages of files: a memory-mapped store holds as many of these as fit in memory. */
 export function anonymousMb(pid: number): number {
   return statusMb(pid, "RssAnon");
 }

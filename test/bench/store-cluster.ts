@@ -30,7 +30,7 @@ const EDGES_PER_PAGE = 100;
 
 /**
  * ObjectStore on one Cassandra node beside the bare driver that writes the same rows into one table with an index over
- * sets of terms; and what an object reads like that was changed for years, beside a fresh one.
+ * sets of terms. Also reads of an object that was changed for years, beside a fresh one.
  */
 export const clusterStoreBench: Bench = {
   name: "store-cluster",
@@ -121,7 +121,7 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
   };
 }
 
-/** Medians in ms of reads by id and by an indexed value, of an object whose words all changed again and again. */
+/** Medians in ms of reads by id and by an indexed value, for an object whose words all changed many times. */
 async function ageFigure(objects: ObjectStore): Promise<Figure> {
   const aged = { cid: BENCH_CID + 1, id: "aged" };
   const fresh = { cid: BENCH_CID + 1, id: "fresh" };
@@ -147,7 +147,7 @@ async function ageFigure(objects: ObjectStore): Promise<Figure> {
   };
 }
 
-/** Medians in ms of the first of those that have a value, after very many others had it and left it. */
+/** Medians in ms of finding the first objects with a value that very many others took and left. */
 async function leftFigure(objects: ObjectStore): Promise<Figure> {
   const cid = BENCH_CID + 3;
   let lastUs = 0;
@@ -179,7 +179,7 @@ async function leftFigure(objects: ObjectStore): Promise<Figure> {
   };
 }
 
-/** Medians in ms of a page of edges each way and of the object itself, beside one with a page of edges. */
+/** Medians in ms of reading a page of edges each way and the object, beside an object with one page of edges. */
 async function edgesFigure(objects: ObjectStore): Promise<Figure> {
   const cid = BENCH_CID + 2;
   const [aged, fresh] = [

@@ -18,7 +18,7 @@ const LOOKUP_MAX_MS = 50;
 const CID = 7;
 const random = seededRandom(17);
 
-/** The list of words on Cassandra: inserts with it beside those without, and looking words up. */
+/** The list of words on Cassandra: inserts with it beside inserts without, and lookups of words. */
 export const wordsBench: Bench = {
   name: "words",
   run: () =>
@@ -57,7 +57,7 @@ async function vocabulary(objects: ObjectStore): Promise<void> {
   }
 }
 
-/** Few are frequent, most are rare. */
+/** A random word. Few words are frequent, most are rare. */
 function word(): string {
   return wordOf(Math.floor(VOCABULARY ** random.next()));
 }
