@@ -66,12 +66,12 @@ export class MemoryOutbox implements SessionOutbox {
     return turn;
   }
 
-  /** An outbox that is never set back to an older copy needs no new name. */
+  /** Always fails: an outbox that is never restored from an older copy needs no new name. */
   renewStream(): Promise<void> {
     return Promise.reject(new Error(`The controllers know entries of ${this.streamId} that were never written.`));
   }
 
-  /** A session's bounds of a batch hold for entries; emulated ones are small. */
+  /** Limits a batch by its number of entries only, because emulated entries are small. */
   reader(from: number): { next(maxEntries: number): Promise<Entry[]>; close(): Promise<void> } {
     let next = from;
     return {
