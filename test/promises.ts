@@ -1,12 +1,12 @@
 /**
- * What odp promises under failure, by what it is proved, and what the proof has brought to light. The page of promises
- * is made of this.
+ * Promises of odp under failure, the tests that prove them, and the findings of these tests. The page of promises is
+ * generated from this.
  */
 export interface FailurePromise {
   readonly promise: string;
   /** Test files, from the root of the project. */
   readonly tests: readonly string[];
-  /** What was found on the way, and how it was mended. */
+  /** Findings of the tests, and how they were fixed. */
   readonly found: readonly string[];
 }
 

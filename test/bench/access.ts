@@ -14,7 +14,7 @@ const AGENTS = [
 ];
 const STATUSES = [200, 200, 200, 304, 404, 200, 302, 500];
 
-/** About 200 bytes; `n` is in it, so that a line can be asked for. */
+/** A line of about 200 bytes with `n` in it, so that a query can find it. */
 export function combinedLine(n: number): string {
   const client = `10.${(n >> 10) & 3}.${(n >> 5) & 31}.${n & 255}`;
   const user = n % 5 === 0 ? "frank" : "-";
@@ -30,7 +30,7 @@ export function combinedLines(from: number, count: number): string {
 
 /**
  * A controller, an agent `web-1`, a record class of eleven columns with two indexes, and a policy that follows
- * `access.log` in the folder answered. `body` is that of its rule.
+ * `access.log` in the returned folder. `body` is the body of its rule.
  */
 export async function followAccessLog(odp: Installation, body = ""): Promise<string> {
   const folder = join(odp.folder, "logs");
@@ -53,7 +53,7 @@ export async function followAccessLog(odp: Installation, body = ""): Promise<str
   return folder;
 }
 
-/** A line with a client of its own, by which it is found at once; the lines before it are stored before it. */
+/** A line with a unique client, by which a query finds it at once. The lines before it are stored before it. */
 export function markedLine(n: number): string {
   return combinedLine(n).replace(/^\S+/, markOf(n));
 }
@@ -62,7 +62,7 @@ export function markOf(n: number): string {
   return `192.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
 }
 
-/** Whether the marked line is an object yet. */
+/** True once the marked line is stored as an object. */
 export async function isThere(odp: Installation, n: number): Promise<boolean> {
   return (await odp.mql(`select bytes from ${ACCESS_CLASS} where clientip='${markOf(n)}' limit 1`)).length > 0;
 }

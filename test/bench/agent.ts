@@ -7,7 +7,7 @@ const STARTS = 5;
 const SETTLE_MS = 10_000;
 const IDLE_MS = 30_000;
 
-/** An enrolled agent without policies: what it costs to have it, and how fast it is there again. */
+/** Cost of an enrolled agent without policies, and the time of its restart. */
 export const agentBench: Bench = {
   name: "agent",
   async run() {
@@ -47,7 +47,7 @@ export const agentBench: Bench = {
   },
 };
 
-/** By the steady clock of its process, which begins with it: to the controller's welcome, as it logs it. */
+/** Time from the start of the agent's process to the controller's welcome, as the agent logs it by its steady clock. */
 async function startsToConnected(odp: Installation): Promise<number> {
   const times: number[] = [];
   for (let n = 0; n < STARTS; n += 1) {

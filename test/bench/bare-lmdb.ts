@@ -10,7 +10,7 @@ export interface BareRow {
   readonly terms: readonly string[];
 }
 
-/** Objects and an inverted index of terms in plain lmdb: the least that an indexed store has to put and get. */
+/** Objects and an inverted index of terms in plain lmdb: the minimum that an indexed store has to put and get. */
 export class BareLmdb {
   readonly #dir: string;
   readonly #root;
@@ -28,7 +28,7 @@ export class BareLmdb {
     return new BareLmdb(await mkdtemp(join(tmpdir(), "odp-bench-")));
   }
 
-  /** Flushed when it resolves. */
+  /** Resolves when the data is flushed. */
   async put(rows: readonly BareRow[]): Promise<void> {
     await this.#root.transaction(() => {
       for (const row of rows) {
@@ -43,7 +43,7 @@ export class BareLmdb {
     return this.#objects.get(key) !== undefined;
   }
 
-  /** Decoded, as a caller needs the values. */
+  /** Returns decoded values, because a caller needs them. */
   find(term: string, limit: number): readonly unknown[] {
     const found: unknown[] = [];
     for (const key of this.#terms.getValues(term, { limit })) {

@@ -6,8 +6,8 @@ import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { perSecond } from "./frame.ts";
 
 /**
- * The rows our store makes of an access log, written by the bare driver into a table of the same form, in batches of
- * the same form.
+ * The rows that our store makes of an access log. The bare driver writes them into a table and in batches of the same
+ * form.
  */
 
 const LINE = /^(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (\S+) HTTP\/([\d.]+)" (\d+) (\d+) ("[^"]*") ("[^"]*")$/;
@@ -71,7 +71,7 @@ export class BareRecords {
     await this.#client.shutdown();
   }
 
-  /** A node that is short of time answers that it was; a writer has to repeat. */
+  /** An overloaded node answers with a timeout, and the writer has to repeat the batch. */
   async #batch(queries: { readonly query: string; readonly params: unknown[] }[]): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {

@@ -15,8 +15,8 @@ export interface BreeLoad {
 }
 
 /**
- * How late the jobs of bree begin, in milliseconds, each in a thread of its own as it runs them; all are due in the same
- * second. Undefined, and a line that says why, where it cannot be installed.
+ * Delays in ms with which the jobs of bree begin. Each runs in its own thread, as bree does it, and all are due in the
+ * same second. If bree cannot be installed, prints the reason and returns `undefined`.
  */
 export async function lateOfBree(load: BreeLoad): Promise<readonly number[] | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "odp-bench-bree-"));

@@ -14,7 +14,7 @@ export interface CallsOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** HTTP as cheap for the caller as it can be: connections that stay, bodies that are made before. */
+/** HTTP calls at the least cost for the caller: connections stay open, and bodies are made before. */
 export class Calls {
   readonly #options: CallsOptions;
   readonly #agent: Agent;
@@ -62,7 +62,7 @@ export class Calls {
   }
 }
 
-/** A bench of failures measures nothing. */
+/** Throws if the reply is a failure, because a bench of failures measures nothing. */
 export async function succeeding(reply: Promise<Reply>): Promise<Reply> {
   const { status, text } = await reply;
   if (status < 200 || status > 299 || text.startsWith('{"status":"error"') || text.startsWith('{"status":"signin"'))

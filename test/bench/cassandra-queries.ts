@@ -13,7 +13,7 @@ import { inTurns, median, perSecond, type Bench, type Figure } from "./frame.ts"
 
 const ROWS = 2_000;
 const HOSTS = 100;
-/** Different operations whose statements are made again by the bare driver. */
+/** Number of different operations whose statements the bare driver repeats. */
 const SAMPLES = 100;
 const PER_ROUND = 500;
 const AT_ONCE = 16;
@@ -23,7 +23,7 @@ const LATENCY_MAX = 1.5;
 const CLASS = "/matrix/bench/row";
 const principal = testPrincipal();
 
-/** MQL on one Cassandra node beside the bare driver that makes the very same statements again. */
+/** MQL on one Cassandra node beside the bare driver that repeats exactly the same statements. */
 export const cassandraQueriesBench: Bench = {
   name: "cassandra-queries",
   async run() {
@@ -121,7 +121,7 @@ async function measure({ name, ours }: Operation, client: Client): Promise<reado
   ];
 }
 
-/** Median of calls made one after the other. */
+/** Median time in ms of calls made one after the other. */
 async function latencyMs(call: (n: number) => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let n = 0; n < ALONE; n += 1) {
@@ -132,7 +132,7 @@ async function latencyMs(call: (n: number) => Promise<unknown>): Promise<number>
   return median(times);
 }
 
-/** Reads values in the same form as the engine's own. */
+/** Client that reads values in the same form as the engine's client. */
 function bareClient(settings: ClusterSettings): Client {
   const [host = "", port = "9042"] = (settings.cassandraContactPoints[0] ?? "").split(":");
   return new Client({

@@ -14,14 +14,14 @@ import { perSecond, type Bench, type Figure } from "./frame.ts";
 const ON_CASSANDRA = 500;
 const ON_CASSANDRA_MAX_S = 30;
 const SAMPLE = 200;
-/** Room for the root of the tenant and the parents of the others. */
+/** Leaves room for the root of the tenant and the parents of the other classes. */
 const ON_EMBEDDED = CLASSES_PER_TENANT_MAX - 100;
 const PARENTS = 50;
 const START_MAX_MS = 2_000;
 const LATE_GOAL = 0.5;
 const principal = testPrincipal();
 
-/** Many classes: making them, and a controller that starts with them. */
+/** Time to create many classes, and to start a controller with them. */
 export const classesBench: Bench = {
   name: "classes",
   async run() {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
 
-/** Etcd and Cassandra: those the settings name, else one or three of each on this machine while `work` lasts. */
+/** Etcd and Cassandra named by the settings, or otherwise one or three of each on this machine while `work` runs. */
 export async function withCluster<T>(
   work: (settings: ClusterSettings) => Promise<T>,
   { nodes = 1 }: { readonly nodes?: 1 | 3 } = {},

@@ -21,9 +21,9 @@ const EMPTY_CALL = { againstName: "an empty call, signed in", unit: "calls/s", k
 type BarePut = (key: string, value: Uint8Array) => Promise<unknown>;
 
 /**
- * Configuration of the whole program on either engine: entries set over HTTP, each with its version, beside bare puts
- * into a key-value store of the same kind, and entries read, from the store and as they were read before, beside a call
- * that does next to nothing.
+ * Configuration of the whole program on either engine. Entries set over HTTP, each with its version, are compared with
+ * bare puts into a key-value store of the same kind. Reads of entries, from the store and of entries read before, are
+ * compared with a call that does almost nothing.
  */
 export const configBench: Bench = {
   name: "config",

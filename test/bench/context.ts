@@ -13,7 +13,7 @@ const GOAL_MS = 20;
 const STOP_GOAL_MS = 5;
 const principal = testPrincipal();
 
-/** Conditions on the items of a collection on embedded: by themselves, and as a program asks for them. */
+/** Conditions on the items of a collection on embedded, alone and in queries of a program. */
 export const contextBench: Bench = {
   name: "context",
   async run() {
@@ -68,7 +68,7 @@ async function medianMs(work: () => Promise<unknown>): Promise<number> {
   return median(times.slice(1));
 }
 
-/** Between two turns. */
+/** Longest processor time in ms between two turns of the event loop, the median of all rounds. */
 async function longestStopMs(work: () => Promise<unknown>): Promise<number> {
   const stops: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -89,7 +89,7 @@ async function longestStopMs(work: () => Promise<unknown>): Promise<number> {
   return median(stops);
 }
 
-/** The processor's time: what this process waited for a processor is not counted. */
+/** Processor time of this process in ms, without the time in which it waits for a processor. */
 function workedMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

@@ -15,7 +15,7 @@ import { decodeStored, encodeJson } from "../../controller/store/format.ts";
 import { realClock } from "../helpers/clock.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 
-/** A large tenant: users who are each in three nested groups, as controllers on one engine have it. */
+/** A large tenant whose users are each in three nested groups, and controllers on one engine that have it. */
 
 export const USERS_OF_CREW = 10_000;
 const GROUPS_OF_CREW = 1_000;
@@ -37,7 +37,7 @@ export function realRuntime(): Runtime {
   return { clock: realClock, random, log: pino({ level: "silent" }) };
 }
 
-/** Whole controllers without ports, on engines that share their stores; the first one makes the crew. */
+/** Whole controllers without ports, on engines that share their stores. The first one creates the crew. */
 export async function withCrew<T>(
   engines: readonly Engine[],
   work: (controllers: readonly Assembly[]) => Promise<T>,
@@ -84,7 +84,7 @@ async function makeCrew({ tenants, users, query }: Assembly, engine: Engine): Pr
   );
 }
 
-/** A hash of a password takes a core for tens of milliseconds: all have the first one's. */
+/** Copies the first user with its password hash, because hashing takes a core for tens of milliseconds. */
 async function copyUser(engine: Engine): Promise<void> {
   const { kv } = await engine.tenant("matrix");
   const entry = await kv.get(USERS + userName(0));
@@ -104,7 +104,7 @@ async function copyUser(engine: Engine): Promise<void> {
   }
 }
 
-/** Leaves have the users, each of those in the middle ten leaves, each at the top nine of those in the middle. */
+/** Leaves contain the users, each middle group ten leaves, and each top group nine middle groups. */
 async function makeGroups(engine: Engine): Promise<void> {
   const store = new GroupStore(engine);
   const groups = [

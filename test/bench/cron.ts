@@ -7,18 +7,18 @@ import { errorText } from "../../common/errors.ts";
 
 const FETCH_DEADLINE_MS = 60_000;
 const MINUTE_MS = 60_000;
-/** Of the longest wait for the first minute. */
+/** Time for the commands of the last minute to run after it began. */
 const SPARE_MS = 15_000;
 
 /**
- * How late the commands of Debian's cron begin, in milliseconds, all due in the same minute. Its package is unpacked
- * beside the bench and sees folders of its own in place of the system's. Undefined, and a line that says why, where
- * that cannot be done: on other systems, and for others than root.
+ * Delays in ms with which the commands of Debian's cron begin, all due in the same minute. Its package is unpacked
+ * into a separate folder and sees separate folders instead of the system's. Where that is impossible (other systems,
+ * other users than root), prints the reason and returns `undefined`.
  */
 export async function lateOfCron(schedules: number, minutes: number): Promise<readonly number[] | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "odp-bench-cron-"));
   try {
-    // apt fetches as a user of its own.
+    // apt downloads as its own user.
     await chmod(folder, 0o777);
     await run("apt-get", ["download", "-qq", "cron"], folder, FETCH_DEADLINE_MS);
     const [fetched] = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
@@ -44,7 +44,7 @@ export async function lateOfCron(schedules: number, minutes: number): Promise<re
   }
 }
 
-/** Nothing of the system's own tables is seen, and nothing of this one outside. */
+/** Hides the system's tables from this cron, and its table from the system. */
 const APART = `mount --bind tables /etc/cron.d
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /var/spool
@@ -52,7 +52,7 @@ mkdir -p /var/spool/cron/crontabs
 if [ -e /etc/crontab ]; then mount --bind /dev/null /etc/crontab; fi
 exec usr/sbin/cron -f`;
 
-/** `isEnded`: it goes on until its time is over. */
+/** Runs a command. With `isEnded` it may run until the timeout kills it. */
 async function run(
   command: string,
   args: readonly string[],

@@ -11,7 +11,7 @@ const PEER_GOAL = 2;
 
 interface Operation {
   readonly name: string;
-  /** Part of the rate of a route that does nothing. */
+  /** Smallest fraction of the rate of a route that does nothing. */
   readonly goal: number;
   readonly ours: (n: number) => Promise<unknown>;
   readonly theirs: (peer: PocketBase, n: number) => Promise<unknown>;

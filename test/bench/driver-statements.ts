@@ -1,13 +1,13 @@
 import { Client, type QueryOptions } from "cassandra-driver";
 
-/** A call of the driver, to be made again. */
+/** A call of the driver that can be repeated. */
 export type DriverCall = (client: Client) => Promise<unknown>;
 
 type Execute = (this: Client, query: string, parameters: unknown[], options: QueryOptions) => Promise<unknown>;
 type Queries = { query: string; params?: unknown[] }[];
 type MakeBatch = (this: Client, queries: Queries, options: QueryOptions) => Promise<unknown>;
 
-/** What the driver is asked while `work` runs, one statement or batch at a time, in this whole process. */
+/** Runs `work` and returns the driver calls of this whole process meanwhile, one for each statement or batch. */
 export async function driverCalls(work: () => Promise<unknown>): Promise<readonly DriverCall[]> {
   const calls: DriverCall[] = [];
   const prototype = Client.prototype as unknown as { execute: Execute; batch: MakeBatch };
@@ -28,7 +28,7 @@ export async function driverCalls(work: () => Promise<unknown>): Promise<readonl
   return calls;
 }
 
-/** The same calls again, each when the one before is answered. */
+/** Repeats the calls, each when the one before is answered. */
 export async function repeatCalls(client: Client, calls: readonly DriverCall[]): Promise<void> {
   for (const call of calls) await call(client);
 }

@@ -9,17 +9,17 @@ const PACKAGE = "@duckdb/node-api@1.5.6-r.1";
 const DEADLINE_MS = 300_000;
 
 export interface DuckDbWork {
-  /** Where the package and its program may lie. */
+  /** Folder for the package and its program. */
   readonly folder: string;
-  /** `vtime, level, host, took`, without a head. */
+  /** File with the columns `vtime, level, host, took`, without a header. */
   readonly csv: string;
   readonly queries: readonly string[];
   readonly rounds: number;
 }
 
 /**
- * Milliseconds of each query in DuckDB, the median of all rounds, by one thread over a table in memory. Undefined, and a
- * line that says why, where it cannot be installed.
+ * Milliseconds of each query in DuckDB, the median of all rounds, by one thread over a table in memory. If DuckDB
+ * cannot be installed, prints the reason and returns `undefined`.
  */
 export async function duckDbMs({ folder, csv, queries, rounds }: DuckDbWork): Promise<readonly number[] | undefined> {
   try {

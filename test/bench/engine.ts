@@ -7,8 +7,8 @@ import { realRuntime } from "./crew.ts";
 export type BenchEngine = Pick<Engine, "system" | "tenant"> & AsyncDisposable;
 
 /**
- * An embedded one, or with `ODP_BENCH_STORE=cluster` a name space on the etcd and Cassandra that the settings name. It
- * has the tenant `matrix`, and leaves nothing.
+ * An embedded engine, or with `ODP_BENCH_STORE=cluster` a name space on the etcd and Cassandra that the settings name.
+ * It has the tenant `matrix`, and removes all its data at the end.
  */
 export async function openBenchEngine(): Promise<BenchEngine> {
   const { env } = process;

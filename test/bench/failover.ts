@@ -14,8 +14,8 @@ const DEADLINE_MS = 180_000;
 const HOST = "web-1";
 
 /**
- * One of two controllers, which holds the agent, goes: how long until the other runs a command on the host and finds a
- * line written since.
+ * The one of two controllers that has the agent's session ends. Measures the time until the other runs a command on the
+ * host and finds a line written since.
  */
 export const failoverBench: Bench = {
   name: "failover",
@@ -81,7 +81,7 @@ class Pair {
     }
   }
 
-  /** Both serve, and have for a while: neither the agent nor the leases remember the round before. */
+  /** Waits until both have served long enough that the round before affects neither the agent nor the leases. */
   async #settled(): Promise<void> {
     await pause(Math.max(SESSION_STEADY_MS, AGENT_SESSION_LEASE_MS) + 1_000);
     for (const odp of [this.#other, this.#holder]) await this.#works(odp);

@@ -3,24 +3,24 @@ import { quantile, type Bench, type Figure } from "./frame.ts";
 import { anonymousMb } from "./process.ts";
 import { openScheduling, type Scheduling } from "./scheduling.ts";
 
-/** Smaller for a trial. */
+/** Number of stored schedules; smaller for a trial. */
 const SCHEDULES = Number(process.env["ODP_BENCH_SCHEDULES"] ?? 100_000);
 const PER_SECOND = Number(process.env["ODP_BENCH_FIRINGS"] ?? 1_000);
-/** Each schedule that fires does so once in so many seconds, at a moment of its own. */
+/** Each firing schedule fires once in this many seconds, each at a different moment. */
 const PERIOD_S = 10;
 const MEASURED_MS = 30_000;
 const PUTS_PER_TXN = 100;
 const DEFINITION = "jobs/definition/";
 
 /**
- * Schedules that a controller reads from the store and fires, on hosts that answer at once; embedded, as a library. Late
- * is what the run is on record after it was due.
+ * Schedules that a controller reads from the store and fires, on hosts that answer at once; embedded, as a library. The
+ * lateness of a run is the time from its due time until it is on record.
  */
 export const firingsBench: Bench = {
   name: "firings",
   async run() {
     const late: number[] = [];
-    /** With its jitter, as the scheduler was told. */
+    /** Due time of each schedule including its jitter, as given to the scheduler. */
     const dueMs = new Map<string, number>();
     let [told, loadedMs, started] = [0, 0, performance.now()];
     await using scheduling = await openScheduling({
@@ -44,7 +44,7 @@ export const firingsBench: Bench = {
   },
 };
 
-/** As many of them as are to fire do so in turn, the others once in a year. */
+/** Stores the schedules. `PER_SECOND` times `PERIOD_S` of them fire in turns, the others once a year. */
 async function define({ kv, define: save }: Scheduling): Promise<void> {
   await save({ name: "pattern", exec: ["x"], host: ["h1"], schedule: "0 0 1 1 *" });
   const entry = await kv.get(`${DEFINITION}pattern`);
@@ -72,7 +72,7 @@ function pause(ms: number): Promise<void> {
 
 interface Times {
   readonly loadedMs: number;
-  /** Of the processor, all threads together, while firings were counted. */
+  /** Processor time of all threads while firings were counted. */
   readonly workedMs: number;
 }
 

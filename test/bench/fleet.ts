@@ -6,7 +6,7 @@ import { EmulatedFleet } from "../emulator/fleet.ts";
 import { median, quantile, type Bench, type Figure } from "./frame.ts";
 import { cpuSeconds, residentMb } from "./process.ts";
 
-/** Smaller for a trial; at most `JOB_HOSTS_MAX`, as one run has them all. */
+/** Number of hosts; smaller for a trial. At most `JOB_HOSTS_MAX`, because one run has all of them. */
 const HOSTS = Number(process.env["ODP_BENCH_HOSTS"] ?? 1_000);
 const ROUNDS = 5;
 const FIRST_BYTES = 300;
@@ -59,7 +59,7 @@ async function whole(odp: Installation, host: readonly string[]): Promise<Figure
   };
 }
 
-/** One after another, each on a host of its own: from the call to the first line of its output at the caller. */
+/** Time from a call to the first line of its output at the caller. Commands run one by one on different hosts. */
 async function firstByte(odp: Installation, hosts: readonly string[]): Promise<Figure> {
   const session = await odp.session();
   const times: number[] = [];

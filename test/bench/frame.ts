@@ -1,25 +1,25 @@
 import { cpus } from "node:os";
 
 /**
- * What every bench answers: our figure beside the limit of the same work done bare, in one run, in turns, so that a
- * machine that gets slower does so for both. Quote the ratio.
+ * Result of a bench: our figure beside the limit, which is the same work done bare. Both take turns in one run, so a
+ * machine that gets slower slows both. Quote the ratio.
  */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
   readonly ours: number;
-  /** The same work done bare, or the limit the figure must keep. */
+  /** The same work done bare, or the limit that the figure must keep. */
   readonly against: number;
   readonly againstName: string;
   /** `ratio`: ours / against must be at least the goal. `most`: ours must be at most `against`. */
   readonly kind: "ratio" | "most";
-  /** 0: none, the figure is only told. */
+  /** 0: no goal, the figure is only printed. */
   readonly goal: number;
 }
 
 export interface Bench {
   readonly name: string;
-  /** `tell` is for benches that take long: what is told is printed at once, also where the rest breaks off. */
+  /** `tell` is for benches that take long. It prints a figure at once, so that it is shown even if the rest fails. */
   run(tell: (figure: Figure) => void): Promise<readonly Figure[]>;
 }
 
@@ -58,7 +58,7 @@ export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The smallest value that `part` of all are not above. */
+/** The quantile `part` (0 to 1) of the values. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN;

@@ -13,7 +13,7 @@ import { type Bench, type Figure, median, quantile } from "./frame.ts";
 import { anonymousMb } from "./process.ts";
 
 const run = promisify(execFile);
-/** A trial takes fewer. */
+/** Number of records; a trial takes fewer. */
 const ROWS = Number(process.env["ODP_BENCH_OBJECTS"] ?? 1_000_000);
 const ROWS_PER_BATCH = 1_000;
 const FIRST_MS = Date.UTC(2026, 0, 1);
@@ -80,7 +80,7 @@ function rowsFrom(from: number): Record<string, string | number>[] {
 
 const lastHourMs = (): number => atOf(ROWS - ROWS_PER_BATCH) - HOUR_MS;
 
-/** All of one batch have one time. */
+/** Time of the records of a batch; all of them have the same. */
 function atOf(from: number): number {
   return FIRST_MS + Math.floor((from / ROWS) * SPAN_MS);
 }
@@ -101,7 +101,7 @@ async function filledSqlite(file: string, folder: string): Promise<string> {
   return file;
 }
 
-/** Milliseconds by the program's own timer, so that its start does not count. */
+/** Milliseconds of a query by the timer of `sqlite3`, so that the start of the program does not count. */
 async function sqliteMs(file: string, sql: string): Promise<number> {
   const asked = run("sqlite3", [file], { maxBuffer: SQLITE_OUTPUT_MAX_BYTES });
   asked.child.stdin?.end(`.timer on\n${sql};\n`);
@@ -129,7 +129,7 @@ async function wholeFigures(query: QueryService, sqlite: string): Promise<readon
   ];
 }
 
-/** A store of columns in memory, which odp is not: it says how far off that is, and has no goal. */
+/** Figures of a column store in memory, for comparison only. odp is no such store, so they have no goal. */
 async function duckDbFigures(query: QueryService, folder: string): Promise<readonly Figure[]> {
   const queries = [SQL_GROUP.replace("/", "//"), SQL_FILTER];
   const times = await duckDbMs({ folder, csv: join(folder, CSV), queries, rounds: ROUNDS });
@@ -187,7 +187,7 @@ async function hourFigure(query: QueryService): Promise<Figure> {
   return most("p95 of the same over the last hour", "ms", quantile(times, 0.95), HOUR_MAX_MS);
 }
 
-/** Of this process, whatever else the machine does. */
+/** Processor time of this process in ms; other load on the machine does not count. */
 async function processorMsOf(query: QueryService, mql: string): Promise<number> {
   const before = process.cpuUsage();
   await timeOf(query, mql);
@@ -195,7 +195,7 @@ async function processorMsOf(query: QueryService, mql: string): Promise<number> 
   return (user + system) / 1_000;
 }
 
-/** What each sign adds to the sum of a column. */
+/** Processor time that each operator adds to the sum of a column. */
 async function operatorFigure(query: QueryService): Promise<Figure> {
   const added: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
@@ -208,7 +208,7 @@ async function operatorFigure(query: QueryService): Promise<Figure> {
   );
 }
 
-/** Calls of others, one behind the other, alone and while the whole class is grouped again and again. */
+/** Calls of other users one after the other, alone and while the whole class is grouped repeatedly. */
 async function besideFigure(query: QueryService): Promise<Figure> {
   const call = `select took from ${CLASS} where vtime >= ${lastHourMs()} limit 20`;
   const calls = async (): Promise<number> => {

@@ -33,7 +33,7 @@ interface Controller {
   readonly membership: Membership;
 }
 
-/** Presence and definitions of a hundred controllers on a real etcd; agents are emulated, what is written of hosts is counted. */
+/** Presence and definitions of a hundred controllers on a real etcd. Agents are emulated, and host writes counted. */
 class Crowd {
   events = 0;
   written = 0;
@@ -77,7 +77,7 @@ class Crowd {
     );
   }
 
-  /** As one that is killed, once its leases are over. */
+  /** Removes a controller, with the same effect as a kill after its leases are over. */
   async die(): Promise<void> {
     const controller = this.all.pop();
     await controller?.departed.close();
@@ -107,7 +107,7 @@ class Crowd {
   }
 }
 
-/** What a hundred controllers with a thousand agents each cost etcd and one another, at rest and when one goes. */
+/** Load of a hundred controllers with a thousand agents each on etcd and one another, at rest and when one dies. */
 export const growthBench: Bench = {
   name: "growth",
   async run() {
@@ -143,7 +143,7 @@ async function measured(crowd: Crowd): Promise<Figure[]> {
   crowd.written = 0;
   const lost = await over(crowd, async () => {
     await crowd.die();
-    // Of its agents nine in ten come to others at once.
+    // Nine in ten of its agents connect to other controllers at once.
     await perSecond(each, AT_ONCE, (at) =>
       at % 10 === 0 ? Promise.resolve() : crowd.come(at * CONTROLLERS + CONTROLLERS - 1, at),
     );
@@ -172,7 +172,7 @@ async function measured(crowd: Crowd): Promise<Figure[]> {
   ];
 }
 
-/** Every controller acknowledges a change, and one waits for them. */
+/** Every controller acknowledges a change, and one of them waits for the others. */
 async function changed(crowd: Crowd): Promise<{ readonly revisions: number; readonly events: number }> {
   const joined = await Promise.all(
     crowd.all.map(async ({ kv }) => {

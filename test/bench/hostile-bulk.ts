@@ -2,7 +2,7 @@ import { HTTP_UPLOAD_MAX_FILES, JOB_BATCH_MAX } from "../../common/limits.ts";
 import type { Installation } from "../e2e/installation.ts";
 import { many, type HostileCall, type RouteClass } from "./hostile-calls.ts";
 
-/** Hosts of each job of the batch; agents of them are emulated. */
+/** Hosts of each job of the batch; their agents are emulated. */
 export const BATCH_HOSTS = Array.from({ length: 80 }, (_, at) => `host-${at}`);
 const MANY = 100_000;
 const TRAIL = 6_000;
@@ -269,7 +269,7 @@ const FILES: RouteClass = {
   ],
 };
 
-/** The last: by now calls of every route were counted. */
+/** The last class, because calls of every route have been counted by then. */
 const METRICS: RouteClass = { name: "metrics", calls: [read("all series", "/metrics")] };
 
 export const BULK_CLASSES: readonly RouteClass[] = [BATCHES, IMPORTS, EXPORTS, DELETES, AUDIT, FILES, METRICS];

@@ -4,21 +4,21 @@ import type { Installation } from "../e2e/installation.ts";
 import { HOSTILE_BODIES, HOSTILE_TARGETS } from "../security/hostile-bodies.ts";
 import { HOSTILE_REQUESTS } from "../security/hostile.ts";
 
-/** One call that is made to hold the controller's thread or to take its memory. */
+/** A call intended to block the controller's thread or to use up its memory. */
 export interface HostileCall {
   readonly name: string;
   readonly path: string;
-  /** POST when absent. */
+  /** Absent: POST. */
   readonly method?: "GET" | "PUT" | "DELETE";
-  /** JSON when absent. */
+  /** Absent: JSON. */
   readonly type?: string;
-  /** Content coding that the body is in, as its head says. */
+  /** Content coding of the body, as its header states. */
   readonly coding?: "gzip";
-  /** Made before it is measured: some have megabytes. */
+  /** Made before the measurement, because some bodies have megabytes. */
   readonly body?: (odp: Installation) => string | Uint8Array | Promise<string | Uint8Array>;
-  /** Its caller leaves then; absent: waits for the end. */
+  /** The caller closes the connection after this time. Absent: it waits for the end. */
   readonly patienceMs?: number;
-  /** Makes what the call needs each time, such as objects to be deleted. */
+  /** Creates the data that each call needs, such as objects to be deleted. */
   readonly before?: (odp: Installation) => Promise<unknown>;
 }
 
@@ -29,7 +29,7 @@ export interface RouteClass {
 }
 
 const TEXT = "text/plain";
-/** A call that works in slices may go on for long. */
+/** Patience of callers of work in slices, which may take long. */
 const PATIENCE_MS = 600;
 
 export function many(count: number, one: (at: number) => string, between = ","): string {

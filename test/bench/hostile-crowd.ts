@@ -8,13 +8,13 @@ import type { ProbedController } from "./turn-probe.ts";
 
 const CALLS_AT_ONCE = 100;
 const P99_GOAL_MS = 250;
-/** Twice what the bodies of all calls may hold (`body_memory_mib`): the rest is what was not collected yet. */
+/** Twice the memory for bodies of all calls (`body_memory_mib`); the rest is garbage not collected yet. */
 const RESIDENT_GOAL_MB = 2_048;
 const SAMPLE_MS = 10;
-/** Their callers leave then: what goes on for minutes is not waited for. */
+/** Callers close their connections after this time, so the bench does not wait for calls that take minutes. */
 const PATIENCE_MS = 30_000;
 
-/** A thread that calls one address again and again, and answers how long each call took. */
+/** A thread that calls one address repeatedly, and returns the duration of each call in ms. */
 const PROBING = `
 const { parentPort, workerData } = require("node:worker_threads");
 let isOver = false;
@@ -30,7 +30,7 @@ parentPort.once("message", () => (isOver = true));
 })();`;
 
 /**
- * How long a look at the controller's health takes while a hundred hostile calls of all classes are under way, and the
+ * Duration of a health check of the controller while a hundred hostile calls of all classes are in progress, and the
  * memory of its process.
  */
 export async function crowdFigures(controller: ProbedController): Promise<readonly Figure[]> {
@@ -59,13 +59,13 @@ export async function crowdFigures(controller: ProbedController): Promise<readon
 }
 
 /**
- * Making their bodies takes longer than the controller keeps an idle connection. Without turns of the event loop in
- * between, one that it closed meanwhile would still look open, and a body that asks the controller would fail.
+ * Making the bodies takes longer than the controller keeps an idle connection. Without turns of the event loop in
+ * between, a connection closed meanwhile would still look open, and a body that calls the controller would fail.
  */
 async function prepared(controller: ProbedController): Promise<readonly PreparedCall[]> {
   const calls: PreparedCall[] = [];
   for (const call of crowd()) {
-    // What came is heard between the two.
+    // Data and closes that arrived are handled between the two turns.
     await setImmediate();
     await setImmediate();
     calls.push(await preparedCall(controller, call, true));
@@ -73,7 +73,7 @@ async function prepared(controller: ProbedController): Promise<readonly Prepared
   return calls;
 }
 
-/** In turns of each class. */
+/** Calls of all classes in turns: the first of each class, then the second, and so on. */
 function crowd() {
   const all = ROUTE_CLASSES.flatMap(({ calls }) => calls.map((call, at) => ({ call, at }))).toSorted(
     (a, b) => a.at - b.at,

@@ -8,7 +8,7 @@ import { CALL_CLASSES, type HostileCall, type RouteClass } from "./hostile-calls
 import type { ProbedController, Turned } from "./turn-probe.ts";
 
 const TURN_GOAL_MS = 50;
-/** Half of what bodies of all calls may hold (`body_memory_mib`). */
+/** Half of the memory for bodies of all calls (`body_memory_mib`). */
 const HEAP_GOAL_MB = 512;
 const DEADLINE_MS = 120_000;
 const ENVELOPE_BYTES = 4_096;
@@ -26,7 +26,7 @@ interface Measured extends Turned {
   readonly outcome: string;
 }
 
-/** Tells the longest turn and the most memory of each class of routes, of users and of strangers. */
+/** Reports the longest turn and the highest memory for each class of routes, for users and for strangers. */
 export async function routeFigures(controller: ProbedController, tell: (figure: Figure) => void): Promise<void> {
   if (chosen().length === 0) return;
   const fleet = await EmulatedFleet.start(BATCH_HOSTS, admissionOver(controller.odp), () => ({ output: ["done\n"] }));
@@ -41,8 +41,8 @@ export async function routeFigures(controller: ProbedController, tell: (figure: 
 }
 
 /**
- * True for all, or for a trial for parts, classes and calls whose names begin as `ODP_BENCH_ROUTES` says, separated by
- * semicolons.
+ * True for every name. For a trial, `ODP_BENCH_ROUTES` selects parts, classes and calls by the beginnings of their
+ * names, separated by semicolons.
  */
 export function isChosen({ name }: { readonly name: string }): boolean {
   const names = process.env["ODP_BENCH_ROUTES"]?.split(";");
@@ -90,7 +90,7 @@ async function classFigures(
   ];
 }
 
-/** A call beyond a goal is made again: the first one also compiles the code. */
+/** Repeats a call that misses a goal, because the first one also compiles the code. */
 async function leastOf(controller: ProbedController, call: HostileCall, isSignedIn: boolean): Promise<Measured> {
   const first = await measured(controller, call, isSignedIn);
   if (!isMissed(first)) return first;
@@ -131,7 +131,7 @@ export async function preparedCall(
   return { call, url: `${odp.url}${path}${by}`, body: typeof body === "string" ? Buffer.from(body) : body };
 }
 
-/** The answer's code, or `ok`; `left` when its caller went. */
+/** Returns the code of the answer, or `ok`; `left` if the caller closed the connection. */
 export function send({ call, url, body }: PreparedCall): Promise<string> {
   const { method = "POST", type = "application/json", coding, patienceMs } = call;
   const signal = AbortSignal.timeout(patienceMs ?? DEADLINE_MS);

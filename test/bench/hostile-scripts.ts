@@ -6,7 +6,7 @@ const ENDLESS = 8;
 const PASSWORD = "a horse without a battery";
 const CLASS = "/matrix/neighbour/row";
 
-/** A trivial script of a user, and his insert with a trigger, beside endless scripts of another user of his tenant. */
+/** A user's trivial script and insert with a trigger, beside endless scripts of another user of the same tenant. */
 export async function neighbourFigures(odp: Installation): Promise<readonly Figure[]> {
   const session = await neighbour(odp);
   const post = (path: string, type: string, body: string) => async (): Promise<number> => {

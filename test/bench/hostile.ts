@@ -5,8 +5,8 @@ import { neighbourFigures } from "./hostile-scripts.ts";
 import { ProbedController } from "./turn-probe.ts";
 
 /**
- * Calls that are made to hurt, and what others notice of them: one at a time by class of routes, a hundred at once, and
- * scripts of one user beside another's.
+ * Hostile calls and their effects on others: one at a time by class of routes, a hundred at once, and scripts of one
+ * user beside those of another.
  */
 export const hostileBench: Bench = {
   name: "hostile",

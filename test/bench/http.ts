@@ -8,8 +8,8 @@ const CALLS = 4_000;
 const AT_ONCE = 32;
 
 /**
- * An authenticated call that does next to nothing, through the whole program, beside a bare node:http server that
- * answers the same bytes.
+ * An authenticated call that does almost nothing, through the whole program, beside a bare node:http server that
+ * answers with the same bytes.
  */
 export const httpBench: Bench = {
   name: "http",
@@ -43,7 +43,7 @@ export const httpBench: Bench = {
   },
 };
 
-/** In a process of its own, as the controller is. */
+/** The server runs in a separate process, like the controller. */
 const BARE = `
 const body = process.argv[1];
 const server = require("node:http").createServer((request, response) => response.setHeader("content-type", "application/json; charset=utf-8").end(body));

@@ -9,16 +9,16 @@ import { withCluster } from "./cluster.ts";
 import { inTurns, type Bench, type Figure } from "./frame.ts";
 import { cpuSeconds } from "./process.ts";
 
-/** So many that what goes by until the file is looked at does not count; all rounds together are counted by one call, which has a minute. */
+/** So many that the time until the agent looks at the file does not matter. One call of at most a minute counts all. */
 const LINES_PER_ROUND = 100_000;
-/** So that both rounds take about as long: what a node flushes and compacts of a round it does in part in the next. */
+/** Makes both rounds about as long, because a node flushes and compacts a part of a round's data in the next one. */
 const BARE_LINES_PER_ROUND = 2 * LINES_PER_ROUND;
 const POLL_MS = 250;
 const ROUND_DEADLINE_MS = 300_000;
 
 /**
- * From the bytes of a followed file to objects on one Cassandra node, by the clock, beside the bare driver that has
- * nothing to do but to write the rows.
+ * From the bytes of a followed file to objects on one Cassandra node, by the clock, beside the bare driver that only
+ * writes the rows.
  */
 export const ingestClusterBench: Bench = {
   name: "ingest-cluster",
@@ -81,7 +81,7 @@ async function figures(odp: Installation, bare: BareRecords, etcd: Etcd3): Promi
   ];
 }
 
-/** Of everything in it. */
+/** Revision of the whole etcd store. */
 async function revisionOf(etcd: Etcd3): Promise<number> {
   return Number((await etcd.get("none").exec()).header.revision);
 }

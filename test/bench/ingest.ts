@@ -28,7 +28,7 @@ export const ingestBench: Bench = {
       const expected = (ROUNDS + 1) * (LINES_PER_ROUND + 1);
       const stored = await countOf(odp);
       if (stored !== expected) throw new Error(`${stored} of ${expected} lines are stored.`);
-      // The first round warms the compilers up.
+      // The first round warms up the compilers.
       return figures(rounds.slice(1), odp);
     } finally {
       await odp.stop();
@@ -41,7 +41,7 @@ interface Round {
   readonly agentSeconds: number;
   readonly controllerSeconds: number;
   readonly wallSeconds: number;
-  /** MiB per second of processor time of the same lines, one regular expression each, put into bare lmdb. */
+  /** MiB per second of processor time for the same lines, each parsed by one regular expression, put into bare lmdb. */
   readonly barePerCore: number;
 }
 

@@ -2,13 +2,13 @@ import type { Installation } from "../e2e/installation.ts";
 import { Calls, succeeding } from "./calls.ts";
 
 /**
- * What a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not see all
- * of it.
+ * Objects that a program reads and writes one by one: a class of eight columns with two indexes, and a user who may not
+ * see all of it.
  */
 
 export const ITEM_CLASS = "/matrix/bench/item";
 export const ITEMS = 10_000;
-/** Objects of one value of the indexed field. */
+/** Number of objects with one value of the indexed field. */
 const PER_GROUP = 100;
 const USER = { company: "matrix", username: "clerk", password: "correct horse battery" };
 const FILLED_AT_ONCE = 500;
@@ -41,15 +41,15 @@ export function groupOf(n: number): string {
   return `g${Math.floor(n / PER_GROUP)}`;
 }
 
-/** One in ten is hidden from the user. */
+/** Maps `n` to an object that the user may see; one in ten is hidden. */
 export function visibleItem(n: number): number {
   const at = n % ITEMS;
   return at % 10 === 0 ? at + 1 : at;
 }
 
 /**
- * Fills the class and makes the user: in three nested groups, with one row condition and two hidden fields. Answers its
- * session.
+ * Fills the class and creates the user in three nested groups, with one row condition and two hidden fields. Returns
+ * the user's session.
  */
 export async function fillItems(odp: Installation): Promise<string> {
   await odp.mql(
@@ -67,7 +67,7 @@ export async function fillItems(odp: Installation): Promise<string> {
   return String(((await response.json()) as { message: unknown }).message);
 }
 
-/** In three nested groups, of which the outermost opens the class. */
+/** Creates three nested groups, of which the outermost opens the class. */
 async function createUser(odp: Installation): Promise<void> {
   const { username, password } = USER;
   const user = { parent: "/", username, passwd: password, otype: "usr", isadmin: false, isactive: true };

@@ -9,16 +9,16 @@ import { quantile, type Bench, type Figure } from "./frame.ts";
 const LINES_PER_SECOND = 2_000;
 const TICK_MS = 100;
 const TICKS = 300;
-/** Not looked for: compilers warm up. */
+/** First ticks, whose lines are not measured because the compilers warm up. */
 const WARMING_TICKS = 50;
-/** Lines looked for at once: with more the search itself would be measured. */
+/** Lines searched for at once. With more, the searches would affect the result. */
 const PROBES_MAX = 2;
 const LINES_PER_TICK = (LINES_PER_SECOND * TICK_MS) / 1_000;
 const POLL_MS = 15;
 const LINE_DEADLINE_MS = 60_000;
 const LIMIT_MS = 1_000;
 
-/** From a line's writing to the query that finds it, while 2,000 lines are written each second. */
+/** Time from writing a line to the query that finds it, while 2,000 lines are written each second. */
 export const latencyBench: Bench = {
   name: "latency",
   async run() {
@@ -48,7 +48,7 @@ async function latency(engine: string, variables: Readonly<Record<string, string
   }
 }
 
-/** Each tick writes its lines; when few others are looked for, the last of them is, until it is there. */
+/** Each tick writes its lines. Its last line is searched for until found, if fewer than `PROBES_MAX` others are. */
 async function probe(odp: Installation, path: string): Promise<number[]> {
   const seen: Promise<number>[] = [];
   let probes = 0;

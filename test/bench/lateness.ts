@@ -3,14 +3,14 @@ import { lateOfCron } from "./cron.ts";
 import { quantile, type Bench, type Figure } from "./frame.ts";
 import { openScheduling } from "./scheduling.ts";
 
-/** All of them are due in the same second, each time. */
+/** All schedules are due in the same second, each time. */
 const LOAD: BreeLoad = { schedules: 20, periodS: 2, measuredMs: 30_000 };
-/** Cron knows no seconds: as many are due at once, but seldom. */
+/** Cron has no seconds, so the same number is due at once, but only every minute. */
 const CRON_MINUTES = 2;
 
 /**
- * From the second in which schedules are due to the begin of their commands, after the run is on record and flushed;
- * beside bree and Debian's cron, which keep nothing on record.
+ * Time from the second in which schedules are due to the start of their commands, after the run is on record and
+ * flushed; beside bree and Debian's cron, which record nothing.
  */
 export const latenessBench: Bench = {
   name: "lateness",

@@ -3,17 +3,17 @@ import { hashOf } from "../../controller/store/cluster/hashes.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 
 /**
- * Layouts for what finds an object on Cassandra, with bare statements of the driver: they differ in where the terms of
- * its values and of its words lie, and in nothing else. Times are given, as the engine gives them.
+ * Layouts for finding objects on Cassandra, with bare statements of the driver. They differ only in the place of the
+ * terms of values and words. Write times are explicit, as in the engine.
  */
 
 const CID = 7;
-/** What the levels of the engine spread postings to: `SAMPLES_PER_BUCKET` samples of one in 256. */
+/** Ids per bucket to which the engine's levels spread postings: `SAMPLES_PER_BUCKET` samples of one in 256. */
 const IDS_PER_BUCKET = 4_096;
 const BUCKETS_AT_ONCE = 16;
 const POSTINGS_PER_BATCH = 100;
 
-/** What values begin with that very many objects take; all other terms have one bucket. */
+/** Prefix of values that very many objects take; all other terms have one bucket. */
 export const FREQUENT = "frequent ";
 
 export interface LaidObject {
@@ -25,10 +25,10 @@ export interface LaidObject {
 
 export interface Layout {
   readonly name: string;
-  /** Writes an object that was `before`, if it was; it ends after `ttl` seconds, or never at 0. */
+  /** Writes an object. `before`: its former state; absent if it is new. It expires after `ttl` seconds; 0: never. */
   put(object: LaidObject, how?: { readonly before?: LaidObject; readonly ttl?: number }): Promise<void>;
   remove(object: LaidObject): Promise<void>;
-  /** How many of the first objects with a value were read. */
+  /** Reads the first objects with a value, and returns their number. */
   byValue(value: string, limit: number): Promise<number>;
   byWord(word: string, limit: number): Promise<number>;
   get(id: string): Promise<number>;
@@ -51,7 +51,7 @@ export class LayoutTables {
     this.layouts = [new AllPostings(session), new WordsBeside(session), new OneSet(session)];
   }
 
-  /** `idsEver`: how many objects a value of this run is ever taken by, which the number of its buckets follows from. */
+  /** `idsEver`: number of objects that ever take one value in this run. It determines the number of buckets. */
   static async open(settings: ClusterSettings, idsEver: number): Promise<LayoutTables> {
     const [host = "", port = "9042"] = (settings.cassandraContactPoints[0] ?? "").split(":");
     const client = new Client({
@@ -92,7 +92,7 @@ function definitions(keyspace: string, datacenter: string, replicas: number): re
 class Session {
   readonly #client: Client;
   readonly keyspace: string;
-  /** Of each frequent value. */
+  /** Number of buckets of each frequent value. */
   readonly buckets: number;
   #lastUs = 0;
 
@@ -173,7 +173,7 @@ class Postings {
   }
 }
 
-/** Values and words as postings, written before the object and removed after it. */
+/** Stores values and words as postings, written before the object and removed after it. */
 class AllPostings implements Layout {
   readonly name = "postings for values and words";
   readonly #session: Session;
@@ -211,7 +211,7 @@ class AllPostings implements Layout {
   }
 }
 
-/** Postings for values; words as one set of the object, assigned whole, under an index. */
+/** Stores values as postings, and words as one indexed set of the object that is always assigned as a whole. */
 class WordsBeside implements Layout {
   readonly name = "postings for values, words in a set";
   readonly #session: Session;
@@ -249,7 +249,7 @@ class WordsBeside implements Layout {
   }
 }
 
-/** All terms in one set of the object under an index; single ones come and go. */
+/** Stores all terms in one indexed set of the object; writes add and remove single terms. */
 class OneSet implements Layout {
   readonly name = "one set of terms";
   readonly #session: Session;

@@ -5,9 +5,9 @@ import { median, perSecond, short, type Bench, type Figure } from "./frame.ts";
 import { FREQUENT, LayoutTables, type LaidObject, type Layout } from "./layout-tables.ts";
 
 const NODES = process.env.ODP_BENCH_NODES === "3" ? 3 : 1;
-/** So many of the layouts, from the one the engine has on. */
+/** Number of layouts that are compared, beginning with the engine's. */
 const LAYOUTS = Number(process.env.ODP_BENCH_LAYOUTS ?? 3);
-/** Objects that take a value and leave it, as many that are removed, as many that expire; and words of one object. */
+/** Number of objects that take and leave a value, that are removed, and that expire; also of words of one object. */
 const AGE = Number(process.env.ODP_BENCH_AGE ?? 100_000);
 const ROUNDS = 5;
 const PUTS_PER_ROUND = 2_000;
@@ -16,7 +16,7 @@ const AT_ONCE = 64;
 const READS_AT_ONCE = 16;
 const READS_ALONE = 25;
 const FOUND = 20;
-/** Of those that come and go, this many stay. */
+/** Number of objects that keep a value which many others take and leave. */
 const STAYING = 100;
 const WORDS_PER_REWRITE = 800;
 const TTL_SECONDS = 30;
@@ -24,15 +24,15 @@ const HOSTS = 1_000;
 const VOCABULARY = 5_000;
 
 /**
- * Where the terms of values and words may lie on Cassandra: inserts, reads, and reads after years of change, of each
- * layout by the bare driver, on one node or on a ring of three (`ODP_BENCH_NODES=3`).
+ * Possible places for the terms of values and words on Cassandra: inserts, reads, and reads after years of change, with
+ * each layout by the bare driver, on one node or on a ring of three (`ODP_BENCH_NODES=3`).
  */
 export const layoutsBench: Bench = {
   name: "layouts",
   run: () => withCluster((settings) => compared(settings), { nodes: NODES }),
 };
 
-/** What is measured of a layout. Of rates more is better, of times less; failed: Infinity ms, 0 a second. */
+/** Measurement of a layout. Higher rates and lower times are better. A failure counts as 0 a second or Infinity ms. */
 interface Measure {
   readonly name: string;
   readonly unit: "objects/s" | "queries/s" | "ms";
@@ -64,7 +64,7 @@ async function compared(settings: ClusterSettings): Promise<readonly Figure[]> {
   }
 }
 
-/** Medians of rounds in turns, after one that is not counted. */
+/** Medians of rounds in turns, after one round that is not counted. */
 async function valuesOf({ of }: Measure, layouts: readonly Layout[]): Promise<readonly number[]> {
   const rounds: number[][] = layouts.map(() => []);
   for (let round = 0; round <= ROUNDS; round += 1)
@@ -104,7 +104,7 @@ function freshMeasures(): readonly Measure[] {
   ];
 }
 
-/** Each ages its own objects before it is asked for the first time. */
+/** Each measurement ages its own objects before its first round. */
 function agedMeasures(): readonly Measure[] {
   return [
     aged({
@@ -163,7 +163,7 @@ function aged({ name, age, read }: Aged): Measure {
   };
 }
 
-/** Infinity where the store refuses. */
+/** Infinity if the store refuses. */
 async function medianMs(layout: Layout, read: (layout: Layout) => Promise<number>): Promise<number> {
   const times: number[] = [];
   try {
@@ -202,5 +202,5 @@ async function comeAndGo(value: string, each: (object: LaidObject, stays: boolea
 }
 
 async function nothing(): Promise<void> {
-  // Aged by the measure before.
+  // Aged by the measurement before.
 }

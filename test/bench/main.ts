@@ -1,4 +1,4 @@
-// Patterns run as they do in the programs.
+// Patterns run in the same way as in the programs.
 import "../helpers/program-flags.ts";
 import { agentBench } from "./agent.ts";
 import { cassandraQueriesBench } from "./cassandra-queries.ts";
@@ -40,8 +40,7 @@ import { usersBench } from "./users.ts";
 import { wordsBench } from "./words.ts";
 
 /**
- * Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nothing: a missed goal is printed,
- * not an error.
+ * Run by `npm run bench [-- name …]`: figures as ratios inside one run. A missed goal is printed and is no error.
  */
 const BENCHES: readonly Bench[] = [
   httpBench,

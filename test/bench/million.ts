@@ -7,17 +7,17 @@ import { quantile, type Bench, type Figure } from "./frame.ts";
 import { anonymousMb } from "./process.ts";
 
 const FEW = 10_000;
-/** A trial takes fewer. */
+/** Number of objects at the end; a trial takes fewer. */
 const MANY = Number(process.env["ODP_BENCH_OBJECTS"] ?? 1_000_000);
 const CLASSES = 20;
-/** Objects of one value of the indexed field, whatever their number: what a query answers is the same. */
+/** Objects with one value of the indexed field. It does not depend on their total, so a query's result has one size. */
 const PER_HOST = 20;
 const ROWS_PER_BATCH = 1_000;
 const BATCHES_AT_ONCE = 4;
 const QUERIES = 500;
 const QUERY_MAX_MS = 20;
 const SEARCH_MAX_MS = 50;
-/** Different words of a note. */
+/** Number of different words in notes. */
 const DISKS = 977;
 const SCAN_MAX_MB = 100;
 const SAMPLE_MS = 20;
@@ -51,7 +51,7 @@ export const millionBench: Bench = {
   },
 };
 
-/** Three levels: the root, four below it, and the others below those. */
+/** Path of a class in three levels: the root, four below it, and the others below those. */
 function classOf(at: number): string {
   if (at === 0) return ROOT;
   return at < 5 ? `${ROOT}/c${at}` : `${ROOT}/c${1 + (at % 4)}/d${at}`;
@@ -69,7 +69,7 @@ async function fill(objects: ObjectService, from: number, to: number): Promise<v
   await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, filler));
 }
 
-/** The objects of one host lie in many batches, and so in many classes. */
+/** Row of object `n`. The objects of one host are in many batches, and so in many classes. */
 function row(n: number): Record<string, string | number> {
   return {
     code: `c${n}`,
@@ -79,7 +79,7 @@ function row(n: number): Record<string, string | number> {
   };
 }
 
-/** Objects of a thousand batches in a row share their hosts in twenties. */
+/** Host of object `n`, shared by one object of each of `PER_HOST` batches in a row. */
 function hostOf(n: number): string {
   const span = ROWS_PER_BATCH * PER_HOST;
   return n < FEW ? `few${n % (FEW / PER_HOST)}` : `h${Math.floor((n - FEW) / span)}-${(n - FEW) % ROWS_PER_BATCH}`;
@@ -122,7 +122,7 @@ function queryFigures(few: readonly number[], many: readonly number[]): readonly
   ];
 }
 
-/** A word, or those that begin or end so, and a condition on a number, over all classes. */
+/** Searches for a word, or for words with a beginning or an end, with a condition on a number, over all classes. */
 async function searchFigures(search: SearchService): Promise<Figure[]> {
   return [
     await searchFigure(search, "by word", (at) => `disk${(at * 31) % DISKS}`),
@@ -152,7 +152,7 @@ async function searchFigure(search: SearchService, name: string, word: (at: numb
   };
 }
 
-/** What a scan of everything adds to the anonymous memory at its highest. */
+/** Peak of the anonymous memory that a scan of everything adds. */
 async function scanFigure(query: QueryService): Promise<Figure> {
   const before = anonymousMb(process.pid);
   let highest = before;

@@ -6,7 +6,7 @@ const CALLS = 400;
 const FLOODERS = 300;
 const ROWS = 2_000;
 
-/** What one tenant's calls take while another one does its worst, beside the same calls alone. */
+/** Time of one tenant's calls while another one does its worst, beside the same calls alone. */
 export const neighboursBench: Bench = {
   name: "neighbours",
   async run() {

@@ -62,7 +62,7 @@ async function insertFigure(objects: ObjectService, bare: BareLmdb): Promise<Fig
   };
 }
 
-/** An object with a key may be there already: a write looks first. */
+/** Reads before each write, because an object with the same key may exist already. */
 async function putBare(bare: BareLmdb, numbers: readonly number[]): Promise<void> {
   const rows = numbers.map(bareRow);
   await bare.put(rows.filter((one) => !bare.has(one.key)));
@@ -91,7 +91,7 @@ function row(n: number): Record<string, string> {
   return { code: `c${n}`, host: `h${n % HOSTS}`, state: `s${n % 5}`, ...Object.fromEntries(texts) };
 }
 
-/** The same cells and terms as the area makes of such a row. */
+/** The same cells and terms as the area `objects` makes of such a row. */
 function bareRow(n: number): BareRow {
   const values = Object.values(row(n));
   const cells = new Map(values.map((value, at) => [String(17 + at), Buffer.from(`\u0001${value}`)]));

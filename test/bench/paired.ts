@@ -4,27 +4,27 @@ import { threadSeconds } from "./process.ts";
 import { WORKS, type Work } from "./works.ts";
 
 /**
- * Two processes of one version differ by up to a tenth for as long as they live: how code was compiled, where memory
- * lies. So both versions are started that often, and the starts are compared, not the rounds. Odd, for a median.
+ * Number of starts of each version. Two processes of one version differ by up to a tenth for their whole life, because
+ * of how code was compiled and where memory is. So the starts are compared, not the rounds. Odd, for a median.
  */
 const STARTS = 9;
 const ROUNDS = 15;
-/** The 95 % interval of the median of nine lies between the second and the eighth (binomial distribution). */
+/** The 95 % interval of the median of nine is between the second and the eighth (binomial distribution). */
 const RANKS_OUTSIDE = 1;
-/** Processor time of a round: short, so that both of a pair meet the same machine. */
+/** Least processor time of a round. It is short, so that the machine is in the same state for both of a pair. */
 const ROUND_MIN_S = 0.2;
 const WARM_UP_ROUNDS = 8;
 
-/** One version's installation and the work that it does again and again. */
+/** Installation of one version, and the work that it repeats. */
 interface Side {
   readonly odp: Installation;
   readonly round: (count: number) => Promise<void>;
 }
 
 /**
- * The same works by the programs of this checkout and of another one, in turns; who is first alternates. Prints the
- * processor time that controller and agent take for an operation, both medians, the median of the ratios and its 95 %
- * interval: a machine that gets slower or is busy does so for both.
+ * Runs the same works by the programs of this checkout and of another one, in turns, each first in every other turn.
+ * Prints the processor time of controller and agent per operation: both medians, the median of the ratios and its 95 %
+ * interval. A slower or busy machine affects both versions.
  */
 export async function runPaired(other: string, names: readonly string[]): Promise<void> {
   const wanted = WORKS.filter(({ bench, name }) => names.length === 0 || names.includes(bench) || names.includes(name));
@@ -41,7 +41,7 @@ async function compared(work: Work, other: string): Promise<string> {
   return `${work.bench}, ${work.name}: ${each("ours")} beside ${each("theirs")} µs of processor, ratio ${median(ratios).toFixed(3)} (${low?.toFixed(3)} to ${high?.toFixed(3)} in 95 % of such runs)`;
 }
 
-/** Processor seconds of an operation, of two processes that were started for it: the median of their rounds. */
+/** Processor seconds per operation of two processes that were started for it: the medians of their rounds. */
 interface Start {
   readonly ours: number;
   readonly theirs: number;
@@ -70,7 +70,7 @@ async function started(work: Work, other: string, isOursFirst: boolean): Promise
   }
 }
 
-/** Operations of a round; also the first warm-up of that side. */
+/** Finds the number of operations of a round, and so warms up that side. */
 async function countOf(work: Work, side: Side): Promise<number> {
   for (let count = work.atLeast; ; count *= 2) {
     const seconds = await taken(work, side, count);

@@ -5,10 +5,10 @@ import { openTestEngine } from "../helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { type Bench, type Figure, quantile } from "./frame.ts";
 
-/** A trial takes fewer. */
+/** Number of objects; a trial takes fewer. */
 const OBJECTS = Number(process.env["ODP_BENCH_OBJECTS"] ?? 1_000_000);
 const OBJECTS_PER_BATCH = 1_000;
-/** Most objects share the words of a language, each has one of its own: a name, a number of a case. */
+/** Most objects share the words of a language. Each also has a unique word, such as a name or a case number. */
 const VOCABULARY = 10_000;
 const LOOKUPS = 100;
 const LOOKUPS_OF_ENDS = 10;
@@ -31,7 +31,7 @@ export const patternsBench: Bench = {
       const own = (): string => ownWord(Math.floor(random.next() * OBJECTS));
       const beginnings = await lookupMs(query, LOOKUPS, () => `text match '${own().slice(0, -1)}*'`);
       const ends = await lookupMs(query, LOOKUPS_OF_ENDS, () => `text match '*${own().slice(2)}'`);
-      // What is computed is in no index.
+      // Computed values are in no index.
       const read = await lookupMs(query, 1, () => `lower(text) like '*${own().slice(2)}'`);
       return [most("word*", beginnings, LOOKUP_MAX_MS, "the limit"), most("*word", ends, read, "reading every object")];
     } finally {

@@ -22,8 +22,8 @@ const RULE = '@request.auth.id != "" && owner != "other"';
 const RECORDS = "/api/collections/items/records";
 
 /**
- * PocketBase with the same rows, indexes, hidden fields and a rule on every row. It answers a write before it is
- * flushed to the disk.
+ * PocketBase with the same rows, indexes and hidden fields, and a rule on every row. It answers a write before the data
+ * is flushed to the disk.
  */
 export class PocketBase {
   readonly #folder: string;
@@ -37,7 +37,7 @@ export class PocketBase {
     this.#calls = calls;
   }
 
-  /** Undefined, and a line that says why, where it cannot be built or does not start. */
+  /** Starts PocketBase. If it cannot be built or started, prints the reason and returns `undefined`. */
   static async start(atOnce: number): Promise<PocketBase | undefined> {
     const folder = await mkdtemp(join(tmpdir(), "odp-bench-pocketbase-"));
     try {
@@ -101,7 +101,7 @@ function idOf(n: number): string {
   return String(n).padStart(15, "0");
 }
 
-/** The collection, its rows and the user; answers the user's token. */
+/** Creates the collection, its rows and the user, and returns the user's token. */
 async function prepare(port: number): Promise<string> {
   const nobody = new Calls({ port, atOnce: 1 });
   const administrator = new Calls({

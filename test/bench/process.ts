@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 const CLOCK_TICKS_PER_SECOND = 100;
 
 /**
- * What a process has cost so far and holds now, as Linux counts it; so that figures hold on a machine that others use
- * as well.
+ * Resources that a process has used so far and holds now, as Linux counts them. Other processes do not count, so the
+ * figures are valid on a shared machine.
  */
 
 /** User and system time of all threads (proc(5), fields 14 and 15 of stat, in clock ticks). */
@@ -14,7 +14,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
 }
 
-/** As `cpuSeconds`, to the microsecond, of the threads that are there now (schedstat: nanoseconds on a processor). */
+/** Like `cpuSeconds`, but exact to the microsecond, for the present threads only (schedstat: ns on a processor). */
 export function threadSeconds(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const ns = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, "utf8").split(" ")[0]));
@@ -25,7 +25,7 @@ export function residentMb(pid: number): number {
   return statusMb(pid, "VmRSS");
 }
 
-/** Without pages of files, which a memory-mapped store has as many of as there is memory. */
+/** Anonymous memory in MB, without pages of files: a memory-mapped store holds as many of these as fit in memory. */
 export function anonymousMb(pid: number): number {
   return statusMb(pid, "RssAnon");
 }

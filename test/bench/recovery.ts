@@ -12,7 +12,7 @@ const LINES_BEFORE = 20_000;
 const LIMIT_MS = 3_000;
 const DEADLINE_MS = 120_000;
 
-/** From `kill -9` of the only controller, started again at once, to the first line written since that a query finds. */
+/** Time from `kill -9` of the only controller, restarted at once, until a query finds the first line written since. */
 export const recoveryBench: Bench = {
   name: "recovery",
   async run() {
@@ -35,7 +35,7 @@ export const recoveryBench: Bench = {
 };
 
 async function recovered(odp: Installation, log: string, n: number): Promise<number> {
-  // An agent comes back more slowly to a controller that hardly ever was there.
+  // An agent reconnects more slowly to a controller whose session was short.
   await pause(SESSION_STEADY_MS + 1_000);
   await odp.controller.kill("SIGKILL");
   const killedMs = performance.now();

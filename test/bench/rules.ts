@@ -23,7 +23,7 @@ setvar("path", OBJECT.path.toLowerCase());
 _ms = OBJECT.ms / 1000;
 `;
 
-/** Records through the parsers and bodies of rules, before storing, by the time of the processor. */
+/** Processor time of records in the parsers and bodies of rules, before they are stored. */
 export const rulesBench: Bench = {
   name: "rules",
   async run() {
@@ -70,7 +70,7 @@ function objectOf(n: number): object {
   return { host: `web-${n % 50}`, path: `/index/${n}`, status: n % 10 ? 200 : 500, ms: n % 900, note: "ordinary" };
 }
 
-/** Rows go to the class of the rule. */
+/** Finds no class, so rows are written to the class of the rule. */
 const NO_CLASSES = { get: () => undefined } as never;
 
 interface Work {
@@ -108,7 +108,7 @@ async function figure(name: string, goal: number, { text, line, count, bodies }:
       : parsed;
     const { user, system } = process.cpuUsage(before);
     if (rows.length !== count || rows.some(({ ok }) => !ok)) throw new Error(`${name}: ${rows.length} rows.`);
-    // The first round warms the compilers up.
+    // The first round warms up the compilers.
     if (round > 0) rates.push((count * 1_000_000) / (user + system));
   }
   const ours = median(rates);

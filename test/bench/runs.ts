@@ -7,7 +7,7 @@ import { openBenchEngine } from "./engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { median, quantile, type Bench, type Figure } from "./frame.ts";
 
-/** `ODP_BENCH_RUNS=1000000` for the whole goal. */
+/** Number of stored runs; `ODP_BENCH_RUNS=1000000` for the whole goal. */
 const STORED = Number(process.env["ODP_BENCH_RUNS"] ?? 100_000);
 const ROWS_PER_BATCH = 1_000;
 const QUERIES = 200;
@@ -21,7 +21,7 @@ const HOSTS = 1_000;
 const PATH = "/matrix/jobs/jobrun";
 const principal = testPrincipal();
 
-/** Runs that are stored, asked for as operators do, and what they add to the time of the next one; embedded, as a library. */
+/** Operators' queries of stored runs, and the cost that stored runs add to the next one; embedded, as a library. */
 export const runsBench: Bench = {
   name: "runs",
   async run() {
@@ -81,7 +81,7 @@ async function fill(objects: ObjectService, nowMs: number): Promise<void> {
   }
 }
 
-/** Runs of thirty days at an even pace, one in fifty of which failed. */
+/** Row of run `n` of thirty days at an even pace. One in fifty failed. */
 function rowOf(n: number, nowMs: number) {
   const stime = stimeOf(n, nowMs);
   return {
@@ -131,7 +131,7 @@ async function queryFigures(query: QueryService, nowMs: number): Promise<readonl
   return figures;
 }
 
-/** The processor's time of a run on one host, from its request to its end on record. */
+/** Processor time in ms of a run on one host, from its request until its end is on record. */
 async function nextRuns(runs: JobRuns): Promise<number> {
   const before = process.cpuUsage();
   for (let n = 0; n < RUNS; n++) await (await runs.execute(principal, "next", {})).finished;
@@ -139,7 +139,7 @@ async function nextRuns(runs: JobRuns): Promise<number> {
   return (user + system) / 1_000 / RUNS;
 }
 
-/** In turns, as what else the machine does changes from minute to minute. */
+/** Measures in turns, because other load on the machine changes from minute to minute. */
 async function slower(few: JobRuns, many: JobRuns): Promise<Figure> {
   const [without, beside, ratios]: [number[], number[], number[]] = [[], [], []];
   for (let round = 0; round < ROUNDS; round += 1) {

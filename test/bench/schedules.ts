@@ -9,7 +9,7 @@ const ZONE = "Europe/Berlin";
 const NOW_MS = Date.UTC(2026, 10, 23, 4, 40);
 const SHARED = ["0 3 * * *", "*/5 * * * *", "30 2 * * MON-FRI", "0 0 1 * *", "every 5m", "15 */4 * * *"];
 
-/** Definitions as a controller reads them that begins to fire: each is parsed and asked for its next time. */
+/** Reads definitions like a controller that begins to fire: parses each schedule and computes its next time. */
 export const schedulesBench: Bench = {
   name: "schedules",
   async run() {
@@ -25,7 +25,7 @@ export const schedulesBench: Bench = {
     const ours = rate((n) => parseSchedule(patternOf(n), ZONE)?.next(NOW_MS));
     const bare = rate((n) => new Cron(patternOf(n), { paused: true, timezone: ZONE }).nextRun(new Date(NOW_MS)));
     const first = await inTurns(() => {
-      // Patterns that were not read before.
+      // Patterns that were not parsed before.
       from += FIRSTS;
       return ours();
     }, bare);
@@ -40,7 +40,7 @@ export const schedulesBench: Bench = {
   },
 };
 
-/** No two of the first 483,840 are the same. */
+/** The first 483,840 patterns all differ. */
 function patternOf(n: number): string {
   const [minute, hour, day] = [n % 60, Math.floor(n / 60) % 24, Math.floor(n / 1_440) % 28];
   return `${minute} ${hour} ${day + 1} ${(Math.floor(n / 40_320) % 12) + 1} *`;
@@ -50,7 +50,7 @@ function loadAll(count: number, textOf: (n: number) => string): void {
   for (let n = 0; n < count; n++) parseSchedule(textOf(n), ZONE)?.next(NOW_MS);
 }
 
-/** The processor's time: what this process waited for a processor is not counted. */
+/** Processor time of `work` in ms, without the time in which this process waits for a processor. */
 function workedMs(work: () => void): number {
   const before = process.cpuUsage();
   work();

@@ -9,15 +9,15 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts"
 const principal = testPrincipal();
 
 interface Watched {
-  /** The command of a run is given to its host, which answers at once. */
+  /** Called when the command of a run is given to its host, which answers at once. */
   readonly began?: (runId: string) => void;
-  /** The run of a job is on record. */
+  /** Called when the run of a job is on record. */
   readonly fired?: (name: string) => void;
-  /** The scheduler was told when a job is due. */
+  /** Called when the scheduler receives the due time of a job. */
   readonly due?: (name: string, atMs: number | undefined) => void;
 }
 
-/** What a controller fires schedules with, as a library on embedded. */
+/** The parts of a controller that fire schedules, as a library on embedded. */
 export interface Scheduling extends AsyncDisposable {
   readonly kv: KvStore;
   readonly scheduler: Pick<JobScheduler, "start">;

@@ -16,7 +16,7 @@ import { anonymousMb, cpuSeconds } from "./process.ts";
 const CALLS = 2_000;
 const AT_ONCE = 16;
 const CORES = 2;
-/** Of one call after the other. */
+/** Number of calls made one after the other. */
 const ALONE = 300;
 const ENGINE_CALLS = 200;
 const TENANTS = Number(process.env.ODP_BENCH_TENANTS ?? 100);
@@ -24,7 +24,7 @@ const SCRIPTS = Number(process.env.ODP_BENCH_SCRIPTS ?? 10_000);
 const PASSWORD = "correct horse battery";
 const NOTHING = "/cluster/info";
 
-/** A global of Node that its types lack. */
+/** A global of Node that is missing in its types. */
 const { WebAssembly: Wasm } = globalThis as unknown as {
   readonly WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 };
@@ -35,12 +35,12 @@ for (var i = 0; i < 10; i++) rows += odb.mql("select * from /matrix/bench/row li
 if (rows !== 1000) throw new Error(rows + " rows came");
 OUTPUT = rows;`;
 const BOMB = "while (true) {}";
-/** Of each text that tries to get out of its sandbox. */
+/** Timeout in ms of each script that tries to get out of its sandbox. */
 const WAY_OUT_MAX_MS = 400;
 const LOOKED_EVERY_MS = 1;
 export const TRIGGER = "OBJECT.n = (OBJECT.n or 0) + 1";
 
-/** Scripts over HTTP, engine calls alone, triggers before writes, and what many of them take, on embedded. */
+/** Scripts over HTTP, engine calls alone, triggers before writes, and the cost of many scripts, on embedded. */
 export const scriptsBench: Bench = {
   name: "scripts",
   async run() {
@@ -48,7 +48,7 @@ export const scriptsBench: Bench = {
   },
 };
 
-/** A run on a thread of the engine's beside a machine that is restored from a snapshot, used once and given up. */
+/** A run on a thread of the engine, beside a bare machine that is restored from a snapshot, used once and discarded. */
 async function engineFigure(): Promise<Figure> {
   const { clock, random, log } = testRuntime(realClock);
   const file = join(process.cwd(), "dist/controller-script-worker.js");
@@ -91,7 +91,7 @@ async function engineFigure(): Promise<Figure> {
   }
 }
 
-/** What everybody else's calls wait for while all known ways out of the sandboxes are tried, two at a time. */
+/** Delay of all other calls while all known ways out of the sandboxes are tried, two at a time. */
 async function waysOutFigure(): Promise<Figure> {
   const { clock, random, log } = testRuntime(realClock);
   const file = join(process.cwd(), "dist/controller-script-worker.js");
@@ -114,7 +114,7 @@ async function waysOutFigure(): Promise<Figure> {
   const delay = monitorEventLoopDelay({ resolution: LOOKED_EVERY_MS });
   try {
     delay.enable();
-    // They end in errors of theirs; that none gets out is what the tests of the sandboxes prove.
+    // The scripts end in errors. The tests of the sandboxes prove that none gets out.
     await perSecond(all.length, CORES, async (n) => {
       const by = { tenant: "matrix", kind: "serverjs", user: "matrix" } as const;
       const script = { ...by, name: "/bench", timeoutMs: WAY_OUT_MAX_MS, globals: {}, results: ["OUT"] };
@@ -167,7 +167,7 @@ async function httpFigures(): Promise<readonly Figure[]> {
 
 type Call = () => Promise<Reply>;
 
-/** By the clock, and by the processor time of all threads of the controller as if two cores had nothing else to do. */
+/** Rates by the clock, and by the processor time of all threads of the controller as if two cores were free for it. */
 async function rateFigures(odp: Installation, call: Call): Promise<readonly Figure[]> {
   await perSecond(CALLS, AT_ONCE, call);
   const before = cpuSeconds(odp.controller.pid);
@@ -180,7 +180,7 @@ async function rateFigures(odp: Installation, call: Call): Promise<readonly Figu
   ];
 }
 
-/** In turns, so that a machine that gets slower does so for both. */
+/** Measures in turns, so that a machine that gets slower affects both. */
 async function addedFigure(
   name: string,
   limitMs: number,
@@ -195,7 +195,7 @@ async function addedFigure(
   return most(name, "ms", limitMs, quantile(taken, 0.95) - quantile(bare, 0.95));
 }
 
-/** A script of another tenant that never ends is under way, then the next one. */
+/** Median of a trivial script while an endless script of another tenant runs, beside the same script alone. */
 async function bombFigure(odp: Installation, call: Call): Promise<Figure> {
   const other = await odp.signIn("other", PASSWORD);
   const alone = median(await times(call));
@@ -213,7 +213,7 @@ async function bombFigure(odp: Installation, call: Call): Promise<Figure> {
   return most("a trivial script beside one of another tenant that never ends, p50", unit, alone * 1.1, beside);
 }
 
-/** Each tenant runs one of its scripts once. */
+/** Memory of stored scripts of many tenants, of which each runs one script once. */
 async function storedFigure(): Promise<Figure> {
   const odp = await Installation.start({});
   try {

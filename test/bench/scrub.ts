@@ -11,7 +11,7 @@ const BATCH = 500;
 const PATH = "/matrix/bench/scrubbed";
 const INDEXES = ["host", "state", "owner"];
 
-/** How many comparisons a second a scrub makes when nothing but the store holds it up, beside what it makes unless told otherwise. */
+/** Comparisons per second of a scrub that only the store limits, beside its default rate. */
 export async function scrubFigure(stores: Stores, runtime: Runtime): Promise<Figure> {
   const admin = testPrincipal();
   const objects = new ObjectService({ stores, runtime });

@@ -15,7 +15,7 @@ import { benchCells, benchChange, benchTerms, BENCH_CID } from "./rows.ts";
 const ROWS_PER_ROUND = 3_000;
 const FINDS_PER_ROUND = 500;
 const AT_ONCE = 64;
-/** Of an object several are under way at once. */
+/** More than `AT_ONCE`, because one object has several statements in flight. */
 const STATEMENTS_AT_ONCE = 2 * AT_ONCE;
 const FINDS_AT_ONCE = 16;
 const FOUND_MAX = 20;
@@ -30,7 +30,7 @@ const EDGES_PER_PAGE = 100;
 
 /**
  * ObjectStore on one Cassandra node beside the bare driver that writes the same rows into one table with an index over
- * sets of terms; and what an object reads like that was changed for years, beside a fresh one.
+ * sets of terms. Also reads of an object that was changed for years, beside a fresh one.
  */
 export const clusterStoreBench: Bench = {
   name: "store-cluster",
@@ -121,11 +121,11 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
   };
 }
 
-/** Medians in ms of reads by id and by an indexed value, of an object whose words all changed again and again. */
+/** Medians in ms of reads by id and by an indexed value, for an object whose words all changed many times. */
 async function ageFigure(objects: ObjectStore): Promise<Figure> {
   const aged = { cid: BENCH_CID + 1, id: "aged" };
   const fresh = { cid: BENCH_CID + 1, id: "fresh" };
-  // What is late is posted at the present, which no removal of these would cover.
+  // Late writes are posted with the current time, and no removal of these times would cover them.
   const baseUs = Date.now() * 1_000;
   for (const key of [aged, fresh])
     await objects.change([{ key, timeUs: baseUs, birth: true, addTerms: [`a1=${key.id}`] }]);
@@ -147,7 +147,7 @@ async function ageFigure(objects: ObjectStore): Promise<Figure> {
   };
 }
 
-/** Medians in ms of the first of those that have a value, after very many others had it and left it. */
+/** Medians in ms of finding the first objects with a value that very many others took and left. */
 async function leftFigure(objects: ObjectStore): Promise<Figure> {
   const cid = BENCH_CID + 3;
   let lastUs = 0;
@@ -179,7 +179,7 @@ async function leftFigure(objects: ObjectStore): Promise<Figure> {
   };
 }
 
-/** Medians in ms of a page of edges each way and of the object itself, beside one with a page of edges. */
+/** Medians in ms of reading a page of edges each way and the object, beside an object with one page of edges. */
 async function edgesFigure(objects: ObjectStore): Promise<Figure> {
   const cid = BENCH_CID + 2;
   const [aged, fresh] = [

@@ -10,7 +10,7 @@ const ROWS_PER_BATCH = 500;
 const FINDS_PER_ROUND = 2_000;
 const AT_ONCE = 8;
 
-/** ObjectStore beside bare lmdb that puts the same object bytes and the same term entries, flushed as durably. */
+/** ObjectStore beside bare lmdb that puts the same object bytes and term entries with the same durability. */
 export const embeddedStoreBench: Bench = {
   name: "store-embedded",
   async run() {

@@ -7,7 +7,7 @@ const LIST_ROWS = 1_000;
 const CALLS = 400;
 const MOST_MS = 60_000;
 
-/** A tag that many objects bear is renamed over HTTP, while a query is asked again and again. */
+/** Renames a tag of many objects over HTTP, while a query is repeated. */
 export const tagsBench: Bench = {
   name: "tags",
   async run() {

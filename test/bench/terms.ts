@@ -7,7 +7,7 @@ import { openTestEngine } from "../helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { median, type Bench, type Figure } from "./frame.ts";
 
-/** A trial takes fewer. */
+/** Number of objects; a trial takes fewer. */
 const OBJECTS = Number(process.env["ODP_BENCH_OBJECTS"] ?? 100_000);
 const ROWS_PER_BATCH = 100;
 const BATCHES_AT_ONCE = 2;
@@ -15,7 +15,7 @@ const ROUNDS = 7;
 const ROOT = "/matrix/bench";
 const principal = testPrincipal();
 
-/** Queries by two indexed values of a tenth of the objects each, and counts, on embedded or the cluster that is set. */
+/** Queries by two indexed values, each of a tenth of the objects, and counts; on embedded or a configured cluster. */
 export const termsBench: Bench = {
   name: "terms",
   async run() {
@@ -105,7 +105,7 @@ function row(n: number): Record<string, string> {
 
 type Work = () => Promise<readonly unknown[]>;
 
-/** Medians in ms, in turns, after a round that is not counted; ours is to take at most so many times the other's. */
+/** Medians in ms, in turns, after a round that is not counted. Ours may take at most `times` as long as the other. */
 async function beside(
   name: string,
   againstName: string,

@@ -15,7 +15,7 @@ const MEMORY_MAX_MB = 300;
 const IMPORT_MAX_S = 60;
 const EXPORT_MAX_S = 20;
 
-/** A script of classes and related objects taken in and written out again, on embedded, in one process. */
+/** Imports and exports a script of classes and related objects, on embedded, in one process. */
 export const transferBench: Bench = {
   name: "transfer",
   async run() {

@@ -31,7 +31,7 @@ export const triggersBench: Bench = {
   },
 };
 
-/** From the first insert until the trigger has run for the last one. */
+/** Time from the first insert until the trigger has run for the last one. */
 async function taken(
   language: keyof typeof TRIGGERS,
 ): Promise<{ readonly seconds: number; readonly processorSeconds: number }> {

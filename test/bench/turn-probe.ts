@@ -7,20 +7,20 @@ import { freePort } from "../helpers/programs.ts";
 export interface Turned {
   /** Processor time of the main thread in the longest turn of its event loop. */
   readonly turnMs: number;
-  /** Heap and buffers, more than before, at most. */
+  /** Highest growth of heap and buffers. */
   readonly heapMb: number;
-  /** Stacks of the longest turn and the milliseconds spent in each, most first; only where profiles are wanted. */
+  /** Stacks of the longest turn with the milliseconds spent in each, most first. Absent without profiles. */
   readonly stacks?: readonly string[];
 }
 
-/** Stacks that are told of the longest turn, and functions of each, the innermost first. */
+/** Number of stacks reported of the longest turn, and of functions in each, the innermost first. */
 const STACKS = 12;
 const STACK_FUNCTIONS = 14;
 const SAMPLE_US = 500;
 
 /**
- * Is loaded into the controller before its program. The scheduler's account of the main thread leaves out the threads
- * of scripts and of the collector, and what the thread waited for a processor.
+ * Code loaded into the controller before its program. It reads the scheduler's account of the main thread, which
+ * excludes the threads of scripts and of the collector, and the time that the thread waits for a processor.
  */
 const PROGRAM = `
 import { openSync, readSync } from "node:fs";
@@ -96,7 +96,7 @@ if (isMainThread && process.argv[1]?.endsWith("/controller.js")) {
   server.listen(Number(process.env.TURN_PROBE_PORT), "127.0.0.1");
 }`;
 
-/** A controller as it ships that tells how long its turns are. */
+/** A controller as it ships that reports the length of its turns. */
 export class ProbedController implements AsyncDisposable {
   readonly odp: Installation;
   readonly #url: string;
@@ -130,7 +130,7 @@ export class ProbedController implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // A stop in good order would wait for calls whose callers have left.
+    // An orderly stop would wait for calls whose callers have left.
     await this.odp.controller.kill();
     await this.odp.stop();
     await rm(this.#folder, { recursive: true });

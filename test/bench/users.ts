@@ -30,8 +30,8 @@ const TENANTS_MAX_MB = 1_024;
 const CALLER = { company: "matrix", password: PASSWORD, remote: "bench", traceparent: "" };
 
 /**
- * 10,000 users in 1,000 groups, each user in three nested ones, on either engine, on etcd with two controllers; and 1,000
- * tenants of one installation at rest.
+ * 10,000 users in 1,000 groups, each user in three nested ones, on either engine, on etcd with two controllers. Also
+ * 1,000 tenants of one installation at rest.
  */
 export const usersBench: Bench = {
   name: "users",
@@ -63,18 +63,18 @@ async function clusterFigures(settings: Parameters<Parameters<typeof withCluster
   }
 }
 
-/** What no store is asked for. */
+/** Figures of work that needs no store. */
 async function inProcess([controller]: readonly Assembly[]): Promise<readonly Figure[]> {
   if (controller === undefined) throw new RangeError("there is a controller");
   return [await decisionFigure(controller), await readFigure(controller)];
 }
 
-/** From who asks to what he may: the rights of his groups, the permission of the call, the class and the path. */
+/** A decision on a user's rights: those of the groups, the permission of the call, the class and the path. */
 async function decisionFigure({ groups }: Assembly): Promise<Figure> {
   const definitions = await groups.definitions(testPrincipal());
   const own = { grants: [], data: [] };
   const timesMs: number[] = [];
-  // The first decision of a set of groups compiles it: once for each change of groups, for all of its users.
+  // The first decision for a set of groups compiles it, once per change of groups, for all users of the set.
   for (let n = 0; n < USERS_OF_CREW; n++) definitions.rightsOf({ username: userName(n), isAdministrator: false, own });
   for (let n = 0; n < DECISIONS; n++) {
     const began = process.cpuUsage();
@@ -89,7 +89,7 @@ async function decisionFigure({ groups }: Assembly): Promise<Figure> {
   return most(name, "µs", { ours: quantile(timesMs, 0.99) * 1_000, against: 20 });
 }
 
-/** The same reads by a user of three nested groups and by one who may do all, in turns of a few milliseconds. */
+/** The same reads by a user of three nested groups and by an administrator, in turns of a few milliseconds. */
 async function readFigure(controller: Assembly): Promise<Figure> {
   const admin = testPrincipal();
   const values = Array.from(
@@ -110,7 +110,7 @@ async function readFigure(controller: Assembly): Promise<Figure> {
   for (const principal of [admin, user, admin, user]) await reads(principal);
   const pairs: { ours: number; bare: number }[] = [];
   for (let round = 0; round < READ_ROUNDS; round++) {
-    // Who is first alternates: what is left over of one turn burdens the next.
+    // The order alternates, because work left over from one turn burdens the next.
     const first = round % 2 === 0 ? await reads(user) : undefined;
     const bare = await reads(admin);
     pairs.push({ bare, ours: first ?? (await reads(user)) });
@@ -153,7 +153,7 @@ async function peopleFigures(
   }
 }
 
-/** Beside a check of the same hash, in turns. */
+/** Time of a sign-in beyond a check of the same hash, in turns. */
 async function signInFigure(where: string, engine: Engine, { users }: Assembly): Promise<Figure> {
   const entry = await (await engine.tenant("matrix")).kv.get(USERS + userName(0));
   if (entry === undefined) throw new Error("the user is there");
@@ -183,7 +183,7 @@ async function lookupFigure(where: string, app: FastifyInstance, { users }: Asse
   });
 }
 
-/** From the call to the first use of a session at the other controller that has the new rights, the longest of all. */
+/** Longest time from the call until a session at the other controller has the new rights. */
 async function changeFigure(where: string, first: Assembly, last: Assembly): Promise<Figure> {
   const user = 11;
   const { session } = await last.users.signIn({ ...CALLER, username: userName(user) });
@@ -207,7 +207,7 @@ async function changeFigure(where: string, first: Assembly, last: Assembly): Pro
   return most(name, "ms", { ours: Math.max(...timesMs), against: CHANGE_MAX_MS });
 }
 
-/** As a program that was started with them, all pages it holds counted, those of files too. */
+/** Memory of a program that was started with the tenants: all pages that it holds, including those of files. */
 async function tenantsFigure(): Promise<Figure> {
   const odp = await Installation.start({});
   try {
@@ -227,7 +227,7 @@ async function tenantsFigure(): Promise<Figure> {
   }
 }
 
-/** Of all threads: what others do on the machine counts for nothing. */
+/** CPU time of all threads in ms; other load on the machine does not count. */
 function cpuMs(began: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(began);
   return (user + system) / 1_000;

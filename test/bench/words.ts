@@ -18,7 +18,7 @@ const LOOKUP_MAX_MS = 50;
 const CID = 7;
 const random = seededRandom(17);
 
-/** The list of words on Cassandra: inserts with it beside those without, and looking words up. */
+/** The list of words on Cassandra: inserts with it beside inserts without, and lookups of words. */
 export const wordsBench: Bench = {
   name: "words",
   run: () =>
@@ -47,7 +47,7 @@ export const wordsBench: Bench = {
     }),
 };
 
-/** What is new of them is what a round adds. */
+/** Stores all known words, so that the only new words are those that a round adds. */
 async function vocabulary(objects: ObjectStore): Promise<void> {
   for (let from = 1; from <= VOCABULARY; from += WORDS_PER_BATCH) {
     const addTerms = Array.from({ length: WORDS_PER_BATCH }, (_, at) => `w${wordOf(from + at)}`);
@@ -57,7 +57,7 @@ async function vocabulary(objects: ObjectStore): Promise<void> {
   }
 }
 
-/** Few are frequent, most are rare. */
+/** A random word. Few words are frequent, most are rare. */
 function word(): string {
   return wordOf(Math.floor(VOCABULARY ** random.next()));
 }

@@ -15,16 +15,16 @@ const LOOKED_EVERY_MS = 50;
 
 type Rounds = (count: number) => Promise<void>;
 
-/** Work that two versions of the programs do in turns, over HTTP or through an agent, as all versions speak the same. */
+/** Work that two versions do in turns, over HTTP or through an agent, because all versions share these protocols. */
 export interface Work {
-  /** The bench whose work it is. */
+  /** The bench to which the work belongs. */
   readonly bench: string;
   readonly name: string;
-  /** Operations of the smallest round. */
+  /** Number of operations of the smallest round. */
   readonly atLeast: number;
-  /** The host of the agent that does a part of it. */
+  /** Host of the agent that does a part of the work. Absent: the controller does all. */
   readonly agent?: string;
-  /** Answers what does so many operations. */
+  /** Returns the function that makes a given number of operations. */
   prepare(odp: Installation): Promise<Rounds>;
 }
 
@@ -83,7 +83,7 @@ function callsOf(odp: Installation): Calls {
   return new Calls({ port: odp.port, atOnce: AT_ONCE });
 }
 
-/** Operations one after the other on each of so many connections; `n` goes on from round to round. */
+/** Makes operations one after the other on each of `AT_ONCE` connections. `n` continues from round to round. */
 function rounds(operation: (n: number) => Promise<unknown>): Rounds {
   let done = 0;
   return async (count) => {

@@ -44,7 +44,7 @@ test("streams of a format that kept no sizes are taken over as they are", async 
   });
 });
 
-/** What was answered, and the rows that lie in LMDB. */
+/** Answers so far, and the rows in LMDB. */
 class World {
   readonly sizesKept = new Map<string, number>();
   readonly #contents = new Map<string, number>();
@@ -70,7 +70,7 @@ class World {
     await this.#check(contents, streams);
   }
 
-  /** A row that is durable when it is answered, as those of LMDB are. */
+  /** Stores rows that are durable when they are answered, as in LMDB. */
   sizes(): StreamSizes {
     return {
       get: (digest) => this.sizesKept.get(digest),
@@ -85,7 +85,7 @@ class World {
   async #append(streams: Streams, name: string, random: Random): Promise<void> {
     for (let count = 0; count < APPENDS_MAX; count++) {
       const known = this.#streams.get(name) ?? 0;
-      // As a caller without an answer: once more from where it was sure.
+      // A caller that got no answer repeats the append from the last offset that it is sure of.
       const at = random.next() < 0.3 ? Math.max(0, known - 100) : known;
       const { size } = await streams.append(
         name,

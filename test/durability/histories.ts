@@ -5,11 +5,11 @@ import type { PromiseId } from "../promises.ts";
 
 export interface Histories {
   readonly promise: PromiseId;
-  /** What is put through them, as a title says it. */
+  /** The tested part, as named in the title of the test. */
   readonly part: string;
-  /** In every run; `npm run soak` makes more. */
+  /** Number of histories in every run; `npm run soak` makes more. */
   readonly count: number;
-  /** Seeds that once failed, by what they showed. */
+  /** Seeds that once failed, each with the fault that it showed. */
   readonly found: readonly (readonly [what: string, seed: number])[];
   readonly history: (seed: number) => Promise<void>;
 }

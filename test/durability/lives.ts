@@ -10,18 +10,18 @@ export interface Life {
   readonly clock: TestClock;
   readonly random: Random;
   readonly disk: ForgetfulFiles;
-  /** The one that nothing cuts short. */
+  /** True for the last life, which nothing interrupts. */
   readonly last: boolean;
-  /** For a program that ends by itself. */
+  /** Call when the program ends by itself. */
   readonly end: () => void;
 }
 
 export interface LivesOptions {
   readonly seed: number;
   readonly lives: number;
-  /** A life ends after up to so many operations of the disk. */
+  /** Maximum number of disk operations after which a life ends. */
   readonly operationsMax: number;
-  /** May end before the disk does; a wait longer than a minute of the clock is stuck, which is a failure. */
+  /** One life. It may end before the disk ends it. A wait of more than a minute of the clock is a failure. */
   readonly live: (life: Life) => Promise<void>;
 }
 
@@ -29,7 +29,7 @@ const STUCK_MS = 60_000;
 const STEP_MS = 1_000;
 
 /**
- * One history: life after life on the same disk, then a last one that nothing cuts short. The same seed is the same
+ * One history: several lives on the same disk, then a last one that nothing interrupts. The same seed gives the same
  * history.
  */
 export async function liveThrough({ seed, lives, operationsMax, live }: LivesOptions): Promise<void> {
@@ -64,7 +64,7 @@ function endAfter(disk: ForgetfulFiles, operations: number, powerCut: boolean): 
   return { over: () => over, now };
 }
 
-/** All work is promises, so one turn of the loop runs it to its end, or to where it waits for the clock. */
+/** All work is promises, so one turn of the event loop runs it until it ends or waits for the clock. */
 async function untilOver(work: Promise<void>, end: End, clock: TestClock): Promise<void> {
   let done = false;
   let failure: unknown;

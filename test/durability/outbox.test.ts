@@ -29,9 +29,9 @@ histories({
   },
 });
 
-/** What the controllers have, and what the agent's parts were answered: the memory that survives everything. */
+/** Data of the controllers, and answers that the agent's parts got: the memory that survives everything. */
 class World {
-  /** By stream, then sequence. */
+  /** Contents of entries by stream, then by sequence. */
   readonly #received = new Map<string, Map<number, string>>();
   readonly #acknowledged = new Map<string, number>();
   readonly #answered = new Map<string, number>();
@@ -93,7 +93,7 @@ class World {
     expect(outbox.nextSequence, "what was sent is still known").toBeGreaterThan(acknowledged);
   }
 
-  /** What a deleted file held may come back, but not with a hole behind it. */
+  /** Entries of a deleted file may come back, but without a gap after them. */
   async #checkEntries(outbox: Outbox): Promise<void> {
     const reader = outbox.reader(outbox.firstSequence);
     let expected = outbox.firstSequence;
@@ -108,7 +108,7 @@ class World {
     expect(expected, "entries go to the end").toBe(outbox.nextSequence);
   }
 
-  /** Follows its own mark, as a reader of logs does. */
+  /** Emits records from its own mark on, like a reader of logs. */
   async #produce(outbox: Outbox, name: string, bytes: number): Promise<void> {
     const key = `at/${name}`;
     for (let n = Number(outbox.mark(key) ?? 0) + 1, count = 0; count < RECORDS_MAX; n++, count++) {
@@ -134,7 +134,7 @@ class World {
     }
   }
 
-  /** Takes its time to acknowledge, as long as there is room. */
+  /** Receives entries, and delays acknowledgements while the outbox has room. */
   async #receive(outbox: Outbox, writes: Promise<unknown>, random: Random): Promise<void> {
     const reader = outbox.reader(await this.#welcome(outbox));
     let over = false;
@@ -185,7 +185,7 @@ class World {
   }
 }
 
-/** Nothing of a write that failed may stay, so it is made again. */
+/** Repeats a failed write, of which nothing may have been stored. */
 async function persistently(write: () => Promise<void>): Promise<void> {
   for (;;) {
     try {

@@ -17,12 +17,12 @@ const COMMANDS = 20;
 const DISKS_PER_MOMENT = 2;
 /** The controller's clock shows whole milliseconds. */
 const CLOCK_GRAIN_MS = 1;
-/** Makes no difference to what is read. */
+/** Small size limit; it makes no difference to what is read. */
 const SMALL_BYTES = 64 * 1024;
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const AGENT = join(import.meta.dirname, "../../agent/main.ts");
 
-/** What the agent had told its controller, and when it had been heard. */
+/** A report of the agent to its controller, and when the controller received it. */
 interface ReportedEntry {
   readonly atMs: number;
   readonly accepted?: string;
@@ -30,7 +30,7 @@ interface ReportedEntry {
   readonly deployed?: boolean;
 }
 
-/** Larger than the sectors that are lost. */
+/** Files larger than the sectors of the disk that can be lost. */
 const DEPOT_FILES = { "bin/check": "#!/bin/sh\n".padEnd(3_000, "#"), "lib/data": "d".repeat(2_000) };
 
 let top = "";

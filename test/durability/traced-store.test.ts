@@ -12,7 +12,7 @@ import { inspect } from "../tools/crash/inspect.ts";
 import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/strace.ts";
 
 const ANSWERS = 400;
-/** Calls by which it makes its first environment, and some more. */
+/** Number of calls that create the first environment, and some more. */
 const FIRST_MOMENTS = 60;
 const IMAGES = 25 * TIMES;
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);

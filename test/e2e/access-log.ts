@@ -18,59 +18,59 @@ import { gzipSync } from "node:zlib";
 
 export type Rotation = "rename" | "copy-truncate" | "copy-truncate-compress" | "link" | "racing copy-truncate";
 
-/** An access log as a busy server writes it: many lines at a time, rotated while it is being written. */
+/** An access log as a busy server writes it: many lines at a time, with rotations during the writing. */
 export interface AccessLogOptions {
   readonly folder: string;
-  /** One above the number of the last line. */
+  /** Number of the last line, plus one. */
   readonly lines: number;
   /** The number of the first line; 0 when absent. */
   readonly from?: number;
   readonly rotateEveryLines: number;
   readonly linesPerBurst: number;
   readonly pauseMs: number;
-  /** What is rotated once more is gone. */
+  /** Number of rotated files kept; the next rotation deletes the oldest. */
   readonly generations?: number;
-  /** How the next rotation is done; by rename when absent. Undefined: not now. */
+  /** Returns the kind of the next rotation; `undefined` postpones it. Absent: by rename. */
   readonly rotation?: () => Rotation | undefined;
-  /** Called with the number of the first line behind each rotation. */
+  /** Called with the number of the first line after each rotation. */
   readonly onRotated?: (next: number) => void;
   /** Called between bursts with the number of lines written so far. */
   readonly onProgress?: (written: number) => Promise<void>;
   /** Called after a racing truncation, before the next line is written; without it the writer does not wait. */
   readonly onCut?: () => Promise<void>;
-  /** Carries out a racing truncation and the write before it while nobody reads the log, so that something is lost. */
+  /** Makes a racing truncation and the write before it while no agent reads the log, so that something is lost. */
   readonly unseen?: (cut: () => Promise<void>) => Promise<void>;
 }
 
 const GENERATIONS_KEPT = 20;
-/** Targets of a link have days in their names, so that lives between two looks are found. */
+/** Targets of a link have days in their names, so that the agent finds lives between two of its looks. */
 const FIRST_RUN = 20_260_101;
-/** A slow copy, and a while before what was copied is cut off. */
+/** The copy is slow, and the truncation follows it after a pause. */
 const COPY_PIECE_BYTES = 64 * 1024;
 const COPY_PAUSE_MS = 5;
 const CUT_PAUSE_MS = 400;
 
 /**
- * Line `n` holds its number, so that sums and counts tell whether each arrived exactly once; a line cut off in the
- * middle is none.
+ * Line `n` contains its number, so that sums and counts show if each arrived exactly once. A line cut off in the middle
+ * does not count.
  */
 export function accessLine(n: number): string {
   return `10.0.${(n >> 8) & 255}.${n & 255} - - [21/Nov/2026:13:55:36 +0000] "GET /item/${n} HTTP/1.1" 200 ${n}\n`;
 }
 
-/** Answers how often the log was rotated. */
+/** Returns the number of rotations. */
 export async function writeAccessLog(options: AccessLogOptions): Promise<number> {
   const path = join(options.folder, "access.log");
   const log = new RotatedLog(path, options);
   await log.open();
   for (let written = options.from ?? 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
-    // What a truncation under way takes along is not the last line, for which a test may wait.
+    // A truncation in progress must not remove the last line, because a test may wait for it.
     if (written + 2 * options.linesPerBurst >= options.lines) await log.copied();
     if (options.onCut && log.takeCut()) await options.onCut();
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;
-    // Behind the last line is no write for a truncation to wait for.
+    // After the last line there is no write for a truncation to wait for.
     const isDue = log.lines >= options.rotateEveryLines && !log.isRacing && written < options.lines;
     const rotation = isDue ? (options.rotation ?? (() => "rename" as const))() : undefined;
     if (rotation !== undefined) {
@@ -90,7 +90,7 @@ class RotatedLog {
   readonly #unseen: (cut: () => Promise<void>) => Promise<void>;
   #file: FileHandle | undefined;
   #racing: Promise<void> | undefined;
-  /** Until the next write is the one that a racing truncation waits for. */
+  /** Resolves when the copy is done: the racing truncation then waits for the next write. */
   #copying: Promise<void> | undefined;
   #cut = false;
   #writing: Promise<void> | undefined;
@@ -132,12 +132,12 @@ class RotatedLog {
     return this.#racing !== undefined;
   }
 
-  /** The next write is behind the copy of a racing truncation, if there is one. */
+  /** Resolves when the next write comes after the copy of a racing truncation, if there is one. */
   async copied(): Promise<void> {
     await Promise.race([this.#copying, this.#racing]);
   }
 
-  /** Once for each racing truncation. */
+  /** True once for each racing truncation. */
   takeCut(): boolean {
     const cut = this.#cut;
     this.#cut = false;
@@ -159,7 +159,7 @@ class RotatedLog {
         );
   }
 
-  /** As gzip does: the packed file has the time of the other, which is gone then. */
+  /** Packs like gzip: the packed file has the time of the original, which is removed. */
   async #pack(): Promise<void> {
     const path = `${this.#path}.1`;
     const { atime, mtime } = await stat(path);
@@ -168,7 +168,7 @@ class RotatedLog {
     await rm(path);
   }
 
-  /** The log is a link to the file that is written; from the first rotation on where it was a file. */
+  /** The log is a link to the written file. If it was a file, it becomes a link with the first rotation. */
   async #byLink(): Promise<void> {
     const target = (of: number) => `${this.#path}-${FIRST_RUN + of}`;
     await symlink(target(this.rotations), `${this.#path}-next`);
@@ -186,7 +186,7 @@ class RotatedLog {
     await this.open();
   }
 
-  /** The writer is halted meanwhile, so that every line is in the copy. */
+  /** The writer pauses meanwhile, so the copy has every line. */
   async #byCopy(): Promise<void> {
     await copyFile(this.#path, `${this.#path}.1`);
     await truncate(this.#path, 0);
@@ -198,7 +198,7 @@ class RotatedLog {
     this.#racing = this.#byRacingCopy(copied).then(() => (this.#racing = undefined));
   }
 
-  /** The writer goes on: what it writes between the end of the copy and the truncation is in neither file. */
+  /** The writer continues: lines written between the end of the copy and the truncation are in neither file. */
   async #byRacingCopy(copied: () => void): Promise<void> {
     await using from = await open(this.#path, "r");
     await using to = await open(`${this.#path}.1`, "w");
@@ -207,14 +207,14 @@ class RotatedLog {
       await to.write(piece, 0, bytes.bytesRead);
       await pause(COPY_PAUSE_MS);
     }
-    // The writer goes on meanwhile, and the agent compares the copy to its end: what it could not compare it counts as
-    // lost.
+    // Meanwhile the writer continues, and the agent compares the copy to its end. It counts the part that it could not
+    // compare as lost.
     await pause(CUT_PAUSE_MS);
     await this.#unseen(async () => {
       const begun = new Promise<void>((resolve) => (this.#begun = resolve));
       copied();
       await begun;
-      // Not in the middle of a write: its side of the cut would be unknown.
+      // Not during a write, because it would be unknown if that came before or after the truncation.
       while (this.#writing) await this.#writing;
       truncateSync(this.#path, 0);
       this.#cut = true;

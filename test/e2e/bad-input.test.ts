@@ -11,7 +11,7 @@ import { BareAgent, enrolRequest, type TestIdentity } from "../helpers/hosts.ts"
 import { eventually, Program } from "../helpers/programs.ts";
 import { form, Installation, type Envelope } from "./installation.ts";
 
-/** Every bad input is answered by an error that says what is wrong, and leaves everything as it was. */
+/** Every bad input gets an error that names the problem, and changes nothing. */
 
 const LINE_CLASS = "/matrix/bad/line";
 const RULE = "/matrix/rules/bad/line";
@@ -53,7 +53,7 @@ afterAll(async () => {
   await odp.stop();
 });
 
-/** What there is, as a client sees it. */
+/** Everything stored, as a client sees it. */
 async function everything(): Promise<unknown> {
   const lists = ["/host", "/monitoring/depot", "/monitoring/policy", "/job", "/mxobject/rule"].map((path) =>
     odp.ok("GET", path),
@@ -601,7 +601,7 @@ function uploads(): Promise<string[]> {
   return readdir(join(odp.folder, "data", "uploads")).catch(() => []);
 }
 
-/** A text is sent as it is; members are sent as JSON, over those of something good. */
+/** A text is sent unchanged. Members replace those of a good input and are sent as JSON. */
 function textOf(body: unknown, good: object = {}): string | undefined {
   return typeof body === "string" || body === undefined ? body : JSON.stringify({ ...good, ...(body as object) });
 }
@@ -653,7 +653,7 @@ async function expectNoWelcome(port: number, identity: TestIdentity): Promise<vo
   try {
     agent = new BareAgent(port, identity);
   } catch {
-    // A key that is not the certificate's cannot even be used to dial.
+    // A key that does not belong to the certificate cannot even be used to connect.
     return;
   }
   try {

@@ -20,14 +20,14 @@ const chromium = await startChromium();
 if (!chromium && process.env.ODP_REQUIRE_CLUSTER === "1")
   throw new Error("Chromium is needed (apt-get install chromium).");
 
-/** What a browser really does with the pages, the cookies and the headers; everything else of them is proved by calls. */
+/** Behaviour of a real browser with pages, cookies and headers. Calls without a browser prove the rest. */
 describe.skipIf(!chromium)("in a browser", () => {
   const browser = chromium as Browser;
   let odp: Installation;
   let provider: TestProvider;
   let context: BrowserContext;
   let page: Page;
-  /** What the browser complained about, but for the provider's own pages, which want a font from elsewhere. */
+  /** The browser's complaints, except for the provider's own pages, which request a font from elsewhere. */
   let complaints: string[];
 
   beforeAll(async () => {
@@ -65,7 +65,7 @@ describe.skipIf(!chromium)("in a browser", () => {
   });
   afterEach(() => context.close());
 
-  /** Fills in the form that is shown, as a person does: by labels. */
+  /** Fills in the form on the page by its labels, as a person does. */
   async function signIn(username: string, password: string): Promise<void> {
     await page.goto(`${odp.url}/user/login`);
     await page.getByLabel("Company").fill(COMPANY);
@@ -131,7 +131,7 @@ describe.skipIf(!chromium)("in a browser", () => {
     await page.getByRole("button", { name: "Confirm" }).click();
     expect(await page.locator(".codes li").count()).toBe(RECOVERY_CODES);
     const [recovery = ""] = await page.locator(".codes li").allTextContents();
-    // The page with the secret is kept nowhere: the browser would have to send the form again.
+    // The browser does not cache the page with the secret: it would have to send the form again.
     await expect(page.goBack()).rejects.toThrow("ERR_CACHE_MISS");
     await page.waitForURL(/^chrome-error:/);
 

@@ -36,7 +36,7 @@ test("what triggers and the body of a rule do to objects is there once, through 
   prove("scripted-effects", { engine: "embedded", writes, rows: ROWS, lines: LINES, ...told, kills: 2, seed: SEED });
 });
 
-/** Each record makes a row of another class besides its own. */
+/** Each record creates a row of another class in addition to its own. */
 const BODY = `setvar("path", getvar("path"))
 setvar("n", getvar("n"))
 setClass("/matrix/once/twice")

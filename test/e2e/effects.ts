@@ -5,8 +5,8 @@ import type { Blow } from "./exactly-once.ts";
 import type { Installation } from "./installation.ts";
 
 /**
- * What triggers do to objects while controllers are killed: one before each write that counts in the object itself, and
- * one after it that leaves an object for each change it was told of.
+ * Effects of triggers on objects while controllers are killed. One trigger runs before each write and counts in the
+ * object itself. The other runs after it and creates an object for each change that it receives.
  */
 
 const BOX = "/matrix/effect/box";
@@ -21,7 +21,7 @@ const CUT_DEADLINE_MS = 60_000;
 const BEFORE = `if ACTION ~= "DELETE" then OBJECT.writes = ((OLD and OLD.writes) or 0) + 1 end`;
 const AFTER = `odb.mql("insert into ${SEEN} change=?", ACTION .. " " .. OBJECT.name .. " " .. OBJECT.n)`;
 
-/** Classes, both triggers, and the object that is written again and again. */
+/** Creates the classes, both triggers, and the object that is written repeatedly. */
 export async function prepareEffects(odp: Installation): Promise<void> {
   await odp.mql(`create class ${BOX} (name varchar, n int, writes int, keys(name), index(name))`);
   await odp.mql(`create class ${SEEN} (change varchar, keys(change))`);
@@ -35,12 +35,12 @@ export async function prepareEffects(odp: Installation): Promise<void> {
   await odp.mql(`insert into ${BOX} name='hot', n=0`);
 }
 
-/** Clients that write one object, each to its controller, and go on when that one is killed and back. */
+/** Clients that write one object, each through its controller, and continue when that was killed and is back. */
 export class HotWrites {
   #left: number;
   readonly #clients: Promise<void>[];
   #isHalf: () => void = () => undefined;
-  /** Answered when half of the writes have been. */
+  /** Resolves when half of the writes have been answered. */
   readonly half = new Promise<void>((resolve) => (this.#isHalf = resolve));
 
   constructor(controllers: readonly Installation[], writes: number) {
@@ -55,7 +55,7 @@ export class HotWrites {
 
   async #write(odp: Installation, half: number): Promise<void> {
     while (this.#left > 0) {
-      // One whose answer was lost may have been made: how many there were says the object itself.
+      // A write whose answer was lost may have taken effect; the object itself counts the writes.
       const isAnswered = await odp.mql(`update ${BOX} set n = n + 1 where name = 'hot'`).then(
         () => true,
         () => false,
@@ -67,7 +67,7 @@ export class HotWrites {
   }
 }
 
-/** Rows that came by an import, an update of them all, and a removal of half of them, each told to the trigger. */
+/** Imports rows, updates all of them and removes half of them; the trigger receives each change. */
 export async function manyRows(odp: Installation, rows: number): Promise<readonly string[]> {
   const names = Array.from({ length: rows }, (_, at) => `b${at}`);
   const script = names.map((name, at) => `insert into ${BOX} name='${name}', n=${at % 2}`).join(";\n");
@@ -83,12 +83,12 @@ export async function manyRows(odp: Installation, rows: number): Promise<readonl
   ]);
 }
 
-/** The controller is killed in the middle of an import and of a batch; the next one makes both to their end. */
+/** The controller is killed in the middle of an import and of a batch; the next one completes both. */
 export function cutOff(odp: Installation): Blow {
   return {
     what: "the controller is killed in the middle of an import and of a batch",
     strike: async () => {
-      // What is written with one note ends at a definition.
+      // A definition ends the part of an import that is written with one note.
       const rows = Array.from({ length: CUT_ROWS }, (_, at) => `insert into ${CUT} name='i${at}', n=1`);
       const script = rows.join(`;\ncreate class if not exists ${CUT} (name varchar);\n`);
       const imported = settledAs(odp.call("POST", "/mxobject/import", upload(script)));
@@ -105,7 +105,7 @@ export function cutOff(odp: Installation): Blow {
   };
 }
 
-/** A call that the controller answers before it dies was not in its middle. */
+/** A call that the controller answers before it dies was not interrupted. */
 function settledAs(call: Promise<unknown>): Promise<"answered" | "cut off"> {
   return call.then(
     () => "answered",
@@ -143,12 +143,12 @@ function upload(script: string): FormData {
   return form;
 }
 
-/** Every write of the object is counted in it once, and every change was told to the trigger after it; no other was. */
+/** The object counts each of its writes once, and the trigger after it received each change and no others. */
 export async function effectsOnce(odp: Installation, writes: number, others: readonly string[] = []): Promise<number> {
   const [hot] = await odp.mql(`select n, writes from ${BOX} where name = 'hot'`);
   const count = Number(hot?.["n"]);
   expect(count).toBeGreaterThanOrEqual(writes);
-  // The first one is its insert.
+  // The first write is the insert.
   expect(hot).toMatchObject({ writes: count + 1 });
   const expected = new Set(["INSERT hot 0", ...others]);
   for (let n = 1; n <= count; n++) expected.add(`UPDATE hot ${n}`);

@@ -4,7 +4,7 @@ import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 import { carryOut, everythingOnce, kills, prepare, type Blow } from "./exactly-once.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 
-/** In CI always the same moments; `ODP_TEST_SEED` tries others. */
+/** Selects the moments of the blows, always the same in CI; `ODP_TEST_SEED` selects others. */
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const LINES = 20_000;
 const DEADLINE_MS = 600_000;
@@ -45,7 +45,7 @@ test("every line and every scheduled run is there exactly once, though a node of
     expect(rotations).toBeGreaterThan(5);
     prove("exactly-once", { engine: "ring of three", lines: LINES, kills: 4, rotations, ...told, seed: SEED });
   } finally {
-    // Its name space can only be taken away from a ring that is whole.
+    // The name space can only be removed if all members of the ring run.
     await mendRing(ring);
     await odp.stop();
   }

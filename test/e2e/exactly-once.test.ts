@@ -22,10 +22,10 @@ import { accessLine } from "./access-log.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 import { unaccounted } from "./scheduled-runs.ts";
 
-/** In CI always the same moments; `ODP_TEST_SEED` tries others. */
+/** Selects the moments of the blows, always the same in CI; `ODP_TEST_SEED` selects others. */
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const KILLS = 10;
-/** As many lines between two rotations, and altogether: `npm run soak`. */
+/** Factor for the lines between two rotations and for all lines; more in `npm run soak`. */
 const MORE = TIMES > 1 ? 3 : 1;
 const DEADLINE_MS = 600_000;
 const SECOND_MS = 1_000;
@@ -97,12 +97,12 @@ test("a writer that is not halted loses what it writes between copy and truncati
       blows: [],
       times,
     } as const;
-    // First a writer that waits for nothing: what it writes at once hides how far it had come.
+    // First a writer that waits for nothing: its lines right after a truncation hide how far the log had come.
     const free = await carryOut({ ...log, lines: lines / 2 });
     await settled(odp, lines / 2, [LINES_CLASS], { last: true });
     const before = await toldTimes(odp, free);
     let cuts = 0;
-    // Then one that is slow after each truncation.
+    // Then a writer that pauses after each truncation.
     const slow = await carryOut({
       ...log,
       from: lines / 2,
@@ -127,7 +127,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
     expect(gaps.length).toBe(free + slow);
     expect(lostFreely).toBeGreaterThan(0);
     expect(lostSlowly).toBeGreaterThan(0);
-    // What of a copy an agent had no time to compare counts as well: `copies.test.ts` of log-policy, with looks of its own.
+    // The part of a copy that the agent had no time to compare counts too; `copies.test.ts` of log-policy proves that.
     expect(countsOf(gaps.slice(free))).toBeGreaterThanOrEqual(lostSlowly);
     prove("truncation-is-told", {
       lines,
@@ -143,7 +143,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
   }
 });
 
-/** The gaps, when as many truncations have been told. */
+/** Waits until this many truncations are reported, and returns the gaps. */
 function toldTimes(odp: Installation, count: number): Promise<Record<string, unknown>[]> {
   return eventually(`${count} truncations are told`, TOLD_DEADLINE_MS, async () => {
     const gaps = await gapsOf(odp);
@@ -183,7 +183,7 @@ test("while its rule is edited again and again each line is an object by one of 
     await carryOut({ ...log, lines: written, blows: [] });
     await settled(odp, written);
     await carryOut({ ...log, from: written, lines, blows });
-    // What an agent was told of a rule holds for a second: all edits so far may have fallen between two questions.
+    // An agent keeps its copy of a rule for a second, so all edits so far may have fallen between two of its requests.
     await putRule(odp, "access", other);
     written = lines;
     const byOther = await eventually(
@@ -234,7 +234,7 @@ test("an outbox deleted by hand while the agent is down is told, and the log goe
     const [{ stime, etime } = {}] = told;
     const isLost = (dueMs: number): boolean => dueMs >= Number(stime) - SECOND_MS && dueMs <= Number(etime) + SECOND_MS;
     let unknown: readonly number[] = [];
-    // What an agent sends together is there in any order.
+    // Entries that an agent sends together are stored in any order.
     await expect
       .poll(async () => (unknown = await unaccounted(odp, "tick")).filter((dueMs) => !isLost(dueMs)), {
         message: `due runs that are nowhere, and not between ${String(stime)} and ${String(etime)}`,

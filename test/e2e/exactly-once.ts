@@ -7,12 +7,12 @@ import { writeAccessLog, type Rotation } from "./access-log.ts";
 import type { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
-/** One host whose log is followed and whose command runs every second, while everything is killed that can be. */
+/** One host whose log is followed and whose command runs every second, while all its programs are killed. */
 
 export const HOST = "web-1";
 export const LINES_CLASS = "/matrix/once/access";
 const GENERATIONS_KEPT = 5;
-/** While the agent is away the log may be rotated so often; more would be lost, and counted. */
+/** Most rotations while the agent is down. With more, lines would be lost, and counted. */
 const ROTATIONS_UNSEEN_MAX = 3;
 const SETTLE_DEADLINE_MS = 240_000;
 const NUMBERS_PER_PAGE = 50_000;
@@ -29,16 +29,16 @@ export interface Scenario {
   readonly rotations: readonly Rotation[];
   /** Notes when each line was written. */
   readonly times?: WriteTimes;
-  /** Before the first line after a racing truncation. */
+  /** Called after a racing truncation, before the next line is written. */
   readonly onCut?: () => Promise<void>;
-  /** What is done to the installation, each at a moment of its own, one after the other. */
+  /** Blows to the installation, each at its own moment, one after the other. */
   readonly blows: readonly Blow[];
 }
 
 export interface Blow {
   readonly what: string;
   readonly strike: () => Promise<void>;
-  /** The agent is away meanwhile. */
+  /** The agent is down meanwhile. */
   readonly blind?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface Outcome {
   readonly skipped: number;
 }
 
-/** Agent and controller in turn, so often altogether. */
+/** `count` kills of the agent and the controller, in turns. */
 export function kills(odp: Installation, count: number): Blow[] {
   const agent: Blow = {
     what: "the agent is killed",
@@ -68,7 +68,7 @@ export function kills(odp: Installation, count: number): Blow[] {
   return Array.from({ length: count }, (_, index) => (index % 2 === 0 ? agent : controller));
 }
 
-/** Classes, rules, the host and its two policies. */
+/** Creates the classes, the rules, the host and its two policies. */
 export async function prepare(odp: Installation, match: string): Promise<void> {
   await mkdir(logsOf(odp), { recursive: true });
   await odp.enrol(HOST);
@@ -103,7 +103,7 @@ export async function prepare(odp: Installation, match: string): Promise<void> {
   );
 }
 
-/** A line is an object only when it is whole: its number stands in it twice. */
+/** A line becomes an object only if it is complete, with its number in it twice. */
 export function putRule(odp: Installation, name: string, path: string, body = ""): Promise<unknown> {
   const grok = `--class=${path}\n--parser=grok\n--pattern_1=%{IP} - - \\[%{HTTPDATE}\\] "GET %{NOTSPACE:path} HTTP/1\\.1" 200 %{INT:n:int}$\n${body}`;
   return odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: `/matrix/rules/once/${name}`, value: grok }));
@@ -113,7 +113,7 @@ function logsOf(odp: Installation): string {
   return join(odp.folder, "logs");
 }
 
-/** Writes the log, strikes at moments of the seed, and answers when everything has been told. */
+/** Writes the log, strikes at moments that the seed selects, and returns the number of rotations when all is over. */
 export async function carryOut(scenario: Scenario): Promise<number> {
   const { odp, seed, lines, blows } = scenario;
   const random = seededRandom(seed);
@@ -144,7 +144,7 @@ export async function carryOut(scenario: Scenario): Promise<number> {
   return rotations;
 }
 
-/** Between which two moments a line was written. */
+/** Earliest and latest time at which each line was written. */
 export class WriteTimes {
   readonly #bursts: { readonly end: number; readonly fromMs: number; readonly toMs: number }[] = [];
   #lastMs = 0;
@@ -158,14 +158,14 @@ export class WriteTimes {
     return this.#bursts.find(({ end }) => n < end);
   }
 
-  /** Whether it may have been written between these two. */
+  /** True if line `n` may have been written between these two times. */
   within(n: number, fromMs: number, toMs: number): boolean {
     const burst = this.of(n);
     return burst !== undefined && burst.toMs >= fromMs && burst.fromMs <= toMs;
   }
 }
 
-/** One blow at a time, while the writer goes on; it waits only when the next is due before the last is over. */
+/** One blow at a time, while the writer continues. It waits only if the next blow is due before the last is over. */
 class Strikes {
   readonly #blows: readonly Blow[];
   readonly #moments: readonly number[];
@@ -191,7 +191,7 @@ class Strikes {
     this.#unseen = 0;
     this.#over = false;
     this.#striking = blow.strike().then(() => void (this.#over = true));
-    // The next wait for it meets its failure.
+    // The next wait for it throws its failure.
     this.#striking.catch(() => undefined);
   }
 
@@ -208,8 +208,8 @@ class Strikes {
 }
 
 /**
- * Waits until as many lines are counted as were written; with `last`, until the last one is there, whatever is missing
- * before it.
+ * Waits until as many lines are counted as were written; with `last`, until the last one is stored, even if lines
+ * before it are missing.
  */
 export async function settled(
   odp: Installation,
@@ -234,7 +234,7 @@ export async function settled(
   });
 }
 
-/** The whole account: of each line, of each run, of what the agent says is missing. */
+/** Checks every line, every run, and everything that the agent reports as missing. */
 export async function everythingOnce(odp: Installation, lines: number): Promise<Omit<Outcome, "rotations">> {
   await settled(odp, lines);
   const { due, runs, skipped } = await everyRunOnce(odp, "tick");
@@ -246,14 +246,14 @@ export async function everythingOnce(odp: Installation, lines: number): Promise<
   return { runs, skipped };
 }
 
-/** Gaps that count something of the log, and lines no object was made of. */
+/** Gaps that report losses of the log, and lines from which no object was made. */
 async function problems(odp: Installation) {
   const lost = (await gapsOf(odp)).filter((gap) => Number(gap["count"]) > 0);
   const unparsed = await odp.mql("select * from /matrix/consolelog/rule limit 20");
   return { lost, unparsed };
 }
 
-/** In the order in which they were told. */
+/** Gaps in the order in which they were reported. */
 export async function gapsOf(odp: Installation): Promise<Record<string, unknown>[]> {
   const gaps = await odp.mql(
     "select reason, count, unit, source, stime, etime from /matrix/system/policygap where policy='access' limit -1",
@@ -261,7 +261,7 @@ export async function gapsOf(odp: Installation): Promise<Record<string, unknown>
   return gaps.sort((a, b) => Number(a["etime"]) - Number(b["etime"]));
 }
 
-/** The numbers of lines that are in none of the classes, or more than once. */
+/** Numbers of the lines that are in none of the classes, and of those that are stored more than once. */
 export async function amiss(
   odp: Installation,
   lines: number,

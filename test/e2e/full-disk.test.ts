@@ -35,7 +35,7 @@ describe.skipIf(disk === undefined)("a controller whose disk is full", () => {
         new URLSearchParams({ mql: `insert into /matrix/full name='refused-${i}-${"x".repeat(2_000)}'` }),
       );
       if (refused.status === "ok") continue;
-      // A disk of a busy machine may be late besides.
+      // The disk of a busy machine may also be slow.
       const message = expect.stringMatching(/disk is full|The disk did not answer in time/);
       expect(refused).toMatchObject({ code: "unavailable", message });
       if (String(refused.message).includes("disk is full")) full += 1;

@@ -11,14 +11,14 @@ const DEADLINE_MS = 120_000;
 const SIZE = 100_000_000;
 const HOST = "besieged";
 const isSuperuser = process.getuid?.() === 0;
-/** Nobody else's, so that whatever runs under it was begun by the agent. */
+/** No other process has this user, so the agent started every process that runs under it. */
 const USER = { uid: 54_322, gid: 54_322 };
-/** Of that user, its agent included. */
+/** Most processes of that user, its agent included. */
 const PROCESSES_MAX = 120;
-/** Every process begins two more, for ever; at the bound each that ends makes room for another one. */
+/** Every process starts two more, endlessly. At the limit, each one that ends makes room for another. */
 const FORK_BOMB = `exec bash -c 'ulimit -u ${PROCESSES_MAX} || exit 9; bomb() { bomb | bomb & }; while :; do bomb; done' 2>/dev/null`;
 
-/** What commands may do to a host whose agent must outlive them; the agent is a process of a user without rights. */
+/** Commands that attack a host, whose agent must outlive them. The agent is a process of a user without rights. */
 describe("an agent whose commands are hostile", () => {
   let odp: Installation;
   let folder: string;
@@ -54,7 +54,7 @@ describe("an agent whose commands are hostile", () => {
     return program;
   }
 
-  /** The row of a command when it has ended. */
+  /** Runs a command, waits until it has ended, and returns its row. */
   async function ran(cmd: string, timeout: number): Promise<Record<string, unknown>> {
     const param = encodeURIComponent(JSON.stringify({ cmd, "HOST!": HOST, timeout }));
     const runId = String(await odp.ok("GET", `/job/exec/remote_command@system/common?param=${param}`));
@@ -66,7 +66,7 @@ describe("an agent whose commands are hostile", () => {
 
   const worksOn = async () => expect(await ran("echo alive", 60)).toMatchObject({ status: "ok", out: "alive\n" });
 
-  /** Bytes of the output that are stored. */
+  /** Number of stored bytes of the output. */
   async function stored(runId: unknown): Promise<number> {
     const path = `/job/output/${String(runId)}/${HOST}?tail=1&sessionid=${await odp.session()}`;
     const text = await (await fetch(odp.url + path, { signal: AbortSignal.timeout(DEADLINE_MS) })).text();
@@ -90,7 +90,7 @@ describe("an agent whose commands are hostile", () => {
     await worksOn();
   });
 
-  // No bound of processes holds for the superuser, and for another one the bound would count what else he runs.
+  // The superuser has no limit of processes, and for another user the limit would count the user's other processes.
   test.skipIf(!isSuperuser)("an endless fork bomb ends at its deadline and leaves no process", async () => {
     const ended = ran(FORK_BOMB, 4);
     const isAtWork = expect.poll(() => processesOf(USER.uid).length, { timeout: DEADLINE_MS });
@@ -105,7 +105,7 @@ function isAlive(pid: number): boolean {
   return statusOf(pid) !== undefined;
 }
 
-/** Of a process of this machine; `undefined` when there is none, or it waits to be taken note of after its end. */
+/** Status of a process of this machine (proc(5)); `undefined` if there is none, or it is a zombie. */
 function statusOf(pid: number): string | undefined {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

@@ -9,7 +9,7 @@ import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster-admin.ts";
 import { eventually, freePort, Program, type ProgramOptions } from "../helpers/programs.ts";
 
-/** A controller and its agents as processes, spoken to as clients do. */
+/** A controller and its agents as processes, called as clients call them. */
 
 const CALL_DEADLINE_MS = 60_000;
 
@@ -39,8 +39,8 @@ export class Installation {
   }
 
   /**
-   * Settings choose the engine; the rest is the same: no demonstration, no agent of its own, a known password. `root` is
-   * the checkout whose built programs are started: this one, unless another version is to be tried.
+   * Settings select the engine; the rest is the same: no demonstration, no local agent, a known password. `root` is the
+   * checkout whose built programs are started; another one is for tests of another version.
    */
   static async start(settings: Settings, root = "."): Promise<Installation> {
     const installation = await Installation.begin(settings, root);
@@ -110,14 +110,14 @@ export class Installation {
     return { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings };
   }
 
-  /** What a command of the controller's program prints, which must succeed. An embedded store must be at rest. */
+  /** Output of a command of the controller's program, which must succeed. An embedded store must not be open. */
   async command(...words: readonly string[]): Promise<string> {
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...this.#environment() };
     const options = { env, timeout: CALL_DEADLINE_MS };
     return (await promisify(execFile)(process.execPath, [this.#program("controller"), ...words], options)).stdout;
   }
 
-  /** The first start needs a token; later ones find what the agent was given. */
+  /** The first start needs a token; later ones find the agent's stored identity. */
   async startAgent(host: string, token?: string, options?: ProgramOptions): Promise<void> {
     const dir = join(this.folder, `agent-${host}`);
     await mkdir(dir, { recursive: true });
@@ -131,7 +131,7 @@ export class Installation {
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
       const { status, code, message } = await this.call("GET", "/host?status=true");
-      // A member of the ring may just have been lost: the call says so, and is made again.
+      // A member of the ring may just have been lost. The call reports that, and is repeated.
       if (status !== "ok" && code === "unavailable") return undefined;
       return (message as { host: string }[]).some((row) => row.host === host) || undefined;
     });
@@ -143,7 +143,7 @@ export class Installation {
     await this.startAgent(host, made.token, options);
   }
 
-  /** Signed in by session, as the clients do: the id rides in the query. */
+  /** Signed in by a session like the clients, with its id in the query. */
   async call(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<Envelope> {
     const address = `${this.url}${path}${path.includes("?") ? "&" : "?"}sessionid=${await this.session()}`;
     const response = await fetch(address, {
@@ -154,7 +154,7 @@ export class Installation {
     return (await response.json()) as Envelope;
   }
 
-  /** The message of a call that must succeed. */
+  /** Makes a call that must succeed, and returns its message. */
   async ok(method: string, path: string, body?: string | FormData | URLSearchParams): Promise<unknown> {
     const envelope = await this.call(method, path, body);
     if (envelope.status !== "ok")
@@ -169,7 +169,7 @@ export class Installation {
     >[];
   }
 
-  /** Frames of a subject, from now on. */
+  /** Collects the frames of a subject from now on. */
   async listen(subject: string): Promise<{ readonly frames: Record<string, string>[]; close(): void }> {
     const socket = new WebSocket(`ws://127.0.0.1:${this.port}/websocket/${subject}?sessionid=${await this.session()}`);
     const frames: Record<string, string>[] = [];
@@ -225,7 +225,7 @@ export class Installation {
   }
 }
 
-/** Settings for the cluster engine, in a name space of its own, so that an earlier run left nothing in it. */
+/** Settings for the cluster engine, with a new name space that has no data of an earlier run. */
 export function clusterVariables(settings: ClusterSettings): Readonly<Record<string, string>> {
   return {
     ODP_STORE: "cluster",

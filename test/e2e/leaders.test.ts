@@ -9,16 +9,16 @@ import { eventually } from "../helpers/programs.ts";
 import type { Installation } from "./installation.ts";
 import { Trio, type Blow } from "./trio.ts";
 
-/** `npm run soak -- --leaders N` does more of them. */
+/** Number of rounds; `npm run soak -- --leaders N` does more. */
 const ROUNDS = Number(process.env["ODP_LEADER_ROUNDS"] ?? 3);
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
 const BLOWS: readonly Blow[] = ["killed", "paused", "cut off", "unanswered"];
 const HOSTS = ["h1", "h2", "h3"];
 const TIMEOUT_S = 60;
-/** How long a command takes at most: some are under way whenever the leader is struck. */
+/** Longest duration of a command, so that some are running whenever the leader is struck. */
 const LONGEST_MS = 2_000;
 const DEADLINE_MS = 2 * TIMEOUT_S * 1_000;
-/** Most of the time of a round nobody fires, and what was missed is fired one by one. */
+/** For most of a round no controller fires, and the missed runs are then fired one by one. */
 const CAUGHT_UP_DEADLINE_MS = 120_000 + ROUNDS * 60_000;
 const FINAL = new Set(["ok", "failed", "timeout", "unreachable", "cancelled", "expired"]);
 const JOBS = [
@@ -32,7 +32,7 @@ const cluster = inject("cluster");
 /** Three controllers as processes; agents are emulated here, over the real protocol. */
 describe.skipIf(!cluster.available)("while the controller that fires schedules is struck again and again", () => {
   const random = seededRandom(SEED);
-  /** How often each command began, by its id. */
+  /** Number of starts of each command, by its id. */
   const begun = new Map<string, number>();
   let trio: Trio;
   let fleet: EmulatedFleet;
@@ -78,13 +78,13 @@ describe.skipIf(!cluster.available)("while the controller that fires schedules i
     return { output: [`${command.id}\n`] };
   }
 
-  /** Schedules go on: what begins from now on was not under way. */
+  /** Waits until schedules start new commands, which were not running before this call. */
   async function moreBegin(): Promise<void> {
     const before = begun.size;
     await eventually("schedules go on", DEADLINE_MS, () => begun.size >= before + 2 * JOBS.length || undefined);
   }
 
-  /** Until every job has run for a time after now: all before were due. */
+  /** Waits until every job has a run with a due time after now, so that all earlier due runs have started. */
   async function nothingIsBehind(odp: Installation): Promise<void> {
     const nowMs = Date.now();
     for (const { name, dir } of JOBS)
@@ -95,8 +95,8 @@ describe.skipIf(!cluster.available)("while the controller that fires schedules i
   }
 
   /**
-   * All rows, once none of them goes on any more and every due run has one: of a run whose controller was killed right
-   * after it had decided it, the rows come with the controller that takes it over.
+   * Waits until no run is in progress and every due run has rows, and returns all rows. If a controller is killed right
+   * after it has decided a run, the controller that takes the run over writes its rows.
    */
   function endedRows(odp: Installation): Promise<readonly Run[]> {
     return eventually("every due run is there, and every target has ended", DEADLINE_MS, async () => {
@@ -108,7 +108,7 @@ describe.skipIf(!cluster.available)("while the controller that fires schedules i
     });
   }
 
-  /** What an agent did a second time, or under an id that no row has, would show. */
+  /** Fails if an agent ran a command twice, or under an id that no row has. */
   async function everyCommandOnce(odp: Installation, rows: readonly Run[]): Promise<void> {
     const known = new Set(rows.map(({ runid, host }) => `job/${runid}/${host}/0`));
     expect([...begun].filter(([id, times]) => times !== 1 || !known.has(id))).toEqual([]);
@@ -137,14 +137,14 @@ function runsOf({ name, dir }: ScheduledJob, rows: readonly Run[]): readonly Run
   return rows.filter((row) => row.name === `${name}@${dir}`);
 }
 
-/** Times from the first one to the last one that have no run. */
+/** Due times without a run, between the first and the last run. */
 function missingDues({ everyS }: ScheduledJob, rows: readonly Run[]): readonly number[] {
   const dues = new Set(rows.map(({ due }) => Number(due)));
   const [first, last, stepMs] = [Math.min(...dues), Math.max(...dues), everyS * 1_000];
   return Array.from({ length: (last - first) / stepMs }, (_, n) => first + n * stepMs).filter((due) => !dues.has(due));
 }
 
-/** From the first time to the last one, each has one run, on the hosts that it is to have. */
+/** Each due time from the first run to the last has exactly one run, on the right hosts. */
 function everyDueRunOnce(job: ScheduledJob, rows: readonly Run[]): void {
   const { host, groupmode } = job;
   const runs = new Map<number, Run[]>();
@@ -158,7 +158,7 @@ function everyDueRunOnce(job: ScheduledJob, rows: readonly Run[]): void {
   }
 }
 
-/** Answers how many ended in which state. */
+/** Returns the number of targets for each final state. */
 function everyTargetOnce(rows: readonly Run[]): Record<string, number> {
   expect(rows.filter(({ status }) => !FINAL.has(status))).toEqual([]);
   expect(rows.filter(({ etime, deadline }) => etime > deadline + DISPATCH_GRACE_MS)).toEqual([]);

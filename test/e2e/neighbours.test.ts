@@ -21,9 +21,8 @@ import { Installation, type Envelope } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /**
- * A client that behaves badly is refused or cut off; all calls of others are answered well meanwhile, and a
- * well-behaved agent neither loses its session nor a run. How much slower they get is the business of `npm run bench --
- * neighbours`.
+ * A client that behaves badly is refused or cut off. Meanwhile all calls of others succeed, and a well-behaved agent
+ * loses neither its session nor a run. `npm run bench -- neighbours` measures how much slower they get.
  */
 
 const TICK_CLASS = "/matrix/neighbours/tick";
@@ -33,15 +32,15 @@ const FLOOD_AGENTS = 200;
 const GREEDY_AGENTS = 12;
 const GREEDY_ENTRIES = 12;
 const IDLE_SOCKETS = 200;
-/** To what begins so TLS answers: nothing, an alert, an alert. */
+/** First bytes of a connection. TLS answers the first with nothing, the others with an alert. */
 const BEGINNINGS = [
   [5, 9],
   [0x16, 3, 1, 0xff],
   [0x81, 0, 1],
 ];
-/** A connection that says nothing sensible is ended after two keepalives. */
+/** A connection without valid frames is closed after two keepalives. */
 const CLOSE_MAX_MS = 3 * SESSION_KEEPALIVE_MS;
-/** What a controller may grow by besides what waits: garbage not collected yet, pages of the store. */
+/** Allowed memory growth of a controller besides waiting data: garbage not collected yet, pages of the store. */
 const GROWTH_MAX_BYTES = 768 * MIB;
 
 let odp: Installation;
@@ -87,7 +86,7 @@ afterAll(async () => {
   await odp.stop();
 });
 
-/** Calls of others go on all the while; each must be answered as if nothing was. */
+/** Makes calls of others all the while; each of them must succeed. */
 async function besideOthers<T>(misbehave: () => Promise<T>): Promise<T> {
   let over = false;
   const others = (async () => {
@@ -118,7 +117,7 @@ async function level(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(text)?.[1]);
 }
 
-/** The greatest value until `over`. */
+/** Highest value of a metric until `over` returns true. */
 async function highest(name: string, over: () => boolean): Promise<number> {
   let most = 0;
   while (!over()) most = Math.max(most, await level(name));
@@ -134,7 +133,7 @@ async function halfRequest(): Promise<Socket> {
   return socket;
 }
 
-/** However it ends. What comes is read: a socket whose last bytes are not taken is never closed. */
+/** Waits until the socket closes in any way. It reads all data, because a socket with unread bytes never closes. */
 async function closed(socket: Socket): Promise<void> {
   socket.resume();
   await eventually("the controller closes a connection", CLOSE_MAX_MS, () => socket.closed || undefined);
@@ -315,7 +314,7 @@ test(`${FLOOD_AGENTS} agents that connect in one moment are all taken`, async ()
   await eventually("they are gone again", 30_000, async () => (await level("odp_agent_sessions")) === 1 || undefined);
 });
 
-/** As an agent does: when it is told that too many come at once, it comes again. */
+/** Tries again, as an agent does, when it is refused because too many connect at once. */
 async function connected(identity: TestIdentity): Promise<BareAgent> {
   for (;;) {
     const agent = new BareAgent(agentPort, identity);
@@ -366,7 +365,7 @@ test("clients that never read their answers hold nothing up", async () => {
   for (const socket of deaf) socket.destroy();
 });
 
-/** Asks for eight megabytes and looks away. */
+/** Requests eight megabytes and does not read them. */
 async function deafCall(session: string): Promise<Socket> {
   const socket = connectTcp(odp.port, "127.0.0.1");
   socket.on("error", () => undefined);

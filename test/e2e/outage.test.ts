@@ -9,8 +9,8 @@ import { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 /**
- * More than 20 seconds of writing, and three times what the small disk holds, which is less than the agent writes at
- * once.
+ * Takes more than 20 seconds to write, and is three times as large as the small disk, which holds less than the agent
+ * writes at once.
  */
 const LINES = 30_000;
 const LINES_PER_BURST = 150;
@@ -19,7 +19,7 @@ const SMALL_DISK_KIB = 768;
 const FULL_DISK_FREE_BYTES = 64 * 1024;
 const ONLINE_DEADLINE_MS = 60_000;
 const SETTLE_DEADLINE_MS = 90_000;
-/** Its time, the minute after which its controller counts as lost, and the minute between two looks. */
+/** Timeout of the run, the minute after which its controller counts as lost, and the minute between two checks. */
 const LOST_RUN_DEADLINE_MS = 150_000;
 const FINAL_STATES = ["ok", "failed", "timeout", "unreachable", "cancelled", "expired"];
 
@@ -50,7 +50,7 @@ describe("outages", () => {
     await odp.stop();
   });
 
-  /** The command says that it began, and ends when it is let. */
+  /** Starts a command that reports its start, and ends when a file `<name>.end` exists. */
   async function startJob(name: string, timeout: number): Promise<string> {
     const cmd = `echo begun >> ${folder}/${name}; while [ ! -e ${folder}/${name}.end ]; do sleep 0.1; done; echo ended`;
     const param = JSON.stringify({ cmd, "HOST!": "roomy", timeout });
@@ -183,7 +183,7 @@ async function makePolicies(odp: Installation, host: string, logs: string): Prom
   );
 }
 
-/** False where nothing may be mounted. */
+/** Returns false if this process may not mount. */
 function mount(path: string): boolean {
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", `size=${SMALL_DISK_KIB}k`, "tmpfs", path], { stdio: "ignore" });

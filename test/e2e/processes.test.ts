@@ -8,7 +8,7 @@ import { eventually } from "../helpers/programs.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 120_000;
-/** Everything that a process has open, one line each; the folder that `ls` reads is its own. */
+/** Open files of a process, one line each. The folder that `ls` reads is its own. */
 const LIST = "ls -l /proc/self/fd | grep -v ' -> /proc/[0-9]*/fd$'";
 
 describe("what the controller and its local agent start", () => {
@@ -70,7 +70,7 @@ describe("what the controller and its local agent start", () => {
     await odp.ok("POST", "/monitoring/policy", JSON.stringify(policy));
   }
 
-  /** The one process of the local agent, as soon as there is one; its commands have no such variable. */
+  /** Waits for the single process of the local agent. Its commands do not have the variable. */
   function localAgent(): Promise<number> {
     const own = `ODP_AGENT_DIR=${join(odp.folder, "data", "agent")}\0`;
     return eventually("one local agent runs", DEADLINE_MS, () => {
@@ -105,7 +105,7 @@ describe("what the controller and its local agent start", () => {
     expect(agent).not.toBe(before);
     const open = readdirSync(`/proc/${agent}/fd`).map((name) => linkOf(agent, name));
     expect(open.filter((path) => path.includes("data.mdb"))).toEqual([]);
-    // The controller itself has them open, so the test would see them.
+    // Control: the controller itself has them open, so the test can see them.
     const own = readdirSync(`/proc/${odp.controller.pid}/fd`).map((name) => linkOf(odp.controller.pid, name));
     expect(own.filter((path) => /tenants\/second_\w+\/lmdb\/data\.mdb$/.test(path))).not.toEqual([]);
   });
@@ -125,7 +125,7 @@ describe("what the controller and its local agent start", () => {
     await odp.controller.kill("SIGKILL");
     await eventually("the local agent has ended", DEADLINE_MS, () => !isAlive(agent) || undefined);
 
-    // The files of the stores are for their owner alone, those of an earlier version too.
+    // Only their owner may read the files of the stores, including those of an earlier version.
     const file = join(odp.folder, "data/store/tenants/matrix/lmdb/data.mdb");
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await chmod(file, 0o644);
@@ -137,7 +137,7 @@ describe("what the controller and its local agent start", () => {
     await odp.controller.printed(/process that starts all others has ended/);
     await eventually("the controller has stopped", DEADLINE_MS, () => !odp.controller.running || undefined);
     await eventually("the local agent has ended", DEADLINE_MS, () => !isAlive(next) || undefined);
-    // It stopped in good order: nothing holds the folder.
+    // It stopped in order, so no process holds the folder.
     await odp.startController();
   });
 });
@@ -160,7 +160,7 @@ describe("programs whose output cannot be written", () => {
     const full = openSync("/dev/full", "w");
     odp.beginController({ stdio: ["ignore", full, full] });
     await answers();
-    // Its first line is written before it is online.
+    // The agent writes its first line before it is online.
     await odp.enrol("web-1", { stdio: ["ignore", full, full] });
     closeSync(full);
     expect(await run("web-1", "echo here")).toContain("here");
@@ -175,7 +175,7 @@ describe("programs whose output cannot be written", () => {
       program.stopReading();
       process.kill(program.pid, "SIGHUP");
     }
-    // The agent tells of the loss of its controller, the controller of the loss of the process that starts others.
+    // The agent reports the loss of its controller, and the controller that of the process that starts others.
     process.kill(childOf(odp.controller.pid), "SIGKILL");
     await eventually(
       "the controller has stopped in good order",
@@ -206,7 +206,7 @@ describe("programs whose output cannot be written", () => {
   }
 });
 
-/** The one process that the controller itself has started. */
+/** The single process that the controller itself has started. */
 function childOf(pid: number): number {
   const children = readable(`/proc/${pid}/task/${pid}/children`).trim().split(" ");
   expect(children).toHaveLength(1);
@@ -219,7 +219,7 @@ function linkOf(pid: number, descriptor: string): string {
   try {
     return readlinkSync(`/proc/${pid}/fd/${descriptor}`);
   } catch {
-    // It was closed meanwhile.
+    // The file was closed meanwhile.
     return "";
   }
 }

@@ -7,20 +7,20 @@ import { writeAccessLog, type Rotation } from "./access-log.ts";
 import { amiss, gapsOf, LINES_CLASS, prepare } from "./exactly-once.ts";
 import { Installation } from "./installation.ts";
 
-/** Lines of all kinds of rotation together; the soak writes a million. */
+/** Number of lines for all kinds of rotation together; the soak writes a million. */
 const LINES = Number(process.env["ODP_TEST_LINES"] ?? 40_000);
 const KINDS = ["rename", "copy-truncate", "copy-truncate-compress", "link"] as const satisfies readonly Rotation[];
 const LINES_PER_BURST = 500;
 const PAUSE_MS = 40;
 const LIVES_OF_KIND = 12;
-/** None is removed: an agent that is slow reads them later. */
+/** No generation is removed, because a slow agent reads them later. */
 const GENERATIONS_KEPT = LIVES_OF_KIND + 1;
 const DEADLINE_MS = 3_600_000;
 const ROWS_PER_PAGE = 20_000;
-/** For one page of rows to arrive; where it does not, what is missing is told by the comparison. */
+/** Timeout for one page of rows to arrive. After that, the comparison reports the missing rows. */
 const ARRIVAL_MS = 300_000;
 
-/** Where each life of the log begins. */
+/** Writes all logs and returns the number of the first line of each life. */
 async function writeAll(odp: Installation): Promise<readonly number[]> {
   const begins: number[] = [];
   const each = LINES / KINDS.length;
@@ -78,7 +78,7 @@ test(`${LINES} lines through every kind of rotation: none is lost, none is there
   const odp = await Installation.start({ ODP_STORE: "embedded" });
   try {
     await prepare(odp, "^[a-z-]+/access\\.log$");
-    // A million rows are not read again for each page of them.
+    // Without an index, every page would read all of a million rows.
     await odp.mql(`alter class ${LINES_CLASS} add index n`);
     const begins = await writeAll(odp);
     await arrived(odp);

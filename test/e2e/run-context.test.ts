@@ -7,7 +7,7 @@ import { startSshd, type Sshd } from "../helpers/sshd.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 60_000;
-/** Reads what `begin` left, answers by its own name, tells the token, and goes on until it is told to end. */
+/** Reads the value set by `BEGIN`, writes one under its own name, prints the token, and runs until `go` is 1. */
 const COMMAND = `
 const { ODP_CONTEXT_URL: url, ODP_CONTEXT_TOKEN: token } = process.env;
 const headers = { authorization: "Bearer " + token };
@@ -106,7 +106,7 @@ describe.skipIf(!sshd)("the context of a run, on a host with an agent and on one
     expect(open).toEqual([]);
   }
 
-  /** Neither in what is answered nor in the log. */
+  /** The token is neither in the answers nor in the log. */
   async function isNowhere(tokens: readonly string[]): Promise<void> {
     const secrets = tokens.map((token) => token.split(".").at(-1) ?? token);
     const classes = ["system/commandoutput", "system/command", "system/audit", "jobs/jobrun"];

@@ -12,7 +12,7 @@ interface Account {
 
 /**
  * Each second from a policy's first run to one that begins after now is in exactly one run record, or counted by one
- * gap. What an agent sends arrives in its order, so with that last run everything before it is there, but for what is
+ * gap. An agent's entries arrive in order, so everything before that last run is stored, except for entries that are
  * being stored together with it.
  */
 export async function everyRunOnce(odp: Installation, policy: string): Promise<Account> {
@@ -34,7 +34,7 @@ export async function everyRunOnce(odp: Installation, policy: string): Promise<A
   });
 }
 
-/** Due times of a policy of every second, from its first run to its last, that are in no run and no gap. */
+/** Due times of a policy with runs every second, from its first run to its last, that are in no run and no gap. */
 export async function unaccounted(odp: Installation, policy: string): Promise<number[]> {
   const runs = await odp.mql(`select scheduled from /matrix/system/policyrun where policy='${policy}' limit -1`);
   const gaps = await odp.mql(`select count, stime from /matrix/system/policygap where policy='${policy}' limit -1`);

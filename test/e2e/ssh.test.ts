@@ -15,7 +15,7 @@ const sshd = await startSshd();
 if (!sshd && process.env.ODP_REQUIRE_CLUSTER === "1")
   throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
 
-/** A host without an agent: reached by credentials, with the same answers. */
+/** A host without an agent, reached by credentials. Its answers are the same as those of an agent. */
 describe.skipIf(!sshd)("a host reached over SSH", () => {
   const server = sshd as Sshd;
   let odp: Installation;
@@ -192,7 +192,7 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     );
     expect(files.map((file) => file.name)).toContain("controller.log");
     const contents = await Promise.all(files.map((file) => readFile(join(file.parentPath, file.name))));
-    // What is no secret is found where secrets are looked for.
+    // Control: the searched files contain a text that is no secret.
     expect(contents.some((content) => content.includes(NO_SECRET))).toBe(true);
     const held = contents.flatMap((content, at) =>
       secretsIn(content, secrets).map((secret) => ({ file: files[at]?.name, secret })),

@@ -11,10 +11,10 @@ import { clusterVariables, Installation } from "./installation.ts";
 const CONTROLLERS = 3;
 const FOUND_DEADLINE_MS = 60_000;
 
-/** Unanswered: what it sends to etcd arrives, and it hears nothing. */
+/** `unanswered`: its requests reach etcd, but the answers are lost. */
 export type Blow = "killed" | "paused" | "cut off" | "unanswered";
 
-/** A controller with a link to etcd of its own. */
+/** A controller with a separate link to etcd. */
 interface Seat {
   readonly odp: Installation;
   readonly link: LinkProxy;
@@ -56,7 +56,7 @@ export class Trio implements AsyncDisposable {
     return new Trio(seats, new Etcd(cluster.etcdEndpoints, clusterRuntime), prefix);
   }
 
-  /** One that nothing is being done to, once all are back. */
+  /** Waits until all controllers are back, and returns one of them. */
   async any(): Promise<Installation> {
     await this.#returning;
     const [first] = this.#seats;
@@ -64,7 +64,7 @@ export class Trio implements AsyncDisposable {
     return first.odp;
   }
 
-  /** The one that fires schedules, of another life than the one before; waits while there is none. */
+  /** Waits for a controller that fires schedules and is not in the same life as `before`. */
   async #leader(before?: Leader): Promise<Leader> {
     return eventually("a controller fires schedules", FOUND_DEADLINE_MS, async () => {
       const at = await this.#kv.get("jobs/scheduler");
@@ -77,7 +77,7 @@ export class Trio implements AsyncDisposable {
     });
   }
 
-  /** The leader is struck until another one leads; it comes back meanwhile when it was killed, else then. */
+  /** Strikes the leader until another one leads. A killed leader restarts meanwhile; the others recover afterwards. */
   async strike(blow: Blow): Promise<void> {
     await this.#returning;
     const struck = await this.#leader();
@@ -99,7 +99,7 @@ export class Trio implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#returning.catch(() => undefined);
-    // None of them takes over what the others let go of.
+    // All are killed at once, so that none takes over the work of the others.
     await Promise.all(this.#seats.map(({ odp }) => odp.controller.kill("SIGKILL")));
     for (const { odp, link } of this.#seats) {
       await odp.stop();

@@ -12,11 +12,11 @@ import { everyRunOnce } from "./scheduled-runs.ts";
 
 const HOST = "web-1";
 const LINES = 24_000;
-/** Of one object with triggers, through both controllers. */
+/** Writes of one object with triggers, through both controllers. */
 const WRITES = 200;
 const DEADLINE_MS = 120_000;
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
-/** One line each tenth of a second. */
+/** Lines of a job, one every tenth of a second. */
 const JOB_LINES = 150;
 const JOB = `i=0; while [ $i -lt ${JOB_LINES} ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done`;
 const WHOLE = Array.from({ length: JOB_LINES }, (_, at) => `line ${at}\n`).join("");
@@ -32,7 +32,7 @@ interface Tried {
 const cluster = inject("cluster");
 const settings = cluster.available ? clusterVariables(cluster.settings) : undefined;
 
-/** Two controllers on one etcd and Cassandra. The agent is held by one, everything is called at the other. */
+/** Two controllers on one etcd and Cassandra. One has the agent's session; all calls go to the other. */
 describe.skipIf(settings === undefined)("of two controllers", () => {
   const random = seededRandom(SEED);
   const found: Record<string, number> = {};
@@ -40,7 +40,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
   let b: Installation;
   let writing: Promise<number> | undefined;
   let written = 0;
-  /** Half of the lines are kept for the second outage. */
+  /** Half of the lines are written during the second outage. */
   let secondHalf: () => void = () => undefined;
   const first = new Promise<void>((resolve) => (secondHalf = resolve));
 
@@ -81,10 +81,10 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
   });
 
   it("one is paused for longer than its lease and wakes: nothing is doubled, and it serves again", async () => {
-    // By now the agent is held by b: the roles are changed.
+    // Now `b` has the agent's session, so the roles are exchanged.
     const heard = await a.listen("jobrun");
     const job = run(a, JOB);
-    // The first that is heard of is the one that is looked at in the end.
+    // The run of the first frame is the one that is checked at the end.
     await underWay(heard.frames, 1);
     const own = run(b, "sleep 4; echo called at the paused one").catch(() => undefined);
     secondHalf();
@@ -107,7 +107,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
       process.kill(b.controller.pid, "SIGCONT");
     }
     await own;
-    // It writes by definitions that it had not heard of when it was stopped.
+    // It writes by definitions that it did not know when it was paused.
     await eventually("the one that woke writes by the new definitions", DEADLINE_MS, () =>
       b.mql("insert into /matrix/e2e/note id='late', said='b', size=2").catch(() => undefined),
     );
@@ -141,7 +141,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     expect(whole).toHaveLength(2);
     expect(whole.every(({ status }) => status === "ok")).toBe(true);
     expect(new Set(jobs.map(({ runid, host }) => `${String(runid)} ${String(host)}`)).size).toBe(jobs.length);
-    // What a job did not say of itself, the agent did: each command had one end.
+    // If a job did not report its own end, the agent did: each command had one end.
     const ends = await b.mql("select command from /matrix/system/command limit -1");
     expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
     expect(ends.length).toBeGreaterThanOrEqual(whole.length);
@@ -191,7 +191,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
         value: "--class=/matrix/e2e/tick\n--parser=text\n--fields=text\n",
       }),
     );
-    // Deployed at the one that does not hold the agent.
+    // Deployed through the controller without the agent's session.
     await b.ok(
       "POST",
       "/monitoring/policy/log",
@@ -234,13 +234,13 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     });
   }
 
-  /** A moment that the seed chooses. */
+  /** Waits for a moment that the seed selects. */
   async function someLines(): Promise<void> {
     const until = Math.min(written < LINES / 2 ? LINES / 2 : LINES, written + 400 + Math.floor(random.next() * 1_200));
     await eventually("some more lines are written", DEADLINE_MS, () => written >= until || undefined);
   }
 
-  /** Milliseconds until a job ends well, records flow, and a socket hears of them. */
+  /** Milliseconds until a job succeeds, records arrive, and a socket receives them. */
   async function worksAgain(odp: Installation): Promise<number> {
     const startMs = performance.now();
     const heard = await odp.listen("datachange");
@@ -254,7 +254,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     return Math.round(performance.now() - startMs);
   }
 
-  /** Milliseconds that it takes to make a class, change another one and write by them. */
+  /** Time in milliseconds to create a class, change another one and write by both. */
   async function definitionsChange(odp: Installation): Promise<number> {
     const startMs = performance.now();
     await odp.mql("alter class /matrix/e2e/note add column size int");

@@ -2,7 +2,7 @@ import type { EnrolAnswer } from "../../common/agent/enrolment.ts";
 import type { Installation } from "../e2e/installation.ts";
 import type { Admission } from "./fleet.ts";
 
-/** By a controller that is a process, over HTTP. */
+/** Admission by a controller in another process, over HTTP. */
 export function admissionOver(odp: Pick<Installation, "ok">): Admission {
   return {
     token: async (host) =>

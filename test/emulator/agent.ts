@@ -9,22 +9,22 @@ import type { Cancel, Command, CommandResult, Entry, Welcome } from "../../proto
 import { realClock } from "../helpers/clock.ts";
 import { MemoryOutbox } from "./outbox.ts";
 
-/** A command that a host was given, and is to be said to have ended in some way. */
+/** A command for a host, whose end the emulated agent has to report. */
 export interface EmulatedCommand {
   readonly host: string;
   readonly command: Command;
-  /** Fires when a controller cancels it and at its deadline; what is answered after that is not told. */
+  /** Fires when a controller cancels the command, and at its deadline. Results after that are not reported. */
   readonly ended: AbortSignal;
 }
 
 export interface EmulatedEnd {
   /** Pieces of standard output, in their order. */
   readonly output?: readonly (string | Uint8Array)[];
-  /** 0 when absent. */
+  /** Absent: 0. */
   readonly code?: number;
 }
 
-/** What commands write and how they end. Nothing is run. */
+/** Returns the output and the end of a command. Nothing is run. */
 export type Behaviour = (command: EmulatedCommand) => EmulatedEnd | Promise<EmulatedEnd>;
 
 type Body = NonNullable<Entry["body"]>;
@@ -32,11 +32,11 @@ type Body = NonNullable<Entry["body"]>;
 const random = { next: () => Math.random(), bytes: (count: number) => new Uint8Array(randomBytes(count)) };
 
 /**
- * An agent without a machine: it speaks the real protocol over TLS with an identity of its own, keeps what it has to
- * say until it is acknowledged, comes back when its session ends, and does each command once.
+ * An agent without a machine. It speaks the real protocol over TLS with its own identity, keeps its entries until they
+ * are acknowledged, reconnects when its session ends, and runs each command once.
  */
 export class EmulatedAgent {
-  /** Ids of commands that began here; one that is sent again is not done again. */
+  /** Ids of the commands that began here. A command that is sent again does not run again. */
   readonly begun = new Set<string>();
   readonly #behave: Behaviour;
   readonly #transport = grpcTransport(realClock);
@@ -63,19 +63,19 @@ export class EmulatedAgent {
     return this.#connected;
   }
 
-  /** Whether there is nothing that no controller acknowledged. */
+  /** True when no command runs and a controller has acknowledged every entry. */
   get told(): boolean {
     return this.#running.size === 0 && this.#outbox.firstSequence === this.#outbox.nextSequence;
   }
 
-  /** Resolves at the first welcome; from then on it comes back by itself. */
+  /** Resolves at the first welcome; from then on the agent reconnects by itself. */
   async start(): Promise<void> {
     this.#over = this.#stay();
     while (!this.#connected && !this.#stopping.signal.aborted)
       await new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Its connection breaks; it comes back. */
+  /** Breaks the connection; the agent reconnects. */
   cut(): void {
     this.#session?.close();
   }
@@ -100,7 +100,7 @@ export class EmulatedAgent {
     }
   }
 
-  /** One session; answers whether a controller took it. */
+  /** Runs one session. Returns true if a controller accepted it. */
   async #hold(address: string): Promise<boolean> {
     const session = (this.#session = this.#open(address));
     try {
@@ -108,7 +108,7 @@ export class EmulatedAgent {
       await session.finished();
       return true;
     } catch {
-      // Refused, or not reached: the next controller, a while later.
+      // The controller refused or was not reached, so the next one is tried after a pause.
       session.close();
       return false;
     } finally {

@@ -5,16 +5,16 @@ import { parseJoinToken, type EnrolAnswer, type EnrolRequest } from "../../commo
 import { mapLimited } from "../../common/concurrency.ts";
 import { EmulatedAgent, type Behaviour } from "./agent.ts";
 
-/** A few at once: a controller greets only so many, and makes certificates one after the other. */
+/** Agents that connect at once. A controller limits new sessions, and creates certificates one after the other. */
 const AT_ONCE = 32;
 
-/** What admits agents: the service of a test, or a controller over HTTP. */
+/** Admits agents: the service of a test, or a controller over HTTP. */
 export interface Admission {
   token(host: string): Promise<string>;
   enrol(request: EnrolRequest): Promise<EnrolAnswer>;
 }
 
-/** Agents of many hosts in one process, each enrolled, with a connection and a certificate of its own. */
+/** Agents of many hosts in one process, each enrolled, with its own connection and certificate. */
 export class EmulatedFleet {
   readonly agents: readonly EmulatedAgent[];
 
@@ -22,9 +22,9 @@ export class EmulatedFleet {
     this.agents = agents;
   }
 
-  /** Resolves when all of them are connected. */
+  /** Resolves when all agents are connected. */
   static async start(hosts: readonly string[], admission: Admission, behave: Behaviour): Promise<EmulatedFleet> {
-    // Making a key for each would take longer than all the rest.
+    // One key for all, because creating a key for each would take longer than all other work.
     const keyPem = createKeyPem();
     const agents = await mapLimited(hosts, AT_ONCE, async (host) => {
       const agent = new EmulatedAgent(await enrolled(host, keyPem, admission), behave);

@@ -4,7 +4,7 @@ import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 
 type Body = NonNullable<Entry["body"]>;
 
-/** What an emulated agent has to send, in memory: it outlives sessions, and nothing else. */
+/** Outbox of an emulated agent, in memory: it outlives sessions, and nothing else. */
 export class MemoryOutbox implements SessionOutbox {
   readonly streamId: string;
   readonly #entries: Entry[] = [];
@@ -66,12 +66,12 @@ export class MemoryOutbox implements SessionOutbox {
     return turn;
   }
 
-  /** An outbox that is never set back to an older copy needs no new name. */
+  /** Always fails: an outbox that is never restored from an older copy needs no new name. */
   renewStream(): Promise<void> {
     return Promise.reject(new Error(`The controllers know entries of ${this.streamId} that were never written.`));
   }
 
-  /** A session's bounds of a batch hold for entries; emulated ones are small. */
+  /** Limits a batch by its number of entries only, because emulated entries are small. */
   reader(from: number): { next(maxEntries: number): Promise<Entry[]>; close(): Promise<void> } {
     let next = from;
     return {

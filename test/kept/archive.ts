@@ -2,19 +2,19 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 
-/** All files of a folder, packed: their paths with their bytes in base64. */
+/** Packs all files of a folder: their paths with their bytes in base64. */
 export async function packFolder(folder: string): Promise<Uint8Array> {
   const files: Record<string, string> = {};
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    // Its table of readers means nothing to another process.
+    // The table of readers in it is meaningless for another process.
     if (!entry.isFile() || entry.name === "lock.mdb") continue;
     files[path.slice(folder.length + 1)] = (await readFile(path)).toString("base64");
   }
   return brotliCompressSync(JSON.stringify(files));
 }
 
-/** The files of `packFolder`, in a folder that is there. */
+/** Unpacks the files of `packFolder` into an existing folder. */
 export async function unpackFolder(packed: Uint8Array, folder: string): Promise<void> {
   const files = JSON.parse(brotliDecompressSync(packed).toString()) as Readonly<Record<string, string>>;
   for (const [path, bytes] of Object.entries(files)) {

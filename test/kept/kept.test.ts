@@ -31,7 +31,7 @@ interface Kept extends Made {
 const runtime = { clock: new TestClock(), random: seededRandom(1) };
 const dataOf = (dir: string): string => join(dir, "tenants", "matrix", "lmdb", "data.mdb");
 
-/** What a whole round of the row check finds. */
+/** Damaged rows that a whole round of the row check finds. */
 async function everyRow(
   { scrub }: Pick<TenantStore, "scrub">,
   first: { readonly isPassing?: boolean } = {},
@@ -53,7 +53,7 @@ async function stateOf(dir: string): Promise<{ readonly format: number; readonly
   return { format, isAllChecked };
 }
 
-/** One bit wherever the text is. */
+/** Flips one bit at each occurrence of the text. */
 function flipAll(file: Buffer, value: string): void {
   for (let at = file.indexOf(value); at >= 0; at = file.indexOf(value, at + 1)) file[at]! ^= 1;
 }
@@ -70,7 +70,7 @@ async function unpacked(version: string): Promise<string> {
   return dir;
 }
 
-/** A kept copy opened by this version, so long after it was made. */
+/** Opens a kept copy with this version, `afterMs` after it was made, and returns its folder. */
 async function opened(version: string, afterMs: number, work: (kept: Kept) => Promise<void>): Promise<string> {
   const dir = await unpacked(version);
   const made = JSON.parse(await readFile(join(import.meta.dirname, `${version}.json`), "utf8")) as Made;
@@ -144,7 +144,7 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
       for (const store of [await engine.tenant("matrix"), await engine.system()])
         expect(await everyRow(store)).toEqual([]);
     });
-    // From then on a value without a checksum is damaged, so that there is none.
+    // From now on a value without a checksum counts as damaged, so there must be none.
     expect(await stateOf(dir)).toEqual({ format: 4, isAllChecked: true });
     expect(await checkStore(dir, runtime)).toMatchObject({ faults: 0 });
   });
@@ -171,7 +171,7 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
     );
     expect(damaged.filter(({ reason }) => reason !== "its checksum is wrong")).toEqual([]);
     expect(damaged.find(({ table }) => table === "objects")?.key).toMatch(/^\d+:b00$/);
-    // Others are read as before.
+    // Other values are read as before.
     await expect(kv.get("kept/expiring")).rejects.toMatchObject({ code: "unavailable" });
     expect(text((await kv.get("kept/plain"))?.value)).toBe("a value");
     expect((await objects.scan({ limit: 100 })).items.length).toBeGreaterThan(39);

@@ -1,5 +1,5 @@
 /**
- * Makes a kept copy: `npx tsx test/kept/make.ts <name>`, in a checkout of the version whose copy it is to be. See
+ * Makes a kept copy: `npx tsx test/kept/make.ts <name>`. Run it in a checkout of the version that the copy is for. See
  * README.md.
  */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";

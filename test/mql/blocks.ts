@@ -1,14 +1,14 @@
 import type { Value } from "../../common/value.ts";
 
 /**
- * One block of a script: the caller, the question, and what is expected; the format is in README.md beside this file.
+ * One block of a script: the caller, the statement and the expected answer. README.md in this folder has the format.
  */
 export interface Block {
-  /** Everything up to and with the line of dashes, as it stands in the file. */
+  /** Text of the block up to and including the line of dashes, unchanged. */
   readonly head: string;
   readonly principal: string;
   readonly text: string;
-  /** For its `?`. */
+  /** Values for each `?` of the text. */
   readonly values?: readonly Value[];
   readonly expected: string;
   readonly line: number;
@@ -38,13 +38,13 @@ export function parseBlocks(source: string): readonly Block[] {
   return blocks;
 }
 
-/** Commands of a shell are for whoever has a controller; all other fences of a page are examples that are run. */
+/** Shell commands are for readers with a controller; all other fences of a page are examples that are run. */
 const NOT_RUN: ReadonlySet<string> = new Set(["sh"]);
 
 interface Fence {
   readonly kind: string;
   readonly text: string;
-  /** How many lines there are above its first one. */
+  /** Number of lines above its first line. */
   readonly above: number;
 }
 

@@ -14,7 +14,7 @@ import { fencesOf } from "./blocks.ts";
 import { MQL_SERIES } from "./pages.ts";
 import { runPage } from "./script.ts";
 
-/** Pages that are read one after the other go on with the objects of those before. */
+/** Series of pages to be read in order: each page continues with the objects of those before. */
 const SERIES = [
   { pages: MQL_SERIES, bounds: 17 },
   { pages: ["deploy/docs/mql-from-sql.md"], bounds: 0 },
@@ -24,7 +24,7 @@ const SERIES = [
   { pages: ["deploy/docs/search-times.md"], bounds: 0 },
 ];
 const PAGES = SERIES.flatMap(({ pages }) => pages);
-/** Run by `pages.test.ts` of the areas `rules` and `transfer`. */
+/** Pages run by `pages.test.ts` of the areas `rules` and `transfer`. */
 const OF_AREAS = [
   "deploy/docs/rules.md",
   "deploy/docs/rule-bodies.md",
@@ -38,7 +38,7 @@ const OF_AREAS = [
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];
-/** The pages are written as at that time, a Friday, so that examples may say `today` and `last week`. */
+/** Time at which the examples of the pages run, a Friday, so that they may use `today` and `last week`. */
 const NOON_MS = Date.UTC(2026, 0, 2, 12);
 
 let scripts: ThreadScripts;

@@ -9,7 +9,7 @@ import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { compareMany, TIMEOUT_MS } from "./random.ts";
 
-/** Reads in order are given up soon. */
+/** With `orderedMost`, ordered reads give up after a few rows. */
 test.each(onCluster ? [] : [{ seed: 31 }, { seed: 2, orderedMost: 6 }])(
   "over the database in memory, narrowing as far as it can, by every function (%j)",
   { timeout: TIMEOUT_MS },
@@ -30,14 +30,14 @@ test.each(onCluster ? [] : [{ seed: 31 }, { seed: 2, orderedMost: 6 }])(
 );
 
 const ON_CLUSTER = [{ seed: 10, queries: 500 }];
-/** 500 altogether; `npm run soak` compares `--times` as many. */
+/** 500 queries altogether; `npm run soak` compares `--times` as many. */
 const EMBEDDED = [11, 12].map((seed) => ({ seed, queries: 250 }));
 
 test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: TIMEOUT_MS }, ({ seed, queries }) =>
   overEngine({ seed, queries }),
 );
 
-/** Together, as they mostly wait for what the engine holds up. */
+/** Concurrent, because they mostly wait for calls that the engine delays. */
 test.concurrent.each(onCluster ? [] : [16, 17])(
   "over an engine with faults (seed %i)",
   { timeout: TIMEOUT_MS },
@@ -55,7 +55,7 @@ async function overEngine({
 }): Promise<void> {
   await using engine = await openTestEngine(options);
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  // Making classes takes longer on a cluster.
+  // One world for all queries on a cluster, because creating classes takes longer there.
   await compareMany(objects, { seed, queries, perWorld: onCluster ? queries : Math.min(queries, 250) });
   await objects.close();
 }

@@ -12,29 +12,29 @@ import { Dice, drawnRights, makeWorld, type PlainRights, type World } from "../h
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { TIMES } from "../helpers/times.ts";
 
-/** For one test. */
+/** Timeout of one test. */
 export const TIMEOUT_MS = 300_000 * TIMES;
 
 export interface Amount {
   readonly seed: number;
   readonly queries: number;
-  /** How many of these over one set of classes and objects. */
+  /** Number of queries over one set of classes and objects. */
   readonly perWorld: number;
   readonly canKeepVersions?: boolean;
 }
 
 const QUERIES_PER_RIGHTS = 25;
-/** After all queries over it. */
+/** Number of changes in one world, after all its queries. */
 const CHANGES_PER_WORLD = 12;
-/** Kept by the platform; when the reference would have to repeat how. */
+/** Columns that the platform sets. They are left out, because the reference would have to set them in the same way. */
 const KEPT = new Set(["day", "vtime", "ctime", "mtime", "k"]);
 
-/** As the tree of a statement has them. */
+/** Matches functions, aggregates and windows in the JSON of a statement's tree. */
 const NAMED = /"kind":"(computed|call|window)","name":"(\w+)"/g;
 
 /**
- * Random worlds, askers and queries by a seed, until there were so many queries: each answered by the query area and by
- * plain evaluation. Answers the functions, aggregates and windows that were asked for: `computed lower`, `window lag`.
+ * Compares the query area with plain evaluation, for random worlds, callers and queries by a seed, until `queries` are
+ * done. Returns the functions, aggregates and windows that occurred, such as `computed lower` or `window lag`.
  */
 export async function compareMany(
   objects: Objects,
@@ -49,7 +49,7 @@ export async function compareMany(
     const world = await makeWorld(objects, `w${seed}x${number}`, { dice, canKeepVersions });
     const everything = { principal: testPrincipal(), isReadable: () => true, hidden: new Set<string>() };
     for (let round = 0; round < perWorld; round += QUERIES_PER_RIGHTS) {
-      // Questions without a pause let no timer run, and the lease of the definitions ends.
+      // Without a pause no timer would run, and the lease of the definitions would end.
       await setImmediate();
       const rule = dice.chance(0.5) ? new QueryGenerator(world, everything, dice).rule() : undefined;
       const rights = drawnRights(world, rule && printCondition(rule), dice);
@@ -81,7 +81,7 @@ interface Changing {
   readonly reference: Reference;
 }
 
-/** The objects that get a tag by an UPDATE are those of its condition, which may follow relations. */
+/** An UPDATE must tag exactly the objects of its condition, which may follow relations. */
 async function compareChange(
   query: QueryService,
   { world, rights, generator, reference }: Changing,
@@ -111,7 +111,7 @@ async function answerOf(rows: Promise<readonly Row[]>, told: () => string): Prom
   }
 }
 
-/** Told only on failure: making the text costs more than the comparison. */
+/** Calls `told` only on failure, because making the text costs more than the comparison. Returns the number of rows. */
 function check(answer: readonly Row[], expected: Expected, told: () => string): number {
   const wanted = inOrder(expected).map((one) => rowText(withoutKept(one.row)));
   const got = answer.map(rowText);

@@ -33,7 +33,7 @@ import { type Block, fencesOf, parseBlocks } from "./blocks.ts";
 import { MQL_SERIES } from "./pages.ts";
 import { runPage } from "./script.ts";
 
-/** What `pages.test.ts` runs. */
+/** Pages that `pages.test.ts` runs. */
 const MQL_PAGES = [
   ...MQL_SERIES,
   ...["mql-from-sql", "mql-joins", "mql-times"].map((name) => `deploy/docs/${name}.md`),
@@ -41,7 +41,7 @@ const MQL_PAGES = [
 
 const SEARCH_PAGES = ["search", "search-times"].map((name) => `deploy/docs/${name}.md`);
 
-/** The examples of that kind that answer something but an error. */
+/** Examples of that kind that do not answer with an error. */
 function examplesOf(pages: readonly string[], kind: string): readonly Block[] {
   return pages
     .flatMap((page) => fencesOf(readFileSync(page, "utf8")))
@@ -50,7 +50,7 @@ function examplesOf(pages: readonly string[], kind: string): readonly Block[] {
     .filter(({ expected }) => !expected.startsWith("error "));
 }
 
-/** The values of the members of that name, however deep inside. */
+/** Values of all members with that name, at any depth. */
 function valuesOf(tree: unknown, name: string): readonly unknown[] {
   if (typeof tree !== "object" || tree === null) return [];
   return Object.entries(tree).flatMap(([key, value]: [string, unknown]) =>
@@ -58,14 +58,14 @@ function valuesOf(tree: unknown, name: string): readonly unknown[] {
   );
 }
 
-/** The names of the nodes of that kind. */
+/** Names of all nodes of that kind. */
 function namesOf(tree: unknown, kind: string): readonly unknown[] {
   if (typeof tree !== "object" || tree === null) return [];
   const own = "kind" in tree && tree.kind === kind && "name" in tree ? [tree.name] : [];
   return [...own, ...Object.values(tree).flatMap((value: unknown) => namesOf(value, kind))];
 }
 
-/** All of a union of texts: one that is missing or too much does not compile. */
+/** All members of a union of texts. A missing or additional one does not compile. */
 function all<Name extends string>(names: Readonly<Record<Name, true>>): readonly Name[] {
   return Object.keys(names) as Name[];
 }
@@ -224,7 +224,7 @@ describe("every construct of MQL stands in an example that is run", () => {
     expect([...new Set(KEYWORDS.values())].filter((word) => !found.has(word))).toEqual([]);
   });
 
-  /** Each example of that page is run where it is made: `npm run gen`, of which CI asks that it makes no difference. */
+  /** `npm run gen` runs each example of that page, and CI requires that it makes no difference. */
   test("functions and aggregates, there or on the page of functions", () => {
     const page = readFileSync("deploy/docs/mql-functions.md", "utf8");
     const made = [...page.matchAll(/\| `([^|]*)` → `[^|]*` \|$/gm)].map(([, example = ""]) => example);

@@ -6,16 +6,16 @@ import { type Principal, ROLES } from "../../controller/areas/permissions/index.
 import type { Query } from "../../controller/areas/query/index.ts";
 import { type Block, fencesOf, parseBlocks, splitAt } from "./blocks.ts";
 
-/** Answers the text of a block, such as an MQL or a search. */
+/** Returns the answer to the text of a block, such as MQL or a search. */
 type Ask = (who: Principal, text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
 
-/** Those that ask for an order, and sample records, which have one. */
+/** Matches texts whose answers have an order: those that request one, and sample records. */
 const ORDERED = /\border\s+by\b|^explain\b|\|\s*sort\b|\n> /i;
 
 export const PRINCIPALS: Readonly<Record<string, Principal>> = {
   administrator: principal("administrator", "matrix", ROLES.administrator),
   viewer: principal("viewer", "matrix", ROLES.viewer),
-  /** Owns some objects, and must not know of two columns. */
+  /** Owns some objects, and must not see two columns. */
   bob: principal("bob", "matrix", {
     grants: ["*:read"],
     data: [
@@ -28,7 +28,7 @@ export const PRINCIPALS: Readonly<Record<string, Principal>> = {
 };
 
 /**
- * Runs a script over a query service that knows an empty database, and compares; `UPDATE=1` writes what came instead.
+ * Runs a script over a query service on an empty database, and compares the answers. `UPDATE=1` writes them instead.
  */
 export async function runScript(file: string, query: Query): Promise<void> {
   const source = await readFile(file, "utf8");
@@ -41,15 +41,15 @@ export async function runScript(file: string, query: Query): Promise<void> {
   if (process.env.UPDATE === "1") await writeFile(file, `${actual.join("\n\n")}\n`);
 }
 
-/** A line of EXPLAIN without what each store estimates in its own way. */
+/** A line of EXPLAIN without the estimate, which differs between stores. */
 function withoutEstimate(row: Row): Row {
   const { estimated, ...line } = row;
   return estimated !== undefined && "step" in row && "work" in row ? line : row;
 }
 
 /**
- * Runs the examples of a page for users as one script, each kind of fence by its own way of asking, and compares or
- * writes likewise. `as` holds to the end of its fence.
+ * Runs the examples of a user page as one script, each kind of fence by its own function, and compares or writes the
+ * answers like `runScript`. `as` applies until the end of its fence.
  */
 export async function runPage(file: string, asks: Readonly<Record<string, Ask>>): Promise<void> {
   const page = await readFile(file, "utf8");
@@ -86,7 +86,7 @@ async function answerOf(block: Block, ask: Ask | undefined): Promise<string> {
   }
 }
 
-/** Rows without ORDER BY, or `sort` in a search, have no order, so that they are compared sorted. */
+/** Rows without ORDER BY, or `sort` in a search, have no order, so they are sorted before the comparison. */
 function printRows(rows: readonly Row[], ordered: boolean): string {
   if (rows.length === 0) return "no rows";
   const lines = rows.flatMap((row) => (isMap(row.graph) ? graphLines(row.graph) : [JSON.stringify(row)]));

@@ -17,7 +17,7 @@ import { runScript } from "./script.ts";
 
 const folder = import.meta.dirname;
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"));
-/** The database in memory has no rules for definitions. */
+/** Script that the database in memory does not run, because it has no rules for definitions. */
 const DEFINITIONS = "classes.test.mql";
 const runtime = testRuntime(realClock);
 

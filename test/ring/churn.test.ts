@@ -165,7 +165,7 @@ async function agree(): Promise<void> {
   expect(seen.sort()).toEqual(wanted);
 }
 
-/** Every version that has not expired must exist, whatever was lost while it was written; expired ones must not. */
+/** Every version that has not expired must exist despite losses while it was written; expired ones must not. */
 async function versionsAgree(): Promise<void> {
   const objects = await objectsOf(1);
   const versionsOf = async (id: string): Promise<readonly string[]> =>

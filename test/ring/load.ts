@@ -265,7 +265,7 @@ export class Load {
     this.#streams.set(stream, offset + STREAM_PIECE_BYTES);
   }
 
-  /** By the index, then by key. */
+  /** Reads entities by the index, then by key. */
   async #readEntities(): Promise<void> {
     const expected = [...this.#entities.keys()];
     const found = new Set<string>();

@@ -55,7 +55,7 @@ test("a tenant that is made with three replicas has them on the ring, and one wi
   await expectWhole("three");
 });
 
-/** `npm run soak`, where there are five nodes, takes another one besides. */
+/** Nodes that hang. `npm run soak`, with five nodes, takes one more. */
 const HANGING = inject("ring").nodes === 5 ? ["cassandra-1", "cassandra-3"] : ["cassandra-1"];
 
 test.each(HANGING)("a tenant is made while %s hangs, and is whole when that goes on", async (name) => {

@@ -12,7 +12,7 @@ interface Case {
   readonly output?: unknown;
   readonly lines?: readonly string[];
   readonly class?: string;
-  /** MQL, and a part of its error; empty: it is carried out. */
+  /** MQL statements, each with a part of its expected error; empty: it must succeed. */
   readonly steps?: readonly (readonly [string, string])[];
   readonly then?: Readonly<Record<string, readonly unknown[]>>;
 }

@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
 
-/** Headers that a browser receives with every answer, whatever the request and its result. */
+/** Headers that a browser receives with every answer, for every request and every result. */
 
 let http: TestHttp;
 let session: string;

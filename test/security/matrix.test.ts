@@ -78,7 +78,7 @@ function line(name: string, permission: string, answers: readonly string[]): str
   return `${[name.padEnd(52), permission.padEnd(20), ...answers.map((one) => one.padEnd(13))].join(" ").trimEnd()}\n`;
 }
 
-/** `may`: the call passed the checks of rights, whatever its result. For a stream only the head is awaited. */
+/** `may`: the call passed the checks of rights, with any result. For a stream only the head is awaited. */
 async function answered(endpoint: Endpoint, headers: Credentials): Promise<string> {
   const gone = new AbortController();
   const response = await world.app.inject({ ...callOf(endpoint), headers, payloadAsStream: true, signal: gone.signal });

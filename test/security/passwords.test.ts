@@ -7,7 +7,7 @@ import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { TIMES } from "../helpers/times.ts";
 
-/** In every run so many of the commonest passwords, and one of so many of the others; `npm run soak` tries all. */
+/** Every run tries the `COMMONEST` first passwords and one in `SHARE` of the others; `npm run soak` tries all. */
 const COMMONEST = 300;
 const SHARE = 6;
 

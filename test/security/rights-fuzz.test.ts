@@ -15,7 +15,7 @@ import { openWorld, type World } from "./world.ts";
 
 /**
  * Random calls of every endpoint, by users with few rights and by the administrator of another tenant. Data that they
- * may not see contains a mark that is in no call: no answer and no frame of a socket may contain it, whatever the call.
+ * may not see contains a mark that is in no call: no answer and no frame of a socket to any call may contain it.
  * Data that none of them may change must be unchanged at the end.
  */
 

@@ -12,7 +12,7 @@ interface Event {
 
 interface Outside {
   readonly over: Promise<unknown>;
-  /** Lets go on who waits for it. */
+  /** Continues the code that waits for the work. */
   readonly release: () => void;
 }
 
@@ -68,8 +68,8 @@ export class World {
   }
 
   /**
-   * Lets real time pass until the work is done, while the simulation stands still: for cryptography in threads. Who
-   * waits for it goes on when everything else has come to rest, so that nothing depends on the speed of the threads.
+   * Lets real time pass until the work is done, while simulated time stands still: for cryptography in threads. Code
+   * that waits for it continues when all other work has come to rest, so nothing depends on the speed of the threads.
    */
   async outside<T>(work: Promise<T>): Promise<T> {
     const over = Promise.allSettled([work]);
@@ -140,7 +140,7 @@ export class World {
     return items[Math.floor(this.random.next() * items.length)] ?? items[0];
   }
 
-  /** One for all who wait for it: each would see the turns of the other. */
+  /** One shared rest for all waiters, because two would see the turns of each other. */
   #rest(): Promise<void> {
     return (this.#resting ??= this.#comeToRest().finally(() => (this.#resting = undefined)));
   }
@@ -157,7 +157,7 @@ export class World {
   }
 }
 
-/** Resolves when all promise turns are over, those of work that pauses for a turn of the event loop as well. */
+/** Resolves when all promise turns are over, including those of work that pauses for a turn of the event loop. */
 async function turnsOver(): Promise<void> {
   do await new Promise((resolve) => setImmediate(resolve));
   while (process.getActiveResourcesInfo().includes("Immediate"));

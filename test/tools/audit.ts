@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 
 /**
- * Asks the registry for known weaknesses of what the programs ship with. A registry that answers no such question is
- * told of, and no failure.
+ * Asks the registry for known vulnerabilities of the packages that the programs ship with. A registry that does not
+ * answer such requests is reported, but is no failure.
  */
 const AUDIT_DEADLINE_MS = 120_000;
 

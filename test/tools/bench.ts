@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { bundle } from "../helpers/bundle.ts";
 
 /**
- * `npm run bench [-- name …]`: builds the benches as the programs are built and runs them. Loaded as TypeScript, every
- * function that is made inside another one would cost more than where it ships. No source maps: one takes a hundred
- * megabytes of what is measured.
+ * `npm run bench [-- name …]`: builds the benches as the programs are built and runs them. If they were loaded as
+ * TypeScript, every function that is made inside another one would cost more than in the shipped program. No source
+ * maps: one takes a hundred megabytes of the measured memory.
  *
- * `npm run bench -- --beside <commit> [name …]`: works of these benches by the programs of this checkout and of that
- * commit, in turns.
+ * `npm run bench -- --beside <commit> [name …]`: runs the works of these benches with the programs of this checkout and
+ * of that commit, in turns.
  */
 const ROOT = join(import.meta.dirname, "../..");
 const [flag, commit, ...rest] = process.argv.slice(2);
@@ -24,7 +24,7 @@ function run(names: readonly string[], variables: Readonly<Record<string, string
   return spawnSync(process.execPath, [file, ...names], options).status ?? 1;
 }
 
-/** With the programs of a commit built in a folder of their own, which is removed at the end. */
+/** Builds the programs of a commit in a separate folder and runs `work` with it. The folder is removed at the end. */
 function besideCommit(name: string, work: (folder: string) => number): number {
   const folder = mkdtempSync(join(tmpdir(), "odp-beside-"));
   const git = (...words: readonly string[]): string => execFileSync("git", words, { cwd: ROOT, encoding: "utf8" });

@@ -1,13 +1,13 @@
 import { spawn } from "node:child_process";
 
 /**
- * `npm run check`: form, types, lint, import rules, checksums, ratchets and dead code, side by side; each tool's output only when
- * it complains.
+ * `npm run check`: form, types, lint, import rules, checksums, ratchets and dead code, side by side. A tool's output is
+ * printed only when it complains.
  */
 const STEPS: readonly (readonly [name: string, command: string])[] = [
-  // `npm run format` mends what this complains of.
+  // `npm run format` fixes these complaints.
   ["form", "biome format"],
-  // One native compiler reports errors of types, and what only types show of promises and switches.
+  // One native compiler reports type errors, and errors of promises and switches that only types show.
   ["types and lint", "oxlint --type-aware --type-check --deny-warnings"],
   ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
   [

@@ -1,12 +1,12 @@
 import { appendFileSync } from "node:fs";
 import type { Reporter, TestModule } from "vitest/node";
 
-/** The file that durations are appended to, a line for each test file; unset, nothing is written. */
+/** Variable with the file to which durations are appended, a line for each test file. Unset: nothing is written. */
 export const DURATIONS_FILE = "TEST_DURATIONS_FILE";
 
 /**
- * A reporter of vitest that keeps how long each test file took: project, file, seconds with loading, tests; separated by
- * tabs.
+ * A reporter of vitest that writes the duration of each test file, separated by tabs: project, file, seconds with
+ * loading, tests.
  */
 export default class Durations implements Reporter {
   onTestModuleEnd(module: TestModule): void {

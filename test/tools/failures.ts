@@ -1,18 +1,18 @@
 import { appendFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
 
-/** The file that failures are appended to, a text each; unset, nothing is written. */
+/** Variable with the file to which failures are appended, a text for each. Unset: nothing is written. */
 export const FAILURES_FILE = "TEST_FAILURES_FILE";
 
-/** Characters kept of one failure: those who look at the end of a log see several. */
+/** Characters kept of one failure, so that the end of a log shows several. */
 const FAILURE_SHOWN_MAX = 1_200;
 
 /**
- * A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. Where
- * everything has to run, as in CI, a file of which every test was skipped has failed: a tool is missing there.
+ * A reporter of vitest that keeps the failures, so that `npm test` can print them after all projects have ended. Where
+ * everything has to run, as in CI, a file counts as failed if all its tests were skipped: a tool is missing there.
  */
 export default class Failures implements Reporter {
-  /** At once: a run that is ended early has them as well. */
+  /** Writes the failures of a file at once, so that a run that is ended early has them too. */
   onTestModuleEnd(module: TestModule): void {
     keep([
       ...module.errors().map((error) => failure(module.relativeModuleId, error)),
@@ -46,7 +46,7 @@ function keep(texts: readonly string[]): void {
 function failuresOf(test: TestCase): readonly string[] {
   const { project, module, fullName } = test;
   const name = `${project.name} ${module.relativeModuleId} > ${fullName}`;
-  // A pattern over the names of the test and its groups, which vitest joins by blanks.
+  // A pattern for the names of the groups and the test, which vitest joins with blanks.
   const pattern = fullName.replaceAll(" > ", " ").replaceAll(/[^\w ,;:%=<>/-]/g, ".");
   const again = `Again: npx vitest run --project ${project.name} ${module.relativeModuleId} -t '${pattern}'`;
   return (test.result().errors ?? []).map((error) => `${failure(name, error)}\n${again}`);

@@ -16,7 +16,7 @@ import { proofs } from "./proofs.ts";
 import { luaLibraries, ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
-/** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
+/** `npm run gen`: writes all generated files that are committed. CI fails if running it makes a difference. */
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
 const { openApi, classes } = await assembled();
 writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(openApi, undefined, 2)}\n`);
@@ -28,7 +28,7 @@ writeFileSync("deploy/docs/lua-libraries.md", luaLibraries());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 writeFileSync("test/README.md", proofs());
 
-/** What is told of a whole controller. */
+/** Documents that are generated from a whole controller. */
 async function assembled(): Promise<{ readonly openApi: unknown; readonly classes: string }> {
   const engine = await openTestEngine();
   const folder = mkdtempSync(join(tmpdir(), "odp-gen-"));

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import lockfile from "../../package-lock.json" with { type: "json" };
 
 /**
- * Part of `npm run check`: every package that can be installed has its checksum in the lock file. Without one are only
- * builds of optional packages for other platforms that the registry did not offer when the file was made; npm refuses
- * to install them without asking it.
+ * Part of `npm run check`: every package that can be installed has its checksum in the lock file. The only ones without
+ * it are builds of optional packages for other platforms that the registry did not offer when the file was made; npm
+ * does not install them without asking the registry.
  */
 interface LockedPackage {
   readonly version?: string;

@@ -14,7 +14,7 @@ import { realClock } from "../helpers/clock.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 
-/** Over these the examples of what is about several rows are run; a row each ten seconds. */
+/** Rows for the examples of functions of several rows; a row each ten seconds. */
 const CLASS = "/matrix/sample";
 const ROWS: readonly (readonly [n: number | null, s: string])[] = [
   [10, "a"],
@@ -23,7 +23,7 @@ const ROWS: readonly (readonly [n: number | null, s: string])[] = [
   [null, "a"],
 ];
 
-/** The page of the functions of MQL: made of their declarations, each example with what it answers just now. */
+/** The page of MQL functions: made of their declarations, each example with its current answer. */
 export async function mqlFunctions(): Promise<string> {
   const query = await samples();
   const answers = async (field: string): Promise<readonly Value[]> => {
@@ -103,7 +103,7 @@ function example({ example: text }: FunctionSpec): string {
   return `\`${text}\` → \`${JSON.stringify(source.read(undefined))}\``;
 }
 
-/** Also inside code a bare bar ends the cell. */
+/** Escapes bars, because a bare bar ends the cell even inside code. */
 function cell(text: string): string {
   return text.replaceAll("|", "\\|");
 }

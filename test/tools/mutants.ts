@@ -10,15 +10,15 @@ import type { Trial } from "./mutants/vitest.mutants.ts";
 
 /**
  * `npm run mutants -- <file or folder> … [--most N] [--seed N] [--tests <file> …] [--least PERCENT]`: changes lines of
- * the files that are named, one at a time, and tells which change no near test notices. `--most` draws that many
- * changes by the seed; `--tests` names further tests that count as near; with `--least` fewer noticed changes end it
- * with 1.
+ * the named files, one at a time, and reports the changes that no near test notices. `--most` draws that many changes
+ * by the seed; `--tests` names further tests that count as near; with `--least` the exit code is 1 if fewer changes are
+ * noticed.
  *
- * `npm run mutants -- --set [<file or folder> …]`: always the same changes of the same files (`mutants/set.ts`), or of
- * those among them that are named, so that what tests notice can be compared with what they noticed before.
+ * `npm run mutants -- --set [<file or folder> …]`: always makes the same changes of the same files (`mutants/set.ts`),
+ * or of the named ones among them, so that results of two runs can be compared.
  */
 const DEADLINE_MIN_MS = 60_000;
-/** A change that makes the tests so many times slower counts as noticed: it is one that never ends. */
+/** A change that makes the tests this many times slower counts as noticed, because it never ends. */
 const DEADLINE_FACTOR = 4;
 
 const { values, positionals } = parseArgs({
@@ -87,7 +87,7 @@ async function notices({ file, mutation }: Mutant): Promise<boolean> {
   return false;
 }
 
-/** The tests as they are: they must pass, and tell how long a run of them may take. */
+/** Runs the tests without a change. They must pass, and their time determines the deadline of further runs, in ms. */
 async function measured(file: string, tests: readonly string[]): Promise<number> {
   const began = performance.now();
   if (!(await passes({ file: resolve(file), tests }, Infinity)))
@@ -102,7 +102,7 @@ function passes(trial: Trial, deadlineMs: number): Promise<boolean> {
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--config", config, "--root", "."], {
     env: { ...process.env, ODP_TEST_MUTANT: JSON.stringify(trial) },
     stdio: "ignore",
-    // A group of its own, so that the processes which run the tests end with it.
+    // A separate process group, so that the processes that run the tests end with it.
     detached: true,
   });
   const timer =

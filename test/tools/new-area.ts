@@ -1,8 +1,8 @@
 import { layOut } from "./new-area/lay-out.ts";
 
 /**
- * `npm run new-area -- <name>`: the files of an empty area and the lines that name it; it passes `npm run check` and
- * its own tests.
+ * `npm run new-area -- <name>`: creates the files of an empty area and the lines that name it. The area passes
+ * `npm run check` and its own tests.
  */
 const [name = ""] = process.argv.slice(2);
 try {

@@ -5,7 +5,7 @@ import { classAccess, type Principal, ROLES } from "../../controller/areas/permi
 
 type Rights = Pick<Principal, "grants" | "data" | "byToken">;
 
-/** Those who do not differ from one another are one column. */
+/** Columns of the page. Readers with the same rights share one. */
 const READERS: readonly (readonly [title: string, rights: Rights])[] = [
   ...BUILT_IN_GROUPS.map((group) => [`\`${group.name}\``, rightsOf(group)] as const),
   [

@@ -4,9 +4,9 @@ import { PROMISES, type FailurePromise, type PromiseId } from "../promises.ts";
 import { EVIDENCE_FOLDER, type Evidence } from "../helpers/evidence.ts";
 
 /**
- * `npm run promises`: the page of promises under failure, made of what the runs of the tests put on record since
- * `.evidence` was last removed. With `--check` nothing is written: it fails when a promise was not proved by these
- * runs, or when the committed page has other promises than the tests.
+ * `npm run promises`: writes the page of promises under failure, from the records of all test runs since `.evidence`
+ * was last removed. With `--check` nothing is written: it fails if these runs did not prove a promise, or if the
+ * committed page has other promises than the tests.
  */
 const PAGE = "deploy/docs/promises.md";
 const SHOWN = "Shown: ";
@@ -81,7 +81,7 @@ function check(): void {
   else console.log(`${promises.length} promises proved by this run.`);
 }
 
-/** The page without what a single run amounts to. */
+/** The page without the figures of a single run. */
 function promisesIn(text: string): string {
   return text
     .split("\n")

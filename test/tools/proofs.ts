@@ -19,7 +19,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   sim: "Node alone: whole systems in simulated time",
 };
 
-/** `test/README.md`: the suites, and by which of them each promise under failure is proved, where. */
+/** `test/README.md`: the suites, and the suites and files that prove each promise under failure. */
 export function proofs(): string {
   const projects = projectsByFile();
   const unknown = [...new Set([...projects.values()].flat())].filter((name) => !(name in NEEDS));

@@ -5,8 +5,8 @@ import { complaints, lowered } from "./ratchets/compare.ts";
 import { measure, type Measured } from "./ratchets/measure.ts";
 
 /**
- * `npm run ratchets`: lowers the list of what is longer than its bound, or hard to read, to what is left of it. With
- * `--check`, as part of `npm run check`: fails when there is more than the list says, or less.
+ * `npm run ratchets`: lowers the list of code that is longer than its bound, or hard to read, to the current state.
+ * With `--check`, as part of `npm run check`: fails if there is more of it than the list says, or less.
  */
 const LIST = join(import.meta.dirname, "ratchets/list.json");
 const FILES = ["ls-files", "*.ts", ":!:*/gen/*", ":!:test/scripts/programs/*"];

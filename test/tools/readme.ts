@@ -6,9 +6,9 @@ import { eventually, freePort } from "../helpers/programs.ts";
 import { fencesOf, parseBlocks } from "../mql/blocks.ts";
 
 /**
- * Does what the README says, as someone new would: clones into an empty folder, `npm ci && npm start`, then every
- * command of "First steps" against the running program, and what the pages for users ask of its demonstration. Fails
- * when one of them does.
+ * Follows the README like a new user: clones into an empty folder, runs `npm ci && npm start`, then every command of
+ * "First steps" against the running program, and the queries of the user pages about its demonstration. Fails if one of
+ * them does.
  */
 const READY_DEADLINE_MS = 60_000;
 const DEMO_DEADLINE_MS = 60_000;
@@ -70,7 +70,7 @@ interface Example {
   readonly text: string;
 }
 
-/** What the pages only ask: the records that really came are others than those there. */
+/** Queries of the pages, without their answers: the records of the demonstration differ from those on the pages. */
 function demoExamples(): readonly Example[] {
   const pages = readdirSync("deploy/docs").filter((name) => name.endsWith(".md"));
   const examples = pages

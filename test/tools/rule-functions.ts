@@ -9,7 +9,7 @@ import { dialHostObject } from "../../controller/areas/scripts/http.ts";
 import { Outbound } from "../../controller/outbound/index.ts";
 import { realClock } from "../helpers/clock.ts";
 
-/** The page of the functions that bodies of rules find: made of their declarations. */
+/** The page of the functions for bodies of rules, made of their declarations. */
 export function ruleFunctions(): string {
   const dial = dialHostObject(new Outbound({ networks: [], clock: realClock }));
   return [
@@ -27,7 +27,7 @@ export function ruleFunctions(): string {
   ].join("\n");
 }
 
-/** The page of the libraries that Lua has beside its own: made of their declarations. */
+/** The page of the libraries for Lua in addition to its own, made of their declarations. */
 export function luaLibraries(): string {
   return [
     "# Libraries of Lua",

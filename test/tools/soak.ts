@@ -3,10 +3,10 @@ import { SOAK_PARTS, type SoakPart } from "./soak/parts.ts";
 import { SoakReport } from "./soak/report.ts";
 
 /**
- * `npm run soak -- [--minutes N] [--seed N] [--<part> N …]`: what CI does in small numbers, in numbers too large for
- * every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. With `--minutes` the parts take turns,
- * each with a small portion and a new seed, until the time is over; a portion that has begun is ended. A failure does not
- * end the soak. The report is in `.reports/soak`; the exit code is 1 when a portion failed.
+ * `npm run soak -- [--minutes N] [--seed N] [--<part> N …]`: runs tests that CI runs in small numbers, in numbers too
+ * large for every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. With `--minutes` the parts
+ * take turns, each with a small portion and a new seed, until the time is over; a started portion is completed. A
+ * failure does not end the soak. The report is in `.reports/soak`; the exit code is 1 if a portion failed.
  */
 const OUTPUT_KEPT_CHARACTERS = 8_000;
 
@@ -35,7 +35,7 @@ async function takeTurns(endMs: number): Promise<void> {
     for (const part of wanted) {
       if (performance.now() >= endMs) return;
       const count = numbers.get(part.name) ?? part.portion;
-      // Portions of several seeds begin at their own, so that none is run twice.
+      // A portion uses `count` seeds, so the next one begins after them and no seed runs twice.
       await portion(part, count, seed + turn * count);
     }
 }

@@ -7,14 +7,14 @@ import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest but the soak's, in two sequences side by side. The projects of the first mostly
- * wait for stores and programs. The second takes what they leave of the processors: first `unit`, then `ring`, which
- * mostly waits for its members, beside `sim`, which waits for nothing; it is printed project by project. What failed in
- * any of them is printed once more at the end, and how long each test file took is in `.reports/durations.tsv`. What is
- * given after `npm test --` goes to vitest.
+ * `npm test`: all vitest projects except the soak's, in two sequences side by side. The projects of the first mostly
+ * wait for stores and programs. The second takes the rest of the processors: first `unit`, then `ring`, which mostly
+ * waits for its members, beside `sim`, which waits for nothing; it is printed project by project. All failures are
+ * printed once more at the end, and the time of each test file is in `.reports/durations.tsv`. Arguments after
+ * `npm test --` go to vitest.
  */
 const LAST = ["e2e"];
-/** Tests of `unit` and `ring` have deadlines, though generous ones, those of `sim` have none. */
+/** Projects and priorities of the second sequence. `unit` and `ring` have generous deadlines, `sim` has none. */
 const BESIDE: readonly (readonly (readonly [name: string, priority: number])[])[] = [
   [["unit", constants.priority.PRIORITY_BELOW_NORMAL]],
   [
@@ -60,7 +60,7 @@ console.log(failed.slice(0, FAILURES_SHOWN_MAX));
 rmSync(folder, { recursive: true });
 process.exitCode = !stopped && runs.every(({ code }) => code === 0) ? 0 : 1;
 
-/** Lines of the report, the longest time first. */
+/** Slowest lines of the report, the longest time first. */
 function slowest(report: string): string {
   const lines = report.split("\n").filter(Boolean);
   const secondsOf = (line: string): number => Number(line.split("\t")[2]);
@@ -100,11 +100,11 @@ interface Ended {
 
 interface Run {
   readonly ended: Promise<Ended>;
-  /** What a quiet one has printed. */
+  /** Output so far of a run with a priority; empty for others. */
   said(): string;
 }
 
-/** One that has a priority runs beside others, and prints nothing meanwhile. */
+/** Starts vitest. A run with a priority runs beside others and prints nothing meanwhile. */
 function vitest(names: readonly string[], priority?: number): Run {
   const wanted = [
     ...names.flatMap((name) => ["--project", name]),
@@ -117,7 +117,7 @@ function vitest(names: readonly string[], priority?: number): Run {
     stdio: priority === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
     env: { ...process.env, [FAILURES_FILE]: failures, [DURATIONS_FILE]: durations, [BESIDE_OTHERS]: "1" },
   });
-  // Before it starts any process or thread that matters: they are as it is.
+  // Set before it starts any process or thread that matters, because they inherit the priority.
   if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
   children.add(child);
   const output: Buffer[] = [];

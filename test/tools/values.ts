@@ -3,6 +3,6 @@ import { Caller } from "../values/calls.ts";
 import { page, PAGE } from "../values/page.ts";
 import { allOutcomes } from "../values/table.ts";
 
-/** `npm run values`: writes the page of what becomes of values, by every way in and every way out of a controller. */
+/** `npm run values`: writes the page of how values change, by every way in and every way out of a controller. */
 await using caller = await Caller.open({ runsScripts: true });
 writeFileSync(PAGE, page(await allOutcomes(caller, { isProduct: false })));

@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => caller[Symbol.asyncDispose]());
 
-/** Another engine sees cells, terms and slots only, whatever the way in. There one way in and conditions are tested. */
+/** Another engine sees cells, terms and slots only, by every way in. There one way in and conditions are tested. */
 const STORED = new Set(["MQL", "condition `=`", "condition on a neighbour", "pages by `ORDER BY`", "object key"]);
 const [waysIn, waysOut, keptWays] = onCluster
   ? [WAYS_IN.slice(0, 1), WAYS_OUT.filter(({ name }) => STORED.has(name)), []]

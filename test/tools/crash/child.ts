@@ -10,8 +10,8 @@ import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 
 /**
- * Writes to every store as fast as it can until it is killed, and says what was acknowledged: folder, round, seed, and
- * after how many acknowledgements it kills itself.
+ * Writes to every store as fast as it can until it is killed, and prints every acknowledged write. Arguments: folder,
+ * round, seed, and the number of acknowledgements after which it kills itself.
  */
 const [dir = "", round = "0", seed = "1", last = "Infinity"] = process.argv.slice(2);
 const random = seededRandom(Number(seed));
@@ -21,12 +21,12 @@ const OBJECTS = 12;
 let acknowledged = 0;
 
 function acknowledge(what: Acknowledged): void {
-  // Not through a stream: what waits in one is lost with the process.
+  // Not through a stream, because data waiting in a stream is lost with the process.
   writeSync(1, `${JSON.stringify(what)}\n`);
   if (++acknowledged >= Number(last)) process.kill(process.pid, "SIGKILL");
 }
 
-/** As every caller of a store does: what had an unknown outcome is repeated. */
+/** Repeats a write with an unknown outcome, as every caller of a store does. */
 async function again<T>(write: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -123,7 +123,7 @@ async function writeStream({ blobs }: TenantStore, writer: number): Promise<neve
   }
 }
 
-/** One entry after the other and its number as a mark; what is older than the last few is taken for delivered. */
+/** Appends one entry after the other with its number as a mark. All but the last few entries count as delivered. */
 async function fillOutbox(): Promise<never> {
   const { folder, maxBytes, mark: key } = OUTBOX;
   const outbox = await Outbox.open({ folder: join(dir, folder), clock: realClock, random, maxBytes });

@@ -5,8 +5,8 @@ import { ForgetfulFiles } from "../../helpers/forgetful-files.ts";
 import type { DiskEvent } from "./strace.ts";
 
 /**
- * The disk as a power cut after these events may have left it: what was synced is there, of the rest what the seed
- * says. `folder` and what lies above it were there before.
+ * The disk as a power cut after these events may have left it: synced data is there, and the seed selects which of the
+ * rest is. `folder` and the folders above it existed before.
  */
 export async function diskAfter(events: readonly DiskEvent[], folder: string, seed: number): Promise<ForgetfulFiles> {
   const disk = new ForgetfulFiles(seed);
@@ -18,7 +18,7 @@ export async function diskAfter(events: readonly DiskEvent[], folder: string, se
   return disk;
 }
 
-/** Puts what is left under `folder` of that disk into a folder of this machine. */
+/** Copies the files left under `folder` of that disk to a folder of this machine. */
 export async function dump(disk: ForgetfulFiles, folder: string, into: string): Promise<void> {
   for (const [path, bytes] of disk.contents()) {
     const target = join(into, relative(folder, path));
@@ -59,7 +59,7 @@ async function replay(files: Files, event: DiskEvent): Promise<void> {
   }
 }
 
-/** On from where the target ends. */
+/** Appends to the target, starting at its size in the source. */
 async function copy(files: Files, { path, to, size }: DiskEvent & { readonly kind: "copy" }): Promise<void> {
   const target = await files.open(to, "r+");
   const { size: at } = await target.stat();

@@ -8,7 +8,7 @@ import { realClock, seededRandom } from "../../helpers/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 import { disagreements } from "./verify.ts";
 
-/** What is missing, torn or contradicts itself in the store that a writer left in `dir`: nothing. */
+/** Missing, torn or contradictory data in the store that a writer left in `dir`. There must be none. */
 export async function inspect(dir: string, acknowledged: readonly Acknowledged[]): Promise<readonly string[]> {
   const findings = [...(await contradictions(join(dir, "tenants", "matrix", "lmdb")))];
   const engine = await openEmbeddedEngine({ dir, runtime: { clock: realClock, random: seededRandom(1) } });
@@ -25,7 +25,7 @@ export async function inspect(dir: string, acknowledged: readonly Acknowledged[]
   return findings;
 }
 
-/** A tenant whose making was cut off has no environment yet. */
+/** A tenant whose creation was interrupted has no environment yet. */
 async function contradictions(folder: string): Promise<readonly string[]> {
   if (!existsSync(join(folder, "data.mdb"))) return [];
   const env = new Environment(folder, realClock);
@@ -36,7 +36,7 @@ async function contradictions(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Only the last acknowledged one of writes that replace one another. */
+/** The last acknowledged write of each group of writes that replace one another. */
 function latest(acknowledged: readonly Acknowledged[]): Iterable<Acknowledged> {
   return new Map(acknowledged.map((write) => [subjectOf(write), write])).values();
 }
@@ -106,7 +106,7 @@ async function missingObject(
     Number(text(version.value)),
   );
   if (!versions.includes(write.n)) return "its version is missing";
-  // A write that was begun and never acknowledged may have come in after it.
+  // A later write may have taken effect without being acknowledged.
   const reached = versions[0]!;
   if (entity === undefined) return write.alive && reached === write.n ? "is gone" : undefined;
   if (!write.alive && reached === write.n) return "lives again";
@@ -131,7 +131,7 @@ async function missingStream(
   return undefined;
 }
 
-/** Entry n has sequence n and is counted by the mark. */
+/** Entry `n` must have sequence `n` and be counted by the mark. */
 async function missingEntry(
   dir: string,
   { n }: Acknowledged & { readonly kind: "outbox" },

@@ -10,10 +10,10 @@ import type { Acknowledged } from "./acknowledged.ts";
 import { inspect } from "./inspect.ts";
 
 const ROUND_DEADLINE_MS = 60_000;
-/** The child is killed after so many acknowledgements, more or less. */
+/** Bounds of the random number of acknowledgements after which the child is killed. */
 const ACKNOWLEDGED_MIN = 20;
 const ACKNOWLEDGED_SPREAD = 800;
-/** On one store, one after the other; then a new one, so that looking does not get longer and longer. */
+/** Rounds on one store, one after the other. Then a new store follows, so that the inspection does not grow longer. */
 const ROUNDS_PER_STORE = 5;
 
 export interface CrashRounds {
@@ -23,8 +23,8 @@ export interface CrashRounds {
 }
 
 /**
- * Kills a process with -9 while it writes to an embedded store and an agent's outbox, opens them again and looks:
- * nothing that was acknowledged may be missing, nothing may be half there. Throws with every finding; the seed replays
+ * Kills a process with -9 while it writes to an embedded store and an agent's outbox, then opens and inspects them:
+ * no acknowledged write may be missing, and no write may be stored in part. Throws with every finding. The seed replays
  * the moments, not the machine's timing.
  */
 export async function crashRounds({ rounds, seed, log }: CrashRounds): Promise<{ readonly acknowledged: number }> {
@@ -73,13 +73,13 @@ async function onOneStore({ writer, seed, first, last, log }: StoreRounds): Prom
   return acknowledged.length;
 }
 
-/** Starts in a fraction of the time its sources take. */
+/** The child as one bundled file, which starts in a fraction of the time that its sources take. */
 async function bundled(): Promise<{ readonly file: string } & AsyncDisposable> {
   const file = await bundle(join(import.meta.dirname, "child.ts"), `crash/child-${process.pid}.mjs`);
   return { file, [Symbol.asyncDispose]: () => rm(file, { force: true }) };
 }
 
-/** What the child had said by the time it was dead. */
+/** Writes that the child had reported by the time it was dead. */
 async function runAndKill(args: readonly string[], killAfter: number): Promise<readonly Acknowledged[]> {
   const child = spawn(process.execPath, [...args], { stdio: ["ignore", "pipe", "pipe"] });
   const overdue = setTimeout(() => child.kill("SIGKILL"), ROUND_DEADLINE_MS);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { openSync, closeSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** What a process did to the files under one folder, in the order in which the kernel saw it. */
+/** Operation of a process on the files under one folder. Events are in the order in which the kernel saw them. */
 export type DiskEvent =
   | { readonly kind: "open"; readonly path: string; readonly truncates: boolean; readonly creates: boolean }
   | {
@@ -19,13 +19,13 @@ export type DiskEvent =
   | { readonly kind: "copy"; readonly path: string; readonly to: string; readonly size: number }
   | { readonly kind: "said"; readonly text: string };
 
-/** `atMs` is when it was over, except of what the process said: that is when it began. */
+/** `atMs` is the time at which the operation ended; for output of the process (`said`) the time at which it began. */
 export type Timed = DiskEvent & { readonly atMs: number };
 
 const CALLS =
   "openat,open,creat,pwrite64,write,pwritev,writev,lseek,fdatasync,fsync,msync,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat,copy_file_range,sendfile,symlink,symlinkat";
 
-/** Longer writes would be cut in the trace. */
+/** The trace cuts longer writes. */
 const STRING_MAX_BYTES = 8_000_000;
 
 /** Characters of a line that an error quotes. */
@@ -40,7 +40,7 @@ export interface Traced {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Whether this machine can trace; where it must (in CI), a missing strace is a failure. */
+/** True if this machine can trace, and always in CI, where a missing strace is a failure. */
 export function canTrace(): boolean {
   return process.env.CI !== undefined || spawnSync("strace", ["-V"]).status === 0;
 }
@@ -74,7 +74,7 @@ export function startTraced({ command, file, output, environment }: Traced): {
   return { pid: child.pid ?? 0, ended: once(child, "exit").then(() => undefined) };
 }
 
-/** `output` is where what it said went, as `startTraced` was told. */
+/** `output` is the file of the process's own output, as given to `startTraced`. */
 export async function readTrace(file: string, folder: string, output?: string): Promise<readonly Timed[]> {
   const reader = new TraceReader(folder, output);
   for (const line of joined((await readFile(file, "latin1")).split("\n"))) reader.take(line);
@@ -82,8 +82,8 @@ export async function readTrace(file: string, folder: string, output?: string): 
 }
 
 /**
- * `<unfinished ...>` and `resumed` put together, at the place of the second; a write to a file counts from its
- * beginning. An end without its beginning is an error, for what the call was given is not known.
+ * Joins `<unfinished ...>` and `resumed` into one line, at the place of the second; a write to a file counts from its
+ * beginning. An end without its beginning is an error, because the arguments of the call are unknown.
  */
 function* joined(lines: readonly string[]): Iterable<string> {
   const begun = new Map<string, string>();
@@ -199,7 +199,7 @@ class TraceReader {
   }
 }
 
-/** The kernel copies between two open files, as much as is left each time. */
+/** A copy by the kernel between two open files; each call copies as much as is left. */
 function copied(args: string, size: number, [from, to]: readonly [number, number]): DiskEvent[] {
   const paths = [...args.matchAll(/\d+<([^>]*)>/g)].map(([, path]) => decode(path ?? "").toString());
   return size === 0 ? [] : [{ kind: "copy", path: paths[from] ?? "", to: paths[to] ?? "", size }];

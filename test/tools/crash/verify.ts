@@ -6,12 +6,12 @@ import { bytesText, concat, u32 } from "../../../controller/store/embedded/keys.
 import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
 import { indexedTerms } from "../../../controller/store/terms.ts";
 
-/** A new one for each range: the library writes into it. */
+/** Options of a range over everything. Each range needs new ones, because the library writes into them. */
 const whole = (): { readonly start: Uint8Array } => ({ start: Uint8Array.of(0) });
 const ULID_LENGTH = 26;
 
 /**
- * What does not agree between the tables of one environment: nothing, whatever happened to the process that wrote them.
+ * Disagreements between the tables of one environment. There must be none, in whichever way its writer ended.
  */
 export function disagreements(env: Environment): readonly string[] {
   return [
@@ -35,7 +35,7 @@ function* entityDisagreements(env: Environment): Iterable<string> {
   }
 }
 
-/** Every index entry is one of a living entity that bears it. */
+/** Every index entry belongs to a living entity that has it. */
 function* indexDisagreements(env: Environment): Iterable<string> {
   for (const { key, value } of env.tables.terms.getRange({ start: "\u0000" })) {
     if (!indexedOf(env, value)?.terms.has(key)) yield `term ${key} names ${name(value)}, which does not bear it`;
@@ -66,7 +66,7 @@ function* recordDisagreements(env: Environment): Iterable<string> {
   if (found !== expected) yield `${found} entries of terms of records, ${expected} expected`;
 }
 
-/** Every edge lies at both ends, or is a removal that lies at its source. */
+/** Every edge is stored at both ends, or is a removal that is stored at its source. */
 function* edgeDisagreements(env: Environment): Iterable<string> {
   const [out, back] = [liveEdges(env, "edgesOut"), liveEdges(env, "edgesIn")];
   for (const edge of out) if (!back.has(edge)) yield `edge ${edge} is not at its target`;

@@ -7,8 +7,9 @@ export interface Mutant {
 }
 
 /**
- * So many of them, in their order, so that the report reads like the code. A change is drawn by the seed and by its own
- * text: lines that are added elsewhere leave the others what they were, and figures of two versions can be compared.
+ * Draws up to `most` changes and returns them in their order, so that the report follows the code. The draw depends on
+ * the seed and the text of a change only. Lines added elsewhere do not change it, so figures of two versions can be
+ * compared.
  */
 export function drawn(all: readonly Mutant[], { most, seed }: { most: number; seed: string }): readonly Mutant[] {
   const seen = new Map<string, number>();
@@ -20,7 +21,7 @@ export function drawn(all: readonly Mutant[], { most, seed }: { most: number; se
     .map(({ mutant }) => mutant);
 }
 
-/** Changes of one text, of which a file may have several, count one after the other. */
+/** Place of a change in the draw. A file may have several changes of the same text; their number makes them differ. */
 function placeOf({ file, mutation }: Mutant, seed: string, seen: Map<string, number>): string {
   const text = JSON.stringify([seed, file, mutation.before, mutation.after]);
   const before = seen.get(text) ?? 0;

@@ -30,7 +30,7 @@ const ONE_SIDE = new Set([
   ts.SyntaxKind.QuestionQuestionToken,
 ]);
 
-/** Calls whose absence no test should have to notice. */
+/** Calls that a test need not notice when they are missing. */
 const UNWATCHED = /^(?:await |void )?(?:super\(|(?:this\.)?[#\w.]*\blog\.|console\.)/;
 
 /** All changes that the rules below make of a source, in the order of the text. */
@@ -75,7 +75,7 @@ function binary(node: ts.BinaryExpression, file: ts.SourceFile): readonly Change
   const { kind } = node.operatorToken;
   if (ONE_SIDE.has(kind)) {
     const [left, right] = [node.left, node.right].map((side): Change => [node, `(${side.getText(file)})`]);
-    // `...(a && { a })` and `...({ a })` differ by a member that is undefined, which reads as one that is not there.
+    // `...(a && { a })` and `...({ a })` differ by an undefined member only, which reads like an absent one.
     return isSpread(node.parent) && ts.isObjectLiteralExpression(node.right) ? [left!] : [left!, right!];
   }
   const other = SWAPPED[kind];

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** What hides behind one `index.ts`: a test in another folder of it may be the one that notices. */
+/** An area has one `index.ts`, so a test in any of its folders may be the one that notices a change. */
 const AREA = /^controller\/areas\/[^/]+(?=\/|$)/;
-/** How far up a test still counts as near: no further than one area, one part of a program. */
+/** Highest folders whose tests count as near: one area, or one part of a program. */
 const ROOMS = [/^controller\/areas\/[^/]+$/, /^controller\/(?!areas$)[^/]+$/, /^agent\/plugins\/[^/]+$/, /^[^/]+$/];
 
 /** Tests of `test/` that need nothing but Node. */
@@ -11,9 +11,9 @@ const OUTSIDE = /^test\/(?!e2e|ring|sim|tools)/;
 const IMPORTED = /\bfrom "(\.[^"]+)"/g;
 
 /**
- * The tests in the folder of a source file and in the folders above it, up to the edge of its room, then those of
- * `test/` that use the file or its area, all others of the area, and further ones; in stages, as the test that bears
- * the file's name is the likeliest to notice a change, and the cheapest to ask, and those of the same folder come next.
+ * The near tests of a source file, in stages, the likeliest and cheapest to notice a change first: the test with the
+ * file's name, tests in its folder and in the folders above it (up to `ROOMS`), tests of `test/` that use the file or
+ * its area, all others of the area, and `further`.
  */
 export function nearTests(file: string, further: readonly string[]): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
@@ -31,7 +31,7 @@ function outwards(folder: string): readonly (readonly string[])[] {
   return [testsIn(folder), ...above];
 }
 
-/** Tests outside of `controller` and `agent` that import what begins so. */
+/** Tests of `test/` that import a path with this beginning. */
 function usersOf(path: string): readonly string[] {
   return filesBelow("test").filter(
     (file) => OUTSIDE.test(file) && isTest(file) && importedBy(file).some((imported) => imported.startsWith(path)),

@@ -3,9 +3,9 @@ export const SET_CHANGES_PER_FILE = 3;
 export const SET_SEED = "1";
 
 /**
- * Files whose near tests are measured from time to time by the same changes (`npm run mutants -- --set`): guards of
- * rights, what must not be lost or done twice, and the engines below. A file that is renamed is renamed here; others
- * are not taken out for others, so that figures of two versions tell something.
+ * Files whose near tests are measured from time to time by the same changes (`npm run mutants -- --set`): checks of
+ * rights, code that must not lose data or act twice, and the engines below. Rename a renamed file here, but do not
+ * exchange files, so that figures of two versions can be compared.
  */
 export const SET_FILES: readonly string[] = [
   "controller/areas/permissions/access.ts",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 import { mutated, type Mutation } from "./mutations.ts";
 
-/** What `npm run mutants` asks one run of vitest to try. */
+/** Change that `npm run mutants` has one run of vitest try. */
 export interface Trial {
   /** Absolute. */
   readonly file: string;
@@ -15,8 +15,8 @@ export interface Trial {
 const trial = JSON.parse(process.env.ODP_TEST_MUTANT ?? "{}") as Trial;
 
 /**
- * Runs the tests near a file with one change of that file, made on its way to the tests: the file itself stays as it
- * is.
+ * Runs the tests near a file with one change of that file. The change is made while the file is loaded; the file itself
+ * is not modified.
  */
 export default defineConfig({
   plugins: [

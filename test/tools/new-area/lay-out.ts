@@ -9,15 +9,15 @@ const NAME = /^[a-z]{3,20}$/;
 
 interface Line {
   readonly file: string;
-  /** The new text stands before the first place where this stands. */
+  /** The new text is inserted before the first occurrence of this. */
   readonly before: string;
   readonly text: string;
 }
 
 /**
  * Lays out an area in a checkout at `root`: its files, and the lines by which the program and the tests on the cluster
- * know it. Answers the paths that were made or changed. Throws, before anything is written, for a name that is no
- * plural noun in small letters, for one that is taken, and where a file no longer has the place a line goes to.
+ * know it. Returns the created and changed paths. Throws before anything is written if the name is no plural noun in
+ * small letters or is taken, or if a file no longer has the place for a line.
  */
 export async function layOut(root: string, name: string): Promise<readonly string[]> {
   if (!NAME.test(name))
@@ -36,7 +36,7 @@ export async function layOut(root: string, name: string): Promise<readonly strin
   return [...files.keys()];
 }
 
-/** Where lines break depends on the name. */
+/** Formats the files, because line breaks depend on the length of the name. */
 async function format(root: string, paths: readonly string[]): Promise<void> {
   await promisify(execFile)("node_modules/.bin/biome", ["format", "--write", "--vcs-enabled=false", ...paths], {
     cwd: root,

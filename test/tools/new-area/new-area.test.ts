@@ -22,7 +22,7 @@ const COPIED = [
   "vitest.config.ts",
 ];
 
-/** One copy for all tests, each of which lays out areas of its own names. */
+/** One copy for all tests. Each test lays out areas with different names. */
 let root: string;
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "odp-new-area-"));
@@ -40,7 +40,7 @@ test("areas that were laid out have the form that is checked, compile, are free 
   const formatted = paths.filter((path) => path.endsWith(".ts"));
   const checked = await run("node_modules/.bin/biome", ["format", "--vcs-enabled=false", ...paths], { cwd: root });
   expect(checked.stdout + checked.stderr).toContain(`Checked ${new Set(formatted).size} files`);
-  // What knows nothing of areas compiles as it did before.
+  // Only new and changed files are checked: code that does not know areas compiles as before.
   const lint = ["--type-aware", "--type-check", "--deny-warnings", ...new Set(formatted)];
   const typed = await run("node_modules/.bin/oxlint", lint, { cwd: root }).catch((error: { stdout: string }) => error);
   expect(typed.stdout).toContain("Found 0 warnings and 0 errors.");

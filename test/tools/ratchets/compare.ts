@@ -9,7 +9,7 @@ const ADVICE: Readonly<Record<keyof Measured, string>> = {
   comments: "rewrite the comment: subject first, active verb",
 };
 
-/** Complaints about what is new or has grown, and about a list that says more than there is. */
+/** Complaints about new or larger entries, and about a list whose numbers are too high. */
 export function complaints(measured: Measured, listed: Measured): readonly string[] {
   return KINDS.flatMap((kind) => {
     const grown = Object.entries(measured[kind]).filter(([name, size]) => size > (listed[kind][name] ?? 0));

@@ -4,7 +4,7 @@ export const FUNCTION_MAX_LINES = 70;
 export const CLASS_MAX_LINES = 250;
 export const FILE_MAX_LINES = 400;
 
-/** Lines of what is longer than its bound, by file and name; numbers of comments that are hard to read. */
+/** Number of lines of parts that are longer than their bound, by file and name. Number of comments hard to read. */
 export interface Measured {
   readonly functions: Readonly<Record<string, number>>;
   readonly classes: Readonly<Record<string, number>>;
@@ -70,7 +70,7 @@ function partsOf(path: string, text: string): readonly Part[] {
   return parts;
 }
 
-/** Its own name, else that of the next node outside it that has one. */
+/** The node's own name, or that of the nearest enclosing node that has one. */
 function nameOf(node: ts.Node): string {
   for (let at: ts.Node | undefined = node; at !== undefined; at = at.parent) {
     const name = (at as ts.NamedDeclaration).name;

@@ -3,24 +3,24 @@ import { once } from "node:events";
 import { runHistories } from "../../sim/histories.ts";
 import { crashRounds } from "../crash/rounds.ts";
 
-/** Something that CI does in small numbers. */
+/** Tests that CI runs in small numbers. */
 export interface SoakPart {
-  /** The option that says how much of it. */
+  /** The option that sets the amount. */
   readonly name: string;
   readonly unit: string;
-  /** How much without the option. */
+  /** Amount without the option, in `unit`. */
   readonly count: number;
-  /** How much at a time where the minutes decide. */
+  /** Amount of one turn with `--minutes`, in `unit`. */
   readonly portion: number;
-  /** Test files that it runs, or folders of them. */
+  /** Test files of this part, or folders of them. */
   readonly files: readonly string[];
-  /** Rejects with what went wrong. Everything it prints goes to `print`. */
+  /** Rejects with the failure. All output goes to `print`. */
   readonly run: (count: number, seed: number, print: Print) => Promise<void>;
 }
 
 export type Print = (text: string) => void;
 
-/** Those that multiply their cases by `TIMES` of test/helpers/times.ts, or take all cases of which every run takes some. */
+/** Tests that multiply their cases by `TIMES` of test/helpers/times.ts, or that take all cases instead of some. */
 const RANDOM_TESTS = [
   "agent/plugins/log-policy/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation.test.ts",
@@ -57,9 +57,9 @@ const RANDOM_TESTS = [
   "test/security/passwords.test.ts",
   "test/values/values.test.ts",
 ];
-/** Those of which every run takes a part on the cluster. */
+/** Tests of which every run takes a part on the cluster. */
 const RANDOM_ON_CLUSTER = ["controller/areas/triggers/takeover.test.ts", "test/mql/scripts.test.ts"];
-/** Where a row is on three nodes of five. */
+/** Tests on five nodes, with each row on three of them. */
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
@@ -68,7 +68,7 @@ const OF_AGE_ON_ONE_NODE = [
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
 const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
-/** Those that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
+/** Tests that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
 const TIMED = [
   "common/agent/records.test.ts",
   "common/regex/pattern.test.ts",
@@ -77,14 +77,14 @@ const TIMED = [
   "test/security/hostile-bodies.test.ts",
 ];
 const TIMED_ON_CLUSTER = ["controller/outage.cluster.test.ts", "controller/store/cluster/faults.cluster.test.ts"];
-/** What is measured has the machine for itself. */
+/** Tests that measure times have the machine for themselves. */
 const ALONE = "--no-file-parallelism";
 const BOUND_TIMES = { ODP_TEST_TIMED: "1" };
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
 const SCHEDULES = ["test/sim/schedules.test.ts"];
 const LOSSES = ["test/ring/config.test.ts", "test/ring/loss.test.ts"];
 const LEADERS = ["test/e2e/leaders.test.ts"];
-/** For a test, and for what it starts, that states no time of its own. */
+/** Timeout of tests and hooks that state none of their own. */
 const TEST_MAX_MS = 3_600_000;
 const SCHEDULES_PER_PROCESS = 100;
 
@@ -103,7 +103,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     name: "times",
     unit: "times the cases of random tests",
     count: 10,
-    // One of them is what every run does.
+    // Every run of the tests does 1 of them.
     portion: 2,
     files: [...RANDOM_TESTS, ...RANDOM_ON_CLUSTER, ...ON_PROGRAMS],
     async run(count, seed, print) {
@@ -201,7 +201,7 @@ async function grow(count: number, seed: number, print: Print): Promise<void> {
   await tests("ring-soak", [], { ODP_RING_NODES: "5" }, print);
 }
 
-/** The first seed of a portion, for tests that draw. */
+/** Passes the first seed of a portion to tests that draw. */
 function seeded(seed: number): Readonly<Record<string, string>> {
   return { ODP_TEST_SEED: String(seed) };
 }
@@ -211,7 +211,7 @@ async function simulate(count: number, seed: number): Promise<void> {
   if (wrong.size > 0) throw new Error(`Histories that went wrong: ${[...wrong.keys()].join(", ")}`);
 }
 
-/** In processes of their own: what a history leaves behind is much. */
+/** Runs schedules in several processes, because each history leaves much memory behind. */
 async function simulateSchedules(count: number, seed: number, print: Print): Promise<void> {
   for (let done = 0; done < count; done += SCHEDULES_PER_PROCESS)
     await tests(
@@ -226,7 +226,7 @@ async function repeated(count: number, work: () => Promise<void>): Promise<void>
   for (let done = 0; done < count; done += 1) await work();
 }
 
-/** Runs files of a project of vitest, or all of it. */
+/** Runs files of a vitest project; without files, the whole project. */
 async function tests(
   project: string,
   files: readonly string[],

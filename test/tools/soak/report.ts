@@ -5,17 +5,17 @@ import packageJson from "../../../package.json" with { type: "json" };
 
 const FOLDER = ".reports/soak";
 
-/** One portion of one part, as it ended. */
+/** Result of one portion of one part. */
 export interface Portion {
   readonly part: string;
   readonly count: number;
   readonly seed: number;
   readonly seconds: number;
-  /** The end of the error and of the output; absent: it passed. */
+  /** The error and the end of the output. Absent: it passed. */
   readonly failure?: string;
 }
 
-/** A soak as a file that is whole after each portion: what ran, by which seeds, what failed, and on what. */
+/** Report file of a soak, complete after each portion: parts, seeds, failures, and the versions that were tested. */
 export class SoakReport {
   readonly file: string;
   readonly #portions: Portion[] = [];
@@ -37,7 +37,7 @@ export class SoakReport {
     this.#write();
   }
 
-  /** A line for each part: portions, their sum, seconds, failures. */
+  /** A line for each part: amount, portions, seconds, failures. */
   summary(): string {
     const lines = [...new Set(this.#portions.map(({ part }) => part))].map((part) => {
       const own = this.#portions.filter((one) => one.part === part);
