@@ -111,7 +111,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   /**
-   * Compares a page of objects with their indexes, or of indexes with their objects, whatever their class, and mends what
+   * Compares a page of objects of all classes with their indexes, or of indexes with their objects, and mends what
    * differs. Safe while others write.
    */
   async scrubIndexes(principal: Principal, request: IndexScrubRequest): Promise<IndexScrubPage> {

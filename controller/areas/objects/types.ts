@@ -359,9 +359,9 @@ export interface PresetUpdate extends PresetTime {
 
 export interface UpdateOptions extends PresetUpdate {
   /**
-   * Makes further edits of the object as it is right before the write. Between both nobody writes the object who reads it
-   * so, through whatever controller. `undefined`: the object is not to be changed. May be called more than once, and
-   * throws what the update is to throw.
+   * Makes further edits from the object as it is read right before the write. Between this read and the write, no other
+   * update that reads the object this way writes it, on any controller. `undefined`: the object is not to be changed.
+   * May be called more than once, and throws what the update is to throw.
    */
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
   /** It is part of work that goes on to its end: no quota refuses it. So is one with `writeUs`. */

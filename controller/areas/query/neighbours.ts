@@ -1,4 +1,4 @@
-/** Which of some names hang together, whatever the direction. */
+/** Groups of names that are connected; a connection has no direction. */
 export class Neighbours {
   readonly #of = new Map<string, Set<string>>();
 

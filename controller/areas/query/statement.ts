@@ -87,7 +87,7 @@ export interface PrepareContext {
   readonly slices: Slices;
   /** Counts the memory of the statement until its run; absent where no caller waits for it. */
   readonly memory: Pick<MemoryShare, "take"> | undefined;
-  /** Absent: nobody asks what is read. */
+  /** Absent: reads are not measured. */
   readonly measures?: Measures;
 }
 

@@ -18,7 +18,7 @@ export interface BoundField {
   /** Which of the joined classes it is of; 0 where there is one. */
   readonly table: number;
   readonly pseudo: PseudoField | undefined;
-  /** The id without its label, which ascends in the order of arrival whatever the class is. No statement names it. */
+  /** The id without its label, which ascends in the order of arrival in all classes. No statement names it. */
   readonly isArrival?: true;
   /** Members of a map, from the outside in. */
   readonly members: readonly string[];

@@ -12,8 +12,9 @@ interface Run {
 }
 
 /**
- * Holds the values of a counter by their time, in whatever order they come, as sorted runs of which neighbours of equal
- * length become one: each value is moved as often as that doubles. Of several values of one time the least comes first.
+ * Sorts the values of a counter by their time; they may come in any order. They are kept in sorted runs. Neighbouring
+ * runs of equal length are merged, so each value is moved once for each doubling of its run. Of several values of one
+ * time the least comes first.
  */
 export class Growth {
   readonly #memory: Pick<MemoryShare, "take">;

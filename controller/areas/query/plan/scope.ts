@@ -229,7 +229,7 @@ export class Scope implements Fields<ObjectRow> {
   }
 }
 
-/** Reads one column, of whatever class a row is. Rows of one class mostly follow each other. */
+/** Reads one column of rows of any class. Rows of one class mostly follow each other. */
 class ColumnSource implements Source<ObjectRow> {
   readonly label: string;
   readonly kinds: readonly Kind[];
