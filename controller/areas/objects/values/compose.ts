@@ -37,13 +37,13 @@ export interface EntityWrite {
   /** For a backdated write: the object at `timeUs`, from which its version is made. Absent: `old`. */
   readonly past?: Pick<EntityWrite, "old">;
   readonly birth: boolean;
-  /** The id was just generated: no other writer has it. */
+  /** True if the id was just generated: no other writer has it. */
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
   /** Time of the first insert. Absent: that of the object before, or of the write. */
   readonly createdMs?: number | undefined;
-  /** The object has a version of that time, which stays. */
+  /** True if the object has a version of that time, which is kept. */
   readonly hasVersion?: boolean | undefined;
 }
 
@@ -121,14 +121,14 @@ function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): Entity
   return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
 }
 
-/** When versions end that a write of that time supersedes. */
+/** The end of versions that a write at that time supersedes. */
 export function supersededEnd(view: LoadedClass, timeUs: number): Pick<EntityChange, "endVersionsAtMs"> {
   const { versionTtlSeconds } = view.options;
   if (versionTtlSeconds === undefined) return {};
   return { endVersionsAtMs: Math.floor(timeUs / 1_000) + versionTtlSeconds * 1_000 + VERSION_END_LATE_MS };
 }
 
-/** When by the ttl of the class an object ends that was last written at that time, or a record. */
+/** The end, by the ttl of its class, of an object or record whose last write has that time. */
 export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: number): number | undefined {
   return ttlSeconds === undefined ? undefined : Math.floor(timeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
 }
@@ -140,7 +140,7 @@ function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick
   return (old?.endsAtMs ?? Infinity) === Infinity ? {} : { endsAtMs: Infinity };
 }
 
-/** The pieces of a change while its edits are gone through. */
+/** Collects the parts of a change from its edits. */
 class Parts {
   readonly cells = new Map<string, Uint8Array | undefined>();
   readonly addTerms: Set<string>;
