@@ -19,7 +19,7 @@ import {
 import { canonicalText, isObject } from "./values.ts";
 import { encodeVersion } from "./versions.ts";
 
-/** An edit with the canonical form of its value; that of `take` is a list of elements or keys. */
+/** An edit with the canonical form of its value. The value of `take` is a list of elements or keys. */
 export interface ColumnEdit {
   readonly column: LoadedColumn;
   readonly operation: "set" | "add" | "take";
@@ -34,7 +34,7 @@ export interface EntityWrite {
   readonly edits: readonly ColumnEdit[];
   /** The object before the write; absent for a new one. */
   readonly old: { readonly entity: Entity; readonly row: Row } | undefined;
-  /** For a backdated write: the object at `timeUs`, from which its version is made. Absent: `old`. */
+  /** For a backdated write: the object at `timeUs`, which its version is based on. Absent: `old`. */
   readonly past?: Pick<EntityWrite, "old">;
   readonly birth: boolean;
   /** True if the id was just generated: no other writer has it. */
@@ -57,7 +57,7 @@ export interface ComposedWrite {
   readonly unneeded: EntityChange | undefined;
 }
 
-/** Composes the write of one entity: cells, terms and numbers of only what it sets. */
+/** Composes the write of one entity: only the cells, terms and numbers that it sets. */
 export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
   const parts = partsOf(write);
@@ -133,7 +133,7 @@ export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: numbe
   return ttlSeconds === undefined ? undefined : Math.floor(timeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
 }
 
-/** Each write of an object says when all of it ends; where nothing ends any more, once. */
+/** Each write sets the end of the whole object. In a class without a ttl, one write removes the former end. */
 function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick<EntityChange, "endsAtMs"> {
   const atMs = endsAtMs(view, timeUs);
   if (atMs !== undefined) return { endsAtMs: atMs };
@@ -253,7 +253,7 @@ class Parts {
     if (before.length === 0) return;
     const staying = new Set(kept);
     for (const term of before) {
-      // Elements that begin alike share a term that was cut; a stale one is only rechecked.
+      // Elements with the same beginning share a term that was cut; a stale one is only rechecked.
       if (staying.has(term) || mayBeCut(term)) continue;
       this.addTerms.delete(term);
       this.dropTerms.add(term);
