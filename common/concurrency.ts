@@ -66,7 +66,7 @@ async function* continued<T>({ first, rest }: Begun<T>): AsyncGenerator<T> {
   }
 }
 
-/** What `work` answers, or `undefined` when it has not within `timeoutMs`; then it goes on unheard, its failure too. */
+/** The result of `work`, or `undefined` when there is none within `timeoutMs`; a later result or failure is ignored. */
 export function withinTime<T>(clock: Clock, work: Promise<T>, timeoutMs: number): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(Math.max(0, timeoutMs), () => resolve(undefined));

@@ -30,7 +30,7 @@ export class MaskedOutput {
     return joined([...parts, text.subarray(from, at)]);
   }
 
-  /** What still waits, once nothing more comes. */
+  /** The bytes that are still held back, once no more output comes. */
   rest(stderr: boolean): Uint8Array {
     return this.#held[stderr ? "err" : "out"];
   }

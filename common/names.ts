@@ -4,7 +4,7 @@ import { AppError } from "./errors.ts";
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 const encoder = new TextEncoder();
 
-/** What a name is called in errors, and the longest one. `limit` is the name of `maxBytes`. */
+/** How errors call a name, and the maximum length of it. `limit` is the name of `maxBytes`. */
 export interface NameRule {
   readonly what: string;
   readonly maxBytes: number;

@@ -47,7 +47,7 @@ export function fileName(text: string): string {
   return text;
 }
 
-/** Whether `path` lies in `folder` or is it; both already normalised. */
+/** True when `path` is in `folder` or is it; both already normalised. */
 export function isInside(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

@@ -4,7 +4,10 @@ export interface TogetherOptions<T> {
   /** Items of one piece. */
   readonly most: number;
   readonly work: (items: readonly T[]) => Promise<void>;
-  /** Whether the work fails for each of its items; else each is done alone, so that none fails by another's fault. */
+  /**
+   * True for an error with which the work fails for each of its items. Otherwise each item is done alone, so that no
+   * item fails by another's fault.
+   */
   readonly failsAll: (error: unknown) => boolean;
 }
 

@@ -188,7 +188,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
   });
 }
 
-/** Bodies are read by `http/body.ts`, whatever their type. Fastify would refuse some by their true type. */
+/** `http/body.ts` reads bodies of every type. Fastify would refuse some by their true type. */
 async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));

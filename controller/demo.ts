@@ -77,7 +77,7 @@ export class Demonstration {
     const { ospace } = principal;
     const { load, systemLog, ownLog } = demoRules(ospace);
     for (const spec of demoClasses(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
-    // Stored without a user: they run with the rights of the platform, whatever users exist.
+    // Stored without a user: they run with the rights of the platform and need no user.
     const nobody = { ...principal, user: "" };
     await rules.put(nobody, `${ospace}/rules/demo/load`, load);
     await rules.put(nobody, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLog : ownLog);

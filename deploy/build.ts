@@ -17,8 +17,8 @@ const COMMON: BuildOptions = {
 };
 
 /**
- * What the controller imports only when it needs it stays a file of its own: of the engines it loads the one that is
- * chosen, with its driver.
+ * Modules that the controller imports only when needed stay files of their own. It loads only the chosen engine, with
+ * its driver.
  */
 const SPLIT: BuildOptions = { splitting: true, chunkNames: "controller-[name]-[hash]" };
 

@@ -5,9 +5,9 @@ import { dirname, join, relative } from "node:path";
 const BUILDS_KEPT = 10;
 
 /**
- * Each build has a folder of its own, and `current` is a link to the newest whole one. A program that runs has resolved
- * the link when it began: it goes on with the files of its build, whatever is built meanwhile. `make` fills the folder;
- * of two that build at once both get a whole one.
+ * Each build has a folder of its own, and `current` is a link to the newest whole one. A running program resolved the
+ * link when it began: it keeps the files of its build while newer builds are made. `make` fills the folder; when two
+ * builds run at once, both get a whole folder.
  */
 export async function buildInto(current: string, name: string, make: (folder: string) => Promise<void>): Promise<void> {
   const builds = join(dirname(current), ".builds");

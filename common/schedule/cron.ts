@@ -114,7 +114,7 @@ function cronOf(pattern: string): Cron {
   return new Cron(pattern, { paused: true, mode: "5-or-6-parts", sloppyRanges: true, utcOffset: 0 });
 }
 
-/** Of a field that is the only one to say something in its pattern; its values are so many seconds apart. */
+/** Values of the only field that a pattern restricts; they are `stepS` seconds apart. */
 function valuesOf(pattern: string, stepS: number): readonly number[] {
   const cron = cronOf(pattern);
   const count = stepS === HOUR_S ? DAY_HOURS : 60;

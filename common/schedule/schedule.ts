@@ -10,9 +10,9 @@ import {
 import { parseTimestamp } from "../timestamps.ts";
 import { CronTimes } from "./cron.ts";
 
-/** What becomes of times that came while no controller was there. */
+/** Choices for times that came while no controller was running. */
 const MISSED = ["skip", "last", "all"] as const;
-/** What becomes of a time that comes while the run of an earlier one goes on. */
+/** Choices for a time that comes while the run of an earlier time has not ended. */
 const OVERLAP = ["skip", "queue", "allow"] as const;
 
 type Missed = (typeof MISSED)[number];

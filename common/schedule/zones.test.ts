@@ -61,7 +61,7 @@ function changesOf(zone: string): readonly number[] {
   return changes;
 }
 
-/** What the clocks of a zone show at a moment, as UTC would. */
+/** Converts a moment to what the clocks of a zone show then, as if that were UTC. */
 function clockOf(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: zone,

@@ -2,9 +2,9 @@
 export const FUZZY_CHANGES_MAX = 2;
 
 /**
- * Whether one word becomes the other by at most `max` changes: a character more, less or another, or two neighbours
- * exchanged (optimal string alignment, the restricted Damerau–Levenshtein distance). Time grows with the product of the
- * lengths.
+ * True when at most `max` changes turn one word into the other. A change adds, removes or replaces one character, or
+ * exchanges two neighbours (optimal string alignment, the restricted Damerau–Levenshtein distance). Time grows with the
+ * product of the lengths.
  */
 export function isWithin(left: readonly string[], right: readonly string[], max: number): boolean {
   if (Math.abs(left.length - right.length) > max) return false;

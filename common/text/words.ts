@@ -6,7 +6,7 @@ import { wildcard } from "./wildcard.ts";
 
 /** Something that is looked for in the words of texts. */
 export interface WantedText {
-  /** Whether a text has it. */
+  /** True when a text has it. */
   readonly isIn: (text: string) => boolean;
   /** Words that every text with it has, for the index. */
   readonly indexed: readonly string[];
@@ -135,7 +135,7 @@ export function tokenPatterns(text: string): readonly string[] {
     .filter(isPattern);
 }
 
-/** Of a longer word the index has the beginning only. */
+/** False for long pieces, too: the index has only the beginning of a longer word. */
 function isPattern(piece: string): boolean {
   return /[^*]/.test(piece) && piece.length < TOKEN_MAX_CHARACTERS;
 }

@@ -8,8 +8,8 @@ import { compares, equals, finite, holds, toNumber } from "./values.ts";
 type Evaluate = (item: Value, work: Work) => Value;
 
 /**
- * What a condition says of an item: whether it holds. `AppError("too_large")` for an item that would take longer than
- * `WHERE_ITEM_STEPS_MAX`, or a text longer than `WHERE_VALUE_MAX_CHARACTERS`.
+ * Compiles a condition to a function that returns true when the condition holds for an item. `AppError("too_large")`
+ * for an item that would take longer than `WHERE_ITEM_STEPS_MAX`, or a text longer than `WHERE_VALUE_MAX_CHARACTERS`.
  */
 export function compileWhere(where: Where): (item: Value) => boolean {
   const evaluate = compiled(where);
@@ -96,7 +96,7 @@ function isContained(part: Value, whole: Value, work: Work): boolean {
   });
 }
 
-/** What is no text and no number matches no pattern. */
+/** A value that is neither a text nor a number matches no pattern. */
 function match(pattern: Pattern, negated: boolean, left: Evaluate): Evaluate {
   return (item, work) => {
     const value = left(item, work);

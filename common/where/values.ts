@@ -16,7 +16,7 @@ export function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Whether a value is a condition that holds: not for `null`, `false`, 0 and the empty text. */
+/** True when a value counts as a condition that holds: any but `null`, `false`, 0 and the empty text. */
 export function holds(value: Value): boolean {
   return value !== null && value !== false && value !== 0 && value !== "";
 }

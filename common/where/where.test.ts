@@ -91,7 +91,7 @@ describe("a condition holds", () => {
     "'1' + '2' = '12'",
     "(size = 5) = true",
     "(1 = 1) = (2 = 2)",
-    // What is no number.
+    // Values that are not numbers.
     "name * 2 is null",
     "1 / 0 is null",
     "10 ^ 400 is null",

@@ -11,7 +11,10 @@ interface LifetimeOptions {
   readonly runtime: Runtime;
 }
 
-/** What the areas do from the start of a controller to its end, by themselves and when a tenant comes or goes. */
+/**
+ * The work of the areas from the start of a controller to its end: recurring work, and work for a tenant that comes or
+ * goes.
+ */
 export class Lifetime {
   readonly #of: LifetimeOptions;
   readonly #recurring: Maintenance;
@@ -47,7 +50,7 @@ export class Lifetime {
     this.#recurring.soon();
   }
 
-  /** What recurs, until `close`. */
+  /** Starts the recurring work, which ends at `close`. */
   start(): void {
     const { areas, stores, runtime } = this.#of;
     stores.onEnter((tenant) => {

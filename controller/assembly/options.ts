@@ -5,7 +5,7 @@ import type { Runtime } from "../runtime.ts";
 import type { KeyRing, KeySource } from "../secrets/index.ts";
 import type { Engine } from "../store/engine.ts";
 
-/** What `main.ts` has to bring. */
+/** The options that `main.ts` passes. */
 export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
@@ -17,7 +17,7 @@ export interface AssemblyOptions {
   /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
-  /** Where hosts reach the HTTP interface; absent: commands of job runs are told that nobody said. */
+  /** The address at which hosts reach the HTTP interface. Absent: commands of job runs are told that it is not set. */
   readonly httpUrl?: string | undefined;
   /** None when absent. */
   readonly trustedProxies?: readonly string[];
@@ -31,7 +31,7 @@ export interface AssemblyOptions {
   readonly metricsReaders?: readonly string[];
   /** Networks that scripts reach besides public addresses; none when absent. */
   readonly outboundNetworks?: readonly string[];
-  /** Whether public addresses are open to scripts, too; true when absent. */
+  /** True if scripts may also reach public addresses. Default: true. */
   readonly outboundPublic?: boolean;
   readonly dataDir: string;
   /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
@@ -39,7 +39,7 @@ export interface AssemblyOptions {
   readonly version: string;
   /** The time zone of schedules that name none; UTC when absent. */
   readonly zone?: string;
-  /** Whether the key an SSH host shows first is recorded; true when absent. */
+  /** True if the first key that an SSH host shows is recorded. Default: true. */
   readonly sshTrustFirstKey?: boolean;
   /** The agent port, once it listens. */
   readonly agentPort: () => number;

@@ -12,14 +12,14 @@ interface SignInParts {
   readonly gate: TenantGate;
 }
 
-/** Nobody is signed in at a tenant that was deleted, whatever is remembered of its users. */
+/** Refuses every sign-in at a deleted tenant, also of users who are still in memory. */
 export function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
   const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
     try {
       const principal = await found;
       return principal && (await gate.isOpen(principal.tenant)) ? principal : undefined;
     } catch (error) {
-      // What belongs to the user is asked of stores that are closed.
+      // The data of the user is in stores that are closed.
       if (isAppError(error, "not_found")) return undefined;
       throw error;
     }

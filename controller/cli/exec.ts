@@ -34,7 +34,7 @@ export interface RunOptions extends FollowOptions {
   readonly param?: string;
   /** In the place of those of the job. */
   readonly hosts?: readonly string[];
-  /** Of each try; absent: as the job says. */
+  /** Timeout of each try; absent: that of the job. */
   readonly timeoutSeconds?: number;
   /** Output as it comes, without the host in front of each line. */
   readonly raw?: boolean;
@@ -154,7 +154,7 @@ function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
 
-/** What is neither output nor an exit code. */
+/** Messages of the end that are neither output nor an exit code. */
 function notesOf({ runs, skipped, message }: End): readonly string[] {
   return [
     ...(message === undefined ? [] : [message]),

@@ -32,7 +32,7 @@ export class HostLines {
     else this.#begun.delete(key);
   }
 
-  /** What hosts wrote last without a newline. */
+  /** Writes the last lines of hosts, which have no newline. */
   end(): void {
     for (const { host, stream, line } of this.#begun.values()) this.#line(host, stream, line);
     this.#begun.clear();

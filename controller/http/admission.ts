@@ -14,8 +14,8 @@ interface Gate {
 }
 
 /**
- * Bounds how much of something one tenant, or whatever the name stands for, does at once; the rest waits in order. What
- * is admitted begins in turns with what others do.
+ * Bounds how much of something one name, such as that of a tenant, does at once; the rest waits in order. Admitted work
+ * begins in turns with that of other names.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;

@@ -145,7 +145,7 @@ export class CallMemory {
     this.#owner = owner;
   }
 
-  /** Gives everything back. Nothing is held by this call afterwards, whatever it asks for. */
+  /** Gives everything back. Afterwards this call holds nothing, even after further calls of `hold`. */
   release(): void {
     this.#isOver = true;
     const shares = this.#shares;

@@ -14,7 +14,7 @@ import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "./input.ts";
 import { looksLikeJson, parseJson, requireFewLeadingBlanks } from "../../common/json.ts";
 
-/** A body as read, whatever it claimed to be. */
+/** A body as read, independent of its declared type. */
 export interface Body {
   readonly fields: Fields;
   readonly isJson: boolean;
@@ -49,7 +49,7 @@ export interface TextOptions {
 
 /** A caller who may be known by a session within the first `HTTP_SESSION_WITHIN_BYTES` of the body, and else is refused. */
 export interface Stranger {
-  /** The bound of the body once the caller is known by these fields; rejects when they make nobody known. */
+  /** The bound of the body once these fields identify the caller; rejects when they do not. */
   readonly knownBy: (fields: Fields) => Promise<Bound>;
 }
 

@@ -24,7 +24,7 @@ test("of very many names it tells how many there are", () => {
   expect(changedBy({ path: {}, input: { id } })).toMatch(/, 19, and 5 more$/);
 });
 
-/** What they change is the tenant, or the user who calls; of an upload it is the file. */
+/** They change the tenant, or the user who calls; an upload changes the file. */
 const WITHOUT_NAME = [
   "DELETE /cluster/scrub",
   "DELETE /consolelog/rule/truncate",

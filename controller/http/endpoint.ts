@@ -5,8 +5,7 @@ import type { Encoding } from "../../common/text/encodings.ts";
 
 /**
  * One row of the HTTP interface. An area's `routes.ts` answers a list of them; `http/` does everything that is the same
- * for all: reading whatever form the input comes in, signing in, permission, admission, validation, audit, envelope,
- * OpenAPI.
+ * for all: reading the input in any form, signing in, permission, admission, validation, audit, envelope, OpenAPI.
  */
 export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSchema> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -33,8 +32,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   /** Statuses other than a bare 200; an answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
-   * How the body is documented; whatever form it really comes in is accepted. `raw` is a text of whatever content type
-   * that is kept as it is: no member is read from it.
+   * How the body is documented; a body in any form is accepted. `raw` is a text of any content type that is kept as it
+   * is: no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
   /** A query with `malformed=mark` has bytes of a `raw` body that are no text read as U+FFFD. Absent: they are refused. */

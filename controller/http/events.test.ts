@@ -24,7 +24,7 @@ const input = Type.Object({});
 const opened = { method: "GET", permission: "objects:read", summary: "", input, output: Told, events: true } as const;
 const LARGE = { data: { text: "x".repeat(65_536) } };
 
-/** What the source of one stream is given and does. */
+/** The source of one stream: holds its events, and records how the stream uses them. */
 class Source {
   readonly #events: ServerEvent[] = [];
   #isOver = false;

@@ -7,8 +7,8 @@ import { traceIdOf } from "./trace.ts";
 export const SIGN_IN_PATH = "/user/login";
 
 /**
- * Whatever was thrown, as the one error the outside knows. What is no `AppError` and no fault of the request is
- * `internal`.
+ * Converts any thrown value to the one error that callers see. A value that is neither an `AppError` nor a fault of the
+ * request becomes `internal`.
  */
 export function asAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;

@@ -23,7 +23,7 @@ export class OpenCalls {
     return () => this.#open.delete(end);
   }
 
-  /** `closeAll` closes every connection, whatever is sent over it. */
+  /** `closeAll` closes every connection, also those in use. */
   close(closeAll: () => void): void {
     this.#cancel();
     this.#cancel = this.#clock.after(SHUTDOWN_WORK_MS, () => {

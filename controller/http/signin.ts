@@ -30,8 +30,8 @@ export interface Identity {
   readonly principal: Principal;
   readonly session: string | undefined;
   /**
-   * False when a browser may have sent the credentials by itself for a page of another site. Such a principal reads
-   * only, so that whatever a call turns out to do is refused where its rights are asked.
+   * False when a browser may have sent the credentials by itself for a page of another site. Such a principal only
+   * reads: a call that turns out to change something is refused where its rights are asked.
    */
   readonly isProven: boolean;
 }

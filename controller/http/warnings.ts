@@ -81,8 +81,7 @@ interface Ignoring {
 }
 
 /**
- * The same for members of objects inside what was sent, in whatever depth: `fields[2].colum is not known here and was
- * ignored.`
+ * The same for members of objects inside the input, at any depth: `fields[2].colum is not known here and was ignored.`
  */
 export async function ignoredMembers(
   { input }: Pick<Endpoint, "input">,

@@ -20,8 +20,8 @@ import { endpoint, type Endpoint } from "./endpoint.ts";
 import { takeInTurns } from "./incoming.ts";
 
 /**
- * What only shows on a real socket: broken bytes, clients that go away, answers that break off, receivers that do not
- * read.
+ * Faults that show only on a real socket: broken bytes, clients that go away, answers that break off, receivers that do
+ * not read.
  */
 
 const LARGE = "x".repeat(1_000_000);

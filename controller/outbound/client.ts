@@ -46,8 +46,8 @@ export class Outbound {
   }
 
   /**
-   * What the server answers, whatever its status; redirects are followed. Errors: `denied` for an address that is not
-   * open, at whatever redirect; `invalid`; `limited`; `too_large`; `deadline`; `unavailable` where there is no answer.
+   * The answer of the server with any status; redirects are followed. Errors: `denied` for an address that is not open,
+   * also of a redirect; `invalid`; `limited`; `too_large`; `deadline`; `unavailable` where there is no answer.
    */
   async send(tenant: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
     const first = checked(request);
@@ -69,8 +69,8 @@ export class Outbound {
   }
 
   /**
-   * Whether a connection is taken within so many milliseconds. Errors: `denied` for an address that is not open,
-   * `limited`, `cancelled`.
+   * True when a connection is accepted within `timeoutMs` milliseconds. Errors: `denied` for an address that is not
+   * open, `limited`, `cancelled`.
    */
   async dial(tenant: string, to: Dialled & { readonly timeoutMs: number }, signal: AbortSignal): Promise<boolean> {
     this.#enter(tenant);

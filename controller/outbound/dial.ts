@@ -8,7 +8,7 @@ export interface Dialled {
   readonly port: number;
 }
 
-/** Whether a connection is taken there; it is closed at once. `AppError("denied")` for an address that is not open. */
+/** True when a connection is accepted; it is closed at once. `AppError("denied")` for an address that is not open. */
 export async function dial(
   { host, port }: Dialled,
   { open, resolve, signal }: Pick<ExchangeOptions, "open" | "resolve" | "signal">,

@@ -6,7 +6,7 @@ import { exchange } from "./exchange.ts";
 import type { Resolve } from "./types.ts";
 
 export interface ServiceFetchOptions {
-  /** Of the service that the administrator named: its own host is open wherever it is. */
+  /** URL of the service that the administrator named. Its own host is open even if it is not a public address. */
   readonly home: URL;
   /** Open besides public addresses. */
   readonly networks: readonly string[];

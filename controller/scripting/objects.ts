@@ -79,7 +79,8 @@ export function hostFunction<const P extends readonly HostParameter[]>(definitio
 }
 
 /**
- * A function that existing scripts call but that does nothing here. Every caller gets the reason, whatever his rights.
+ * A function that existing scripts call but that does nothing here. Every caller gets the reason, with or without
+ * rights.
  */
 export function refusedFunction(
   name: string,

@@ -11,7 +11,8 @@ export interface ScriptCall {
   /** The tenant of the run: tenants get the threads in rotation. */
   readonly tenant: string;
   /**
-   * Each kind of a tenant has its share of the threads. A run that a user waits for is `serverjs`, whatever its text.
+   * Each kind of a tenant has its share of the threads. A run that a user waits for is always `serverjs`, independent
+   * of its text.
    */
   readonly kind: ScriptKind;
   /** The user with whose rights it runs. Each user has a share of the threads of a kind. */
@@ -85,7 +86,9 @@ export interface HostFunctionName {
   readonly positioned?: boolean;
 }
 
-/** Runs scripts in isolation: each begins with the same globals, whatever ran before. Runs may be concurrent. */
+/**
+ * Runs scripts in isolation: each begins with the same globals, which no earlier run changes. Runs may be concurrent.
+ */
 export interface ScriptEngine {
   /**
    * Errors: `syntax` if the text does not parse; `invalid` with the error of the script, or of a host call in it (its

@@ -80,7 +80,9 @@ export class KeyRing implements SecretBox {
     this.#parts.set(partName(keyId, context), bytes);
   }
 
-  /** Whether other keys, or another order, stand where they come from. Throws as at the start, and keeps what there is. */
+  /**
+   * Reads the keys again. True when they or their order have changed. Throws as at the start, and then keeps its keys.
+   */
   async reread(): Promise<boolean> {
     if (!this.#read) return false;
     const found = expanded(await this.#read());

@@ -1,7 +1,7 @@
-/** What is shown in the place of a secret of a host or a group. */
+/** The text shown in place of a secret of a host or a group. */
 export const MASK = "******";
 
-/** Whether a text that was sent stands for the secret that is stored: a mask of any length, or nothing. */
+/** True when a sent text means the stored secret: a mask of any length, or the empty text. */
 export function isMask(text: string): boolean {
   return /^\**$/.test(text);
 }

@@ -18,7 +18,7 @@ export interface SealedItem {
   readonly sealAnew?: () => Promise<boolean>;
 }
 
-/** What an area keeps sealed, as it states it in `Area.sealed`. */
+/** One kind of sealed items of an area, as it states them in `Area.sealed`. */
 export interface SealedKind {
   readonly name: string;
   /** All there is of a tenant, or with `installation` of all of them, in any order; `tenant` is empty then. */
@@ -51,7 +51,7 @@ export async function* sealedUnder<T>(kv: KvStore, form: SealedForm<T>): AsyncGe
   }
 }
 
-/** What is sealed differs each time, so that `putOnce` knows its own write. */
+/** Sealing gives another text each time, so that `putOnce` knows its own write. */
 async function sealAnew<T>(
   kv: KvStore,
   { exchanged, secrets }: SealedForm<T>,

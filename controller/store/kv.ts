@@ -118,8 +118,8 @@ export interface KvTxn {
 }
 
 /**
- * `revision: 0` means that the key is absent. `createRevision` requires the same life of the key, whatever was written
- * in it.
+ * `revision: 0` means that the key is absent. `createRevision` requires the same life of the key; other writes during
+ * that life do not matter.
  */
 export type KvCondition =
   | { readonly key: string; readonly revision: number }

@@ -7,8 +7,8 @@
  *
  * Write times are microseconds since 1970 (exact in a double). A time is the identity of a write: repeating a change
  * with the same time changes nothing, so after `unavailable` or `unknown_outcome` a caller simply repeats it. Of two
- * writes to one cell the later time wins, whatever the order of arrival. At equal times the greater bytes win, and a
- * removal wins over a value.
+ * writes to one cell the later time wins, in any order of arrival. At equal times the greater bytes win, and a removal
+ * wins over a value.
  *
  * Rules for readers:
  * - The end is an absent cursor. Any page, also the first, may be empty and have a successor.
@@ -309,7 +309,7 @@ export interface CellChoice {
  * By the number in a slot: those without one are not found. Equal ones come by class number and id, in the same
  * direction, but for `FoundPage.isMixed`; ids with characters from U+D800 on have no promised place among them. What is
  * written meanwhile may be missing, come twice or out of place. An engine may leave terms to the caller. A page costs
- * about as much as one in no order, whatever lies outside of it.
+ * about as much as one in no order, independent of the objects outside of it.
  */
 export interface NumberOrder {
   readonly slot: number;

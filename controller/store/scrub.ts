@@ -12,14 +12,14 @@ export interface ScrubStore {
   /** For each entity, in the given order: those of its terms under which it is not found. */
   missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]>;
   /**
-   * Adds these terms and numbers to the indexes of living entities, whatever was removed of them before. Only for
-   * changes that write nothing else.
+   * Adds these terms and numbers to the indexes of living entities, even if they were removed before. Only for changes
+   * that write nothing else.
    */
   add(changes: readonly EntityChange[]): Promise<void>;
   /**
    * Removes these rows, unless they were written after the time in the given row. Only for rows that are older than
    * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A change that adds such a row
-   * again adds it, whatever its time.
+   * again adds it with any time.
    */
   remove(postings: readonly Posting[]): Promise<void>;
   /**

@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 
-/** What is signed; -1 is no limit, in `expire` no end (milliseconds since 1970). */
+/** The signed content; -1 means no limit, in `expire` no end (milliseconds since 1970). */
 export interface LicenceWish {
   readonly tenant: string;
   /** Greater than that of the tenant's licence before. */
@@ -13,7 +13,7 @@ export interface LicenceWish {
 export interface LicenceKeys {
   /** For the setting `license_keys`: base64 of 32 bytes. */
   readonly publicKey: string;
-  /** PKCS #8, PEM: whoever has it makes licences. */
+  /** PKCS #8, PEM: every holder of this key can make licences. */
   readonly privateKey: string;
 }
 

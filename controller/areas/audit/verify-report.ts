@@ -51,7 +51,7 @@ export interface ChainReport {
 
 const BREAKS_SHOWN_MAX = 100;
 
-/** Collects the oldest breaks, in whatever order they are found. */
+/** Collects the oldest breaks; they may be found in any order. */
 export class Breaks {
   readonly #found: Break[] = [];
 

@@ -69,8 +69,9 @@ interface Run {
 }
 
 /**
- * Deploys depots to hosts. Every host × depot has exactly one final state by the deadline, whatever happens to the
- * host. If a controller dies, another one ends its deployments: with the results that agents reported, or as `expired`.
+ * Deploys depots to hosts. Every host × depot has exactly one final state by the deadline, no matter what happens to
+ * the host. If a controller dies, another one ends its deployments: with the results that agents reported, or as
+ * `expired`.
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];

@@ -187,7 +187,7 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
-/** Every uploaded part counts, whatever its field's name, except for the empty file field of a browser. */
+/** Every uploaded part counts, under any field name, except for the empty file field of a browser. */
 function contentOf(files: readonly UploadedFile[], encoding?: string): readonly DepotUpload[] {
   const names = nameEncoding(encoding);
   return files.filter((file) => file.filename !== "" || file.size > 0).map((file) => ({ ...file, names }));

@@ -10,7 +10,7 @@ import { QueryService, rowFilter, SearchService } from "../query/index.ts";
 import { ExportService } from "../transfer/index.ts";
 import { fileRoutes } from "./routes.ts";
 
-/** Paths closed to a user stay closed on every way to a file, whatever other permissions the user has. */
+/** Paths closed to a user stay closed on every way to a file, even when the user has other permissions. */
 
 let http: TestHttp;
 let controller: FileController;

@@ -85,7 +85,7 @@ export class GroupService {
     }
   }
 
-  /** Rights of every user, whatever other groups the user is in. As old as `rightsOf`. */
+  /** Rights that every user has, independent of the user's groups. As old as `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
     return (await this.#of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }

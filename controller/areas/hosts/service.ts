@@ -189,7 +189,7 @@ export class HostService implements Hosts {
       if (controller !== controllerId) peers.refresh(controller, tenant, names);
   }
 
-  /** Writes the audit entry before the connection is made, so that the user is on record whatever the outcome. */
+  /** Writes the audit entry before the connection is made, so that the user is on record for every outcome. */
   async #noteConnection({ tenant, user, traceparent }: Principal, { host, port, proxy }: HostBehind): Promise<void> {
     await this.#with.audit.write({
       ...{ tenant, user, traceparent, permission: "jobs:run", remote: "" },

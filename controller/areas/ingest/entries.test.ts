@@ -43,7 +43,7 @@ function gap(sequence: number, policy: string): Entry {
   return entry(sequence, { $case: "gap", value: { policy, ...lost } });
 }
 
-/** What was sent to a host but these. */
+/** Everything was sent to the host except these names. */
 function without(...names: readonly string[]) {
   const among = (asked: ReadonlySet<string>) => new Set([...asked].filter((name) => names.includes(name)));
   const missing = (_tenant: string, _host: string, asked: Asked) =>

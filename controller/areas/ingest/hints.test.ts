@@ -19,7 +19,7 @@ const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-1" };
 
 let clock: TestClock;
 let stores: MemoryStores;
-/** What was written, in order. */
+/** Transactions that were written, in order. */
 let written: KvTxn[];
 let isAway: boolean;
 
@@ -30,7 +30,7 @@ beforeEach(() => {
   isAway = false;
 });
 
-/** Of one controller. */
+/** The hints of one controller. */
 function hints(): Hints {
   const watched: Stores = {
     system: () => stores.system(),

@@ -267,7 +267,7 @@ class History {
     this.sessions += 1;
     try {
       await ingest.acknowledged(this.#source);
-      // What had arrived when the agent left is worked on all the same.
+      // Entries that arrived before the agent left are still worked on.
       for (let queued = this.#upTo(3), done = this.#from; this.#current === mine || queued-- > 0; ) {
         if (done === this.#entries.length) return void (this.#done = true);
         done = await this.#store(ingest, this.#entries.slice(done, done + 1 + this.#upTo(4)));

@@ -20,7 +20,7 @@ let engine: TestEngine;
 let objects: ObjectService;
 let retries: RuleRetries;
 let nowMs: number;
-/** What was tried, in order. */
+/** Batches that were tried, in order. */
 let tried: PreparedBatch[];
 /** How many records of a batch are to be tried once more. */
 let outcome: () => Promise<number>;

@@ -399,7 +399,7 @@ describe("ingest", () => {
           expect(known).toBeLessThanOrEqual(done);
         }
       }
-      // In forty batches some fail, whatever the seed.
+      // With every seed, some of forty batches fail.
       expect(failures).toBeGreaterThan(0);
       const rows: unknown[] = [];
       for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false }))

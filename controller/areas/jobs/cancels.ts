@@ -21,7 +21,7 @@ interface CancelRequest {
  */
 export interface CancelSignals {
   readonly run: AbortSignal;
-  /** Of one host; it ends with the run, too. */
+  /** The signal of one host; it also aborts with the signal of the run. */
   of(host: string): AbortSignal;
   /** To be called once, when this controller no longer carries the run out. */
   leave(): void;

@@ -7,7 +7,7 @@ export interface ExecutionRequest {
   readonly timeoutSeconds?: number;
   /** The run whose failed hosts are tried again. */
   readonly origin?: string;
-  /** Maximum time of the execution, whatever other settings allow. */
+  /** Maximum time of the execution; no other setting allows more. */
   readonly mostSeconds?: number;
   /** Called with output of commands as it arrives. */
   readonly onOutput?: (host: string, piece: OutputPiece) => void;

@@ -38,7 +38,7 @@ import type {
 import { createdMs } from "./values/entity.ts";
 import { wholeId } from "./values/identity.ts";
 
-/** The same whatever there is: which of both is done follows from rows that the caller may not see. */
+/** The text does not depend on the stored objects: the choice follows from rows that the caller may not see. */
 function orderStep({ column, descending }: ReadOrder): string {
   return `or in the order of the index ${column}${descending ? " desc" : ""} until enough are found, where that reads less`;
 }

@@ -98,9 +98,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   }
 
   /**
-   * Values of sealed columns in another form: what `exchanged` answers stands in the place of what it is given, unless
-   * somebody writes or takes away the same value; that wins. No trigger, version or event. False when there is no such
-   * object.
+   * Replaces the values of sealed columns by the other form that `exchanged` returns. A concurrent write or removal of
+   * the same value wins. No trigger, version or event. False when there is no such object.
    */
   async exchangeSealed(principal: Principal, ref: ObjectRef, exchanged: (values: Row) => Row): Promise<boolean> {
     return this.#writing(principal, async ({ store }, { snapshot }) => {

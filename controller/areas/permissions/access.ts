@@ -137,7 +137,7 @@ function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = 
   return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld, view) };
 }
 
-/** Fields of every object, whatever its class. */
+/** Fields that every object of every class has. */
 export const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
 /** Column of records that says how the record differs from the text at its source. */

@@ -46,7 +46,7 @@ export interface Principal {
    * none.
    */
   readonly owes?: "password" | "second factor" | undefined;
-  /** Why this principal only reads, whatever other rights the user has: set by `readingOnly`. */
+  /** Reason why this principal only reads, despite other rights of the user: set by `readingOnly`. */
   readonly readsOnlyBecause?: string;
 }
 
@@ -86,7 +86,7 @@ export interface FieldCondition {
   readonly fields: readonly string[];
 }
 
-/** Objects of a class that its owner hides from some principals, whatever the rules open. */
+/** Objects of a class that its owner hides from some principals, even if rules open them. */
 export interface RowLimit {
   /** The columns that the test needs. */
   readonly columns: readonly string[];

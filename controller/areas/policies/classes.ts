@@ -11,7 +11,7 @@ export const POLICY_RUN_PATH = "/system/policyrun";
 /** Something that should be there and is not, with its count. */
 export const POLICY_GAP_PATH = "/system/policygap";
 
-/** What the class of policies needs of their service. */
+/** The part of the policy service that the class of policies needs. */
 interface PolicyOwner {
   all(principal: Principal): Promise<readonly PolicyRecord[]>;
   remove(principal: Principal, name: string): Promise<void>;

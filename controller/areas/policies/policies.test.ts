@@ -267,7 +267,7 @@ describe("removing", () => {
   });
 });
 
-/** Whether it notes that all hosts' lists follow the targets. */
+/** True when the transaction notes that all hosts' lists follow the targets. */
 function settles({ then }: KvTxn): boolean {
   const targets = then.find(({ key }) => key === "policies/targets/uptime");
   return targets?.kind === "put" && !("unsettled" in decodeStored<object>(targets.value));

@@ -46,7 +46,7 @@ const FIELDS = [
   ...["id", "class", "vtime", "ctime", "sizes.a", "leads"],
   ...["leads.whole", "leads.word", "leads.moment", "leads.names", "leads.leads.day", "leads.sizes", "leads.sizes.a"],
 ];
-/** What has members. */
+/** Fields that have members. */
 const SEVERAL = /(counts|names|sizes|load|leads|leads.whole)$/;
 /** Those that SET sees. */
 const OWN_FIELDS = FIELDS.filter((name) => !name.startsWith("leads"));
@@ -70,7 +70,7 @@ const VALUES = [
 ];
 const OPERATORS = ["=", "!=", "<", "<=", ">", ">="];
 const CLASS = "/matrix/hard";
-/** Of the same columns and objects; what is drawn changes them. */
+/** A class with the same columns and objects, which drawn statements change. */
 const CHANGED = "/matrix/changed";
 const FILLS = ["0", "-1.5", "null", "previous"];
 /** Days around the only moment that is not at an end of the calendar. */
@@ -96,7 +96,7 @@ class Statements {
     return `${this.#listed(CLASS, FIELDS)}${tail} limit ${this.#dice.pick(["-1", "3"])}`;
   }
 
-  /** What it sets, and the statement. */
+  /** An UPDATE statement, and the columns that it sets. */
   change(): { readonly columns: readonly string[]; readonly text: string } {
     const columns = this.#dice.some(Object.keys(COLUMNS), 0.1);
     if (columns.length === 0) return this.change();

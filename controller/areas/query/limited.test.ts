@@ -7,7 +7,9 @@ import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService, rowFilter, SearchService } from "./index.ts";
 
-/** Objects that the owner of a class closes to somebody, by what no rule says: they do not exist for him. */
+/**
+ * Objects that the owner of a class hides from a user by a condition that no rule has: for that user they do not exist.
+ */
 
 const admin = testPrincipal();
 const SHELF = "/matrix/shelf";
@@ -54,7 +56,7 @@ beforeAll(async () => {
   const early = Date.UTC(2024, 0, 1);
   const row = (name: string, holder: string, size: number): Row => ({ name, holder, size, note: `words of ${name}` });
   await objects.insert(admin, SHELF, [row("a", "ann", 1), row("b", "bob", 2), row("c", "ann", 3)], { atMs: early });
-  // What was ann's is bob's now.
+  // The new holder of ann's object is bob.
   await objects.insert(admin, SHELF, [{ name: "c", holder: "bob" }]);
 });
 afterAll(async () => {

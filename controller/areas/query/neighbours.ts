@@ -1,4 +1,4 @@
-/** Which of some names hang together, whatever the direction. */
+/** Groups of names that are connected; a connection has no direction. */
 export class Neighbours {
   readonly #of = new Map<string, Set<string>>();
 
@@ -13,12 +13,12 @@ export class Neighbours {
     ofOther.add(one);
   }
 
-  /** Those with one neighbour at most, sorted. */
+  /** The names with at most one neighbour, sorted. */
   ends(): readonly string[] {
     return [...this.#of].flatMap(([name, { size }]) => (size <= 1 ? [name] : [])).sort();
   }
 
-  /** Each sorted; the longest first, then by their first names. */
+  /** The groups, each sorted; the longest first, then by their first names. */
   groups(): readonly (readonly string[])[] {
     const seen = new Set<string>();
     const groups = [...this.#of.keys()].sort().flatMap((name) => (seen.has(name) ? [] : [this.#groupOf(name, seen)]));

@@ -21,7 +21,7 @@ const RUN_MAX_MS = 60_000;
 const LANGUAGES = ["lua", "javascript"] as const;
 type Language = (typeof LANGUAGES)[number];
 
-/** What a body sets for a record `a,1`. */
+/** The value that a body sets for a record `a,1`. */
 async function setBy(language: Language, source: string): Promise<Value> {
   const record = ["a,1", "web-1", "/var/log/a", 0, "19700101000000000", {}];
   const [outcome] = await scripts.runEach(
@@ -63,7 +63,7 @@ const SHOWN: Readonly<Record<string, Value>> = {
   real: { note: 7.5 },
 };
 
-/** What each call answers, in both languages. */
+/** The answer of each call, in both languages. */
 const ANSWERS: readonly (readonly [call: string, answer: Value | undefined])[] = [
   ['omnibus.trim("")', ""],
   ['omnibus.trim("  ")', ""],

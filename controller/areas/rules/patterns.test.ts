@@ -25,7 +25,7 @@ let http: TestHttp;
 let objects: ObjectService;
 let rules: RuleService;
 let patterns: PatternService;
-/** Of another controller. */
+/** The service of another controller. */
 let others: PatternService;
 let session: string;
 

@@ -27,7 +27,7 @@ let rules: RuleService;
 let trials: RuleTrials;
 let logs: ConsoleLogService;
 const recent = new RecentRecords();
-/** What other controllers have. */
+/** Recent records that other controllers have. */
 let others: (RecentOfPolicy | undefined)[] = [];
 const changed: string[] = [];
 

@@ -4,7 +4,7 @@ import { STARTUP_SCRIPTS } from "./startup.ts";
 
 /** Folder of the file space that contains all scripts. */
 const FOLDER = "/script";
-/** Namespace of platform scripts in calls, whatever the tenant's own namespace is. */
+/** Namespace of platform scripts in calls, independent of the tenant's own namespace. */
 const PLATFORM = "/matrix/";
 
 /** Paths below `/script` at which a script may be, in the order in which they are tried. */

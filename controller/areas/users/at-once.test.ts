@@ -15,8 +15,8 @@ import type { KvStore } from "../../store/kv.ts";
 import { UserService } from "./service.ts";
 
 /**
- * The clocks of both controllers stand still, so nothing is read again after a time, and no ping or heartbeat is sent.
- * Whatever ends here ends because of the watch.
+ * The clocks of both controllers are stopped, so nothing is read again after a time, and no ping or heartbeat is sent.
+ * Everything that ends here ends because of the watch.
  */
 
 const admin = testPrincipal();

@@ -10,7 +10,7 @@ import { repeated, type UserRecord } from "./store.ts";
 
 /** Sign-in requirements of a tenant besides a password. */
 export interface SignInPolicy {
-  /** Users who need a second factor. Administrators are users who may change groups, by whatever right. */
+  /** Users who need a second factor. Administrators are users who may change groups by any right. */
   readonly secondFactor: "optional" | "administrators" | "everybody";
   /** `once`: a password set by another user only permits its own change, and only for `FIRST_PASSWORD_MS`. */
   readonly firstPasswords: "lasting" | "once";

@@ -96,8 +96,8 @@ export class SecondFactors {
   }
 
   /**
-   * True if the code is right; it is then used up. After many wrong codes, from whatever address, `AppError("limited")`
-   * for some time, without counting the code: a person who tries codes has the password already.
+   * True if the code is right; it is then used up. After many wrong codes, counted over all addresses,
+   * `AppError("limited")` for some time, without counting the code: a person who tries codes has the password already.
    */
   async accepts(user: UserRecord, code: string): Promise<boolean> {
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {

@@ -149,7 +149,7 @@ export interface AuthoredWork {
 }
 
 /**
- * Work that continues with the rights its user had when it began, whatever rights the user loses. For the caller who
+ * Work that continues with the rights its user had when it began, even when the user loses rights. For the caller who
  * deletes a user, or reduces the rights of a user or group.
  */
 export interface BegunWork {

@@ -121,7 +121,7 @@ export const PRELUDE = String.raw`(function (functions, host, compile, global) {
       for (var i = 0; i < list.length; i++) results[list[i]] = valueOf(list[i]);
       return stringify(results);
     },
-    // What was thrown: an error has these already.
+    // The thrown value as JSON text: an error has these members already.
     describe: function (thrown) {
       var about = bare();
       try {

@@ -92,7 +92,7 @@ async function inPlace(kv: KvStore, operation: KvOperation): Promise<boolean> {
   return operation.kind === "delete" ? entry === undefined : entry !== undefined && same(entry.value, operation.value);
 }
 
-/** The items of all pages, whatever their size. */
+/** The items of all pages, with pages of any size. */
 export async function all<T>(limit: number, read: (page: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = [];
   let cursor: string | undefined;

@@ -112,7 +112,7 @@ export function kvContract(name: string, open: OpenSubject): void {
       expect((await listAll(kv, prefix, 1_000)).map((entry) => entry.key)).toEqual(expected);
       expect((await listAll(kv, prefix, 1_000, expected[2])).map((entry) => entry.key)).toEqual(expected.slice(3));
       expect(await listAll(kv, uniqueName("nothing"), 10)).toEqual([]);
-      // An `after` before the prefix has no effect, whatever keys are in between.
+      // An `after` before the prefix has no effect, with any keys in between.
       expect((await listAll(kv, prefix, 1_000, "")).map((entry) => entry.key)).toEqual(expected);
     });
 

@@ -99,7 +99,7 @@ export class SshTransport implements Transport {
     }
   }
 
-  /** The outcome comes at most `SSH_ENDING_MS` after the deadline, whatever happens. */
+  /** The outcome always comes at most `SSH_ENDING_MS` after the deadline. */
   async #timed(work: Omit<Work, "signal">): Promise<Ending> {
     const { options } = work;
     const over = new AbortController();

@@ -79,7 +79,7 @@ async function columnNumber(path: string, name: string): Promise<number> {
   return (await a.catalog(admin)).get(path)?.column(name)?.number ?? 0;
 }
 
-/** What the store itself finds, whether or not queries may use the index. */
+/** Ids that the store itself finds, also when queries may not use the index. */
 async function borneBy(term: string): Promise<string[]> {
   const { items } = await (await engine.tenant("matrix")).objects.find({ terms: [term] }, { limit: 100 });
   return items.map((entity) => entity.key.id);

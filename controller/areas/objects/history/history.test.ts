@@ -353,7 +353,7 @@ describe("a class that keeps versions for a time", () => {
   const MINUTE_MS = 60_000;
   const set = (value: number) => objects.update(admin, { id: "host:a" }, [{ column: "size", operation: "set", value }]);
   const sizes = async (id = "host:a") => (await historyOf(id)).map(({ values }) => values?.size);
-  /** Of an hour ago, the versions that ended since are gone once the store has looked. */
+  /** Waits until the store has removed the versions of an hour ago that have ended since. */
   const gone = (check: () => Promise<void>) => vi.waitFor(check, { timeout: GONE_WITHIN_MS });
 
   beforeEach(async () => {

@@ -272,7 +272,7 @@ test("no more edges of removed objects are read than their call takes away, and 
   ).toEqual([118, 119]);
 });
 
-/** Whether it died at all. */
+/** True when the service died during the removal. */
 async function diesRemoving(mortality: Mortality, id: string): Promise<boolean> {
   const stores = {
     system: () => engine.system(),

@@ -35,7 +35,7 @@ export async function estimatedReads(
   return sum;
 }
 
-/** How many of a span bear a term nobody counts without reading them. */
+/** Number of the records of a span. Undefined with terms: only reading the records could count those. */
 async function recordsOf(timeline: Timeline, store: Estimating): Promise<number | undefined> {
   const request = timelineRequest(timeline);
   if (request === undefined) return 0;

@@ -27,12 +27,12 @@ interface Known {
   readonly words: number;
   /** Absent: the store keeps no number of them. */
   readonly objects?: number;
-  /** What the first part of their count tells. */
+  /** Result of the first part of the count of objects. */
   readonly counted?: number;
   readonly kind?: ClassDefinition["kind"];
 }
 
-/** What `*last` stands for in a store with so many words, of which the one that fits comes last, and what it listed. */
+/** The words that `*last` means, and how many words were listed; only the last of the store's `words` words fits. */
 async function wordsOf({
   words,
   objects,

@@ -9,7 +9,7 @@ export interface Growth {
 
 /** How much a tenant may have of objects of its own classes. */
 export interface TenantRoom {
-  /** False: nothing is counted, and nobody refused. */
+  /** False: nothing is counted, and no write is refused. */
   isLimited(tenant: string): boolean;
   /** Counts what is about to be written. `AppError("too_large")` names the quota that has no room for it. */
   take(tenant: string, growth: Growth): Promise<void>;
@@ -19,7 +19,7 @@ export interface TenantRoom {
   count(tenant: string, growth: Growth): void;
 }
 
-/** The room for the writes of one call. Absent where there is no quota. */
+/** The room for the writes of one call. Absent without a quota. */
 export interface WriteRoom {
   take(growth: Growth): Promise<void>;
   require(growth: Growth): Promise<void>;

@@ -11,11 +11,11 @@ const BOX = "/matrix/box";
 const LINE = "/matrix/line";
 
 let objects: ObjectService;
-/** What the triggers were called for, in order, and for whom. */
+/** Writes for which the triggers were called, in order; `callers` are the users. */
 let seen: TriggeredWrite[];
 let callers: Principal[];
 let told: ObjectChange[];
-/** What the trigger makes of an object. */
+/** The trigger: returns the object to be written. */
 let trigger: (object: Row) => Row | Promise<Row>;
 let announces: boolean;
 

@@ -56,7 +56,7 @@ test("the write that would close a circle of waiting chains is refused, through 
     await expect(queue.run(["p"], chain("two", "b"), () => Promise.resolve())).rejects.toMatchObject(circle);
     return "two is done";
   });
-  // Waits for the first chain, and is waited for by whoever wants p.
+  // Waits for the first chain; every job that wants p waits for it.
   const plain = queue.run(["a", "p"], undefined, () => Promise.resolve("plain"));
   inOne.end();
   await Promise.resolve();

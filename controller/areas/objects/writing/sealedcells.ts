@@ -7,9 +7,9 @@ import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { Place } from "../reading/locate.ts";
 
 /**
- * Puts other values in the place of those of sealed columns, each one microsecond after the one that was read: so every
- * other write to the same cell, before or after this one, wins. Nobody is told, as nothing changed but how it lies. False
- * when there is no such object. The store of objects repeats what it could not tell the outcome of.
+ * Replaces the values of sealed columns. Each new value is written one microsecond after the one that was read, so
+ * every other write to the same cell, before or after this one, wins. No event is sent, as only the stored form
+ * changes. False when there is no such object. The object store repeats a write with an unknown outcome.
  */
 export async function exchangeSealed(
   { view, key }: Place,

@@ -10,7 +10,7 @@ import { Retry } from "../../../store/retry.ts";
 import { ObjectTurns } from "./turns.ts";
 
 const OBJECT = "1:a";
-/** A clock on which nobody waits. */
+/** A clock without waiting times. */
 const hurried = { ...realClock, after: (_: number, call: () => void) => realClock.after(0, call) };
 
 let kv: KvStore;

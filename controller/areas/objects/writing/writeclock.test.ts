@@ -56,7 +56,7 @@ test("an object ahead of the clock is written just above its own time, and moves
   }
   expect(wrong).toEqual([]);
   expect(lastUs - futureUs).toBeLessThanOrEqual(10_000 * CATALOG_FOLLOWERS_MAX);
-  // A preset time differs from all others, whatever objects it is for.
+  // A preset time differs from all others, those of other objects included.
   expect(times.nextUs() - clock.nowMs() * 1_000).toBeLessThanOrEqual(10_001 * CATALOG_FOLLOWERS_MAX);
 });
 

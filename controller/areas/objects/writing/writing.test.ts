@@ -33,13 +33,13 @@ let other: ObjectService;
 let store: ObjectStore;
 /** A clock five seconds behind the one of `objects`. */
 let behind: Clock;
-/** What `objects` works with: its calls are watched. */
+/** The stores of `objects`, whose calls are watched. */
 let watched: Stores;
 /** Names of the calls that reached the store of objects. */
 let calls: string[];
 /** Ends the leases of `objects`, as a long pause would. */
 let stoppable: StoppableStores;
-/** What a call waits for before it is made. */
+/** Promises that calls of these names wait for before they are made. */
 let before: Partial<Record<keyof ObjectStore, () => Promise<void>>>;
 
 beforeEach(async () => {
@@ -159,7 +159,7 @@ describe("index entries that are written again", () => {
     return Object.fromEntries(columns.map(({ name, number }) => [name, number]));
   }
 
-  /** What the store itself finds, whether or not queries may use the index by now. */
+  /** Ids that the store itself finds, also when queries may not use the index yet. */
   async function borneBy(term: string): Promise<string[]> {
     return (await store.find({ terms: [term] }, { limit: 10 })).items.map(({ key }) => key.id);
   }
@@ -171,7 +171,7 @@ describe("index entries that are written again", () => {
     const appending = held("append");
     const refreshing = objects.refresh(admin, [{ id }]);
     await appending.arrived;
-    // Of two rows of one id the greater bytes stand, whichever is written last.
+    // The greater bytes win when one id has two rows, in any order of the writes.
     const writing = objects.insert(admin, path, [{ id, text: "second" }]);
     appending.goOn();
     expect(await refreshing).toBe(1);

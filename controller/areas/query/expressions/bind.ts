@@ -15,8 +15,8 @@ import { type Arguments, withValues } from "./literal.ts";
 import { compileOperand, type Source } from "./predicate.ts";
 
 /**
- * An operand made definite: a field, or what is computed of fields, called by its text. Equal texts mean the same, in
- * whatever case its names are written. Throws as `Names.bind`.
+ * Binds an operand to a field, or to a value computed from fields, which is named by its text. Equal texts mean the
+ * same; the case of names does not matter. Throws as `Names.bind`.
  */
 export function bindOperand(operand: Exclude<Operand, Call>, names: Names, values: Arguments): BoundField {
   if (operand.kind === "field") return names.bind(operand, values);
@@ -59,7 +59,7 @@ export function sourceOfField<R>(
   return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
 }
 
-/** Source of a window's values. They are known once all rows are there. */
+/** Source of a window's values, which are known after all rows have been read. */
 export function windowSource<R>(label: string, kinds: readonly Kind[], read: (row: R) => Value): Source<R> {
   const [only] = kinds;
   return { label, kinds, read, kind: () => (kinds.length === 1 && only ? only : ANY) };

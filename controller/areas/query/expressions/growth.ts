@@ -3,7 +3,7 @@ import type { MemoryShare } from "./memory.ts";
 /** Values sorted in one go: few enough not to hold the thread. */
 const RUN_VALUES = 1_024;
 const PAIR_BYTES = 16;
-/** Runs are copied when they are merged, so that for a moment they are there twice. */
+/** A merge copies its runs, so that for a moment they use memory twice. */
 const COPIES = 2;
 
 interface Run {
@@ -12,8 +12,9 @@ interface Run {
 }
 
 /**
- * Holds the values of a counter by their time, in whatever order they come, as sorted runs of which neighbours of equal
- * length become one: each value is moved as often as that doubles. Of several values of one time the least comes first.
+ * Sorts the values of a counter by their time; they may come in any order. They are kept in sorted runs. Neighbouring
+ * runs of equal length are merged, so each value is moved once for each doubling of its run. Of several values of one
+ * time the least comes first.
  */
 export class Growth {
   readonly #memory: Pick<MemoryShare, "take">;
@@ -31,8 +32,8 @@ export class Growth {
   }
 
   /**
-   * By how much it grew for each second from the first value to the last. A value smaller than the one before is a
-   * counter that began again at 0, so that it grew by this value. Undefined where there are no two times.
+   * Growth per second from the first value to the last. A value smaller than the one before means that the counter
+   * began again at 0, so it grew by this value. Undefined without two different times.
    */
   perSecond(): number | undefined {
     this.#close();

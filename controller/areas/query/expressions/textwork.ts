@@ -8,12 +8,12 @@ import {
 import type { Value } from "../../../../common/value.ts";
 import { isList } from "./literal.ts";
 
-/** Functions read and make so many characters in the time in which one offset of a zone is looked up. */
+/** Characters that functions read and make in the time of one look-up of a zone's offset. */
 const CHARACTERS_PER_OFFSET = 512;
 
 /**
- * Counts the characters that functions read and make and that conditions look through: with one long text they take as
- * long as with thousands of ordinary rows. Whoever goes from row to row takes the count, and pauses the sooner.
+ * Counts the characters that functions read and make and that conditions look through. One long text takes as long as
+ * thousands of ordinary rows, so loops over rows take this count and pause the sooner.
  */
 export class TextWork {
   #row: unknown;

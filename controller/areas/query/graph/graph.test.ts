@@ -5,7 +5,7 @@ import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts"
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";
 
-/** What needs versions, and an engine that keeps them. */
+/** Tests that need versions, and an engine that keeps them. */
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
 const T0 = Date.UTC(2024, 0, 1);

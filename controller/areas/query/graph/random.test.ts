@@ -59,7 +59,7 @@ class Round {
   readonly #random: Random;
   readonly objects: readonly PlainObject[];
   readonly edges: readonly PlainEdge[];
-  /** What the asker sees. */
+  /** Ids of the objects that the caller of the query sees. */
   seen: ReadonlySet<string> = new Set();
 
   constructor(random: Random) {

@@ -16,8 +16,8 @@ interface Work {
 }
 
 /**
- * Of the rows that pass those among which the first are, whatever else orders equal ones: along an index until there are
- * enough, and all others where that ends before.
+ * Yields passing rows among which the first of the order are, for any order among equal rows. It reads along an index
+ * until there are enough rows. When the index ends before that, it yields all others, too.
  */
 export async function* foundInOrder(
   plan: SelectPlan,

@@ -59,7 +59,7 @@ export interface RowReading extends Reading {
   kindsOf(name: string): readonly Kind[];
 }
 
-/** The rows that exist for the principal and fulfil the condition, whatever the store answered. */
+/** The rows that exist for the principal and fulfil the condition. The store may answer more rows. */
 export async function* matching(
   work: {
     readonly reads: readonly ReadRequest[];

@@ -29,8 +29,8 @@ interface Chunk {
 
 /**
  * Sorts more rows than memory should hold: sorted runs go to a file and are merged while the answer is read (D. E.
- * Knuth, The Art of Computer Programming 3, 5.4). The file has no name as soon as it is open, so that nothing is left
- * of it whatever happens; `close` frees its space.
+ * Knuth, The Art of Computer Programming 3, 5.4). The file loses its name as soon as it is open, so that nothing of it
+ * is left, even after a crash; `close` frees its space.
  */
 export class SpillingSorter {
   readonly #folder: string;

@@ -15,7 +15,7 @@ export interface StepTimes {
   step<T>(name: StepName, pages: AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]>;
 }
 
-/** The same pages; nobody looks at the time where nobody wants to know it. */
+/** Returns the same pages. Without `steps` no time is measured. */
 export function timed<T>(
   steps: StepTimes | undefined,
   name: StepName,

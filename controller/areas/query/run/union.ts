@@ -110,7 +110,7 @@ function writtenName(value: Operand): string {
   return value.kind === "field" ? value.parts.join(".") : printOperand(value);
 }
 
-/** As the parts answer it, whatever case it is written in; the exact one wins. */
+/** Returns the name as the parts answer it. The case of `written` does not matter, but an exact match wins. */
 function answeredName(written: string, parts: readonly Part[]): string {
   const answered = parts.flatMap((part) =>
     part.outputs.map((output) => (output.kind === "star" ? part.fields.definedName(written) : output.name)),

@@ -28,8 +28,8 @@ export interface Assigned {
 
 /**
  * Binds `column = operand`. Throws as the names do, and `AppError("invalid")` where a column of that name cannot take
- * what comes out, whatever objects there are. Of what is made of an object, whether a column holds just this number or
- * text (an enum, an id) is known only then.
+ * the result; this check does not depend on the stored objects. When the value is computed from an object, only the run
+ * shows if a column holds just this number or text (an enum, an id).
  */
 export function bindAssigned(
   operand: Operand,

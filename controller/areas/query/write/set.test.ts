@@ -6,7 +6,7 @@ import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
 
 const admin = testPrincipal();
-/** Of one object on each of two controllers. */
+/** Increments of one object on each of two controllers. */
 const INCREMENTS = Number(process.env["ODP_TEST_INCREMENTS"] ?? (onCluster ? 30 : 100));
 const runtime = testRuntime(realClock);
 

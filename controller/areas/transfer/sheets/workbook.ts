@@ -5,7 +5,7 @@ import { EXPORT_PIECE_CHARACTERS, SHEET_NAME_MAX_CHARACTERS, SHEET_ROWS_MAX } fr
 import { cellText } from "./markup.ts";
 import { letters } from "./names.ts";
 
-/** Text stays text, whatever its first character: no cell becomes a formula. */
+/** Text with any first character stays text: no cell becomes a formula. */
 export type Cell = string | number | boolean | undefined;
 
 export interface SheetContent {
