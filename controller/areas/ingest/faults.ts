@@ -27,7 +27,7 @@ interface Fault {
   readonly level?: "warn" | "error";
 }
 
-/** How many records of an entry are not as they were written. */
+/** Numbers of records of an entry that differ from the text at their source. */
 export interface Marked {
   readonly cut: number;
   readonly malformed: number;
@@ -47,10 +47,10 @@ export interface RefusedRow {
 }
 
 /**
- * Faults as rows of the rules' console log: the first ones of each entry with their text, the rest as a count. They are
- * counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
- * that of the batch, as it is pinned, and not that of the raw record: who reads on finds what comes from a host that
- * was away behind what was read.
+ * Writes faults as rows of the rules' console log: the first ones of each entry with their text, the rest as a count.
+ * They are counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
+ * the pinned time of the batch, not that of the raw record. So a reader who continues from the last row also finds
+ * faults of a host that was away.
  */
 export class Faults {
   readonly #batch: PreparedBatch;
@@ -72,24 +72,30 @@ export class Faults {
     else this.#push(fault, { raw: kept(raw), count: 1, ordinal, part });
   }
 
-  /** All records of an entry, for a rule that cannot be used. */
+  /** Reports all records of an entry, for a rule that cannot be used. */
   whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
     this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
   }
 
-  /** A record that has the time of its reading, as its own cannot be read: of each entry one row, with their number. */
+  /**
+   * Reports records that have the time of their reading because their own cannot be read: one row for each entry, with
+   * their number.
+   */
   misdated(fault: Fault & RawFault): void {
     const known = this.#misdated.get(fault.entry);
     if (known) known.count += 1;
     else this.#misdated.set(fault.entry, { fault, count: 1 });
   }
 
-  /** An entry that is not taken at all. */
+  /** Reports an entry that is not taken at all. */
   entry(entry: Entry, error: string): void {
     this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
   }
 
-  /** Records that are stored, but not as they were: so many of an entry lost their end, so many have bytes that are no characters. */
+  /**
+   * Reports records that are stored changed: how many of an entry lost their end, and how many have bytes that are not
+   * characters.
+   */
   marked(of: Pick<Fault, "entry" | "records">, { cut, malformed }: Marked): void {
     const told = (error: string, count: number, ordinal: number): void => {
       if (count > 0) this.#push({ ...of, error, level: "warn" }, { raw: "", count, ordinal });
@@ -100,7 +106,7 @@ export class Faults {
     told(text, malformed, MALFORMED_ORDINAL);
   }
 
-  /** A row the object database did not take. */
+  /** Reports a row that the object database refused. */
   refused({ record, records }: RefusedRow, error: string): void {
     const { timeMs, writeUs, ordinal, identity } = record;
     const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };

@@ -27,15 +27,15 @@ interface HintsOptions {
 }
 
 /**
- * How far the streams of hosts are safe, under `ingest/<host>`, written at most every `INGEST_HINTS_MS` by one
- * controller, for as many hosts as one transaction takes. Each is true and none is exact: more may be safe, and what two
- * controllers write at once or one did not get to write is known less.
+ * Safe positions of the streams of hosts, under `ingest/<host>`. One controller writes them at most every
+ * `INGEST_HINTS_MS`, for as many hosts as one transaction takes. Each is a lower bound: more may be safe, as concurrent
+ * writes of two controllers and missed writes lose progress.
  */
 export class Hints {
   readonly #options: HintsOptions;
-  /** The one used longest ago first. */
+  /** Hints by time of use, the oldest first. */
   readonly #known = new Map<string, Known>();
-  /** Those that were not written since something came. */
+  /** Hints with changes that are not written yet. */
   readonly #waiting = new Set<Known>();
   #stopTimer: (() => void) | undefined;
   #writing: Promise<void> = Promise.resolve();
@@ -44,12 +44,12 @@ export class Hints {
     this.#options = options;
   }
 
-  /** 0 where nothing is known. */
+  /** The last safe sequence; 0 if none is known. */
   async acknowledged(source: EntrySource): Promise<number> {
     const { kv } = await this.#options.stores.tenant(source.tenant);
     const entry = await kv.get(storeKey(source.host));
     const { streams } = this.#of(source);
-    // Stored streams were used before those in memory.
+    // Stored streams are older than those in memory.
     const later = [...streams];
     streams.clear();
     for (const [streamId, sequence] of entry ? decodeStored<Streams>(entry.value) : []) streams.set(streamId, sequence);
@@ -81,7 +81,7 @@ export class Hints {
     for (const [key, known] of this.#known) if (known.tenant === tenant) this.#drop(key);
   }
 
-  /** Writes what waits, once. */
+  /** Writes waiting hints, once. */
   async close(): Promise<void> {
     this.#stopTimer?.();
     await this.#writing;
@@ -98,7 +98,7 @@ export class Hints {
     });
   }
 
-  /** Those of one tenant. What was not written waits on. */
+  /** Writes the hints of one tenant. Hints that were not written continue to wait. */
   async #write(): Promise<void> {
     const [first] = this.#waiting;
     if (!first) return;

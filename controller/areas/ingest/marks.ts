@@ -9,7 +9,10 @@ export type MarkedRecords = ReadonlyMap<number, RecordMarks>;
 const NONE: MarkedRecords = new Map();
 const NOTHING = Buffer.alloc(0);
 
-/** An agent marks those that it cut or read in another encoding; bytes that are no UTF-8 are found here. */
+/**
+ * Marks records that are not as written. The agent marks those that it cut or decoded from another encoding; bytes that
+ * are not UTF-8 are found here.
+ */
 export function markedRecords(records: Records): MarkedRecords {
   // Nearly all entries have none, and make nothing here.
   let marked: Map<number, RecordMarks> | undefined;

@@ -46,17 +46,17 @@ interface RecordWriterOptions {
   readonly objects: Pick<Objects, "ingest">;
   readonly classes: PolicyClasses;
   readonly clock: Clock;
-  /** For what is costly to parse. */
+  /** Threads for records that are costly to parse. */
   readonly workers?: Workers<RuleTasks> | undefined;
-  /** Knows the authors of rules and runs bodies; absent: as of `ParseOptions`. */
+  /** Knows the authors of rules and runs bodies. Absent: see `ParseOptions`. */
   readonly bodies?: Pick<RuleBodies, "work">;
   /** Write rights of the author of a rule on a class; absent: rules of authors store nothing. */
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Keeps records that are to be tried again; absent: they are errors. */
   readonly retries?: RetryKeeper;
-  /** Gets the raw records that came, to try rules on. */
+  /** Receives incoming raw records, on which rules are tried. */
   readonly recent?: Pick<RecentRecords, "take">;
-  /** Entries were added to the rules' console log of a tenant. */
+  /** Called when entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }
 
@@ -86,12 +86,12 @@ export class RecordWriter {
     this.#classes = classes;
   }
 
-  /** How many records came so far that are not as they were written; those of a repeated batch count again. */
+  /** Number of records so far that differ from the text at their source; those of a repeated batch count again. */
   get marked(): Marked {
     return this.#marked;
   }
 
-  /** Stores batches of one tenant in parallel. Answers the number of records that are kept to be tried again. */
+  /** Stores batches of one tenant in parallel. Returns the number of records that are kept for another try. */
   async write(batches: readonly PreparedBatch[]): Promise<number> {
     const [first] = batches;
     if (!first) return 0;
@@ -112,8 +112,8 @@ export class RecordWriter {
   }
 
   /**
-   * While what is parsed is being stored, the next is parsed. The order in which rows get there does not matter: their
-   * ids and times are settled.
+   * Parses the next records while the ones before are being stored. The order of storing does not matter, as the ids
+   * and times of the rows are already fixed.
    */
   async #writeRows(work: Work): Promise<void> {
     const { batch, rows, storing, faults } = work;
@@ -126,7 +126,7 @@ export class RecordWriter {
         await storing.begin(() => this.#store(path, records, batch.principal));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
       if (parsed < CHANGE_BATCH_MAX) continue;
-      // Others get their turn.
+      // Yields to other work.
       await setImmediate();
       parsed = 0;
     }
@@ -155,7 +155,7 @@ export class RecordWriter {
           ended: endedMs,
           records,
         };
-        // Not the place in the stream but what is run when is the identity: one run, one record.
+        // The identity is the scheduled run, not the place in the stream: one run makes one record.
         const identity = `run/${host}/${policy}/${scheduledMs}`;
         rows.add(`${ospace}${this.#classes.runs}`, { record: { values, timeMs: scheduledMs, identity }, faults });
         break;
@@ -200,7 +200,7 @@ export class RecordWriter {
       }),
     );
     const identity = entryIdentity(batch, entry);
-    // One that is tried again came before, and a policy that the host was never sent is not its to speak for.
+    // Records that are tried again came before, and the host may not speak for a policy that it was never sent.
     if (batch.again === undefined && !batch.foreign.has(records.policy))
       this.#recent?.take(batch.principal.tenant, {
         id: identity,
@@ -258,7 +258,7 @@ export class RecordWriter {
     faults.marked(of, { cut, malformed });
   }
 
-  /** A record that is to be tried again is kept before its batch is acknowledged. */
+  /** Keeps a record for another try before its batch is acknowledged. False if there is no other try. */
   async #isKept(
     { again, ordinal, error }: ParseFault,
     { entry, records, rule, work }: { entry: Entry; records: Records; rule: Rule; work: Work },
@@ -285,7 +285,7 @@ export class RecordWriter {
     return this.#retries.keep(principal, waiting, again.intervalMs);
   }
 
-  /** Rows of a rule are written with the rights of its author. */
+  /** Writes rows of a rule with the rights of its author. */
   async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
     const { by, basis } = rows[0] ?? {};
     if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
@@ -304,7 +304,7 @@ export class RecordWriter {
     return this.#gate(author, path);
   }
 
-  /** One bad value must not keep its neighbours out: halves are tried until the bad ones stand alone. */
+  /** Stores rows together. If that fails, halves are tried until each bad row is alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
       await context.gate?.check(rows.map(({ record }) => record));
@@ -335,7 +335,7 @@ interface Work {
   readonly faults: Faults;
   readonly storing: InFlight;
   readonly slices: ParseSlices;
-  /** Records that are kept to be tried again. */
+  /** Number of records that are kept for another try. */
   kept: number;
 }
 
@@ -346,7 +346,7 @@ interface Storing {
   readonly basis: WriteBasis | undefined;
 }
 
-/** A heading longer than agents send is ignored. */
+/** Ignores a heading that is longer than agents send. */
 function headingIn({ heading }: Records): string | undefined {
   return heading === undefined || heading.length > LOG_HEADING_MAX_BYTES ? undefined : heading;
 }

@@ -33,7 +33,7 @@ export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
   };
 }
 
-/** MQL may remove a record that waits: it is not tried again. */
+/** MQL may remove a waiting record, which is then not tried again. */
 function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
   return {
     reading: { permission: "rules:read" },
@@ -46,7 +46,7 @@ function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
   };
 }
 
-/** One that was found again. */
+/** A waiting record that was read. */
 interface Found extends Omit<Waiting, "error"> {
   readonly dueMs: number;
 }
@@ -65,8 +65,8 @@ interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "atte
 }
 
 /**
- * Records that wait to be tried again, as objects. A record that is set aside again, by a batch that is repeated or by
- * another controller, is the same object; its rows have the ids they would have had the first time.
+ * Stores records that wait for another try as objects. A record that is set aside again, by a repeated batch or by
+ * another controller, is the same object. Its rows have the ids they would have had the first time.
  */
 export class RuleRetries implements RetryKeeper {
   readonly #with: Dependencies;
@@ -102,7 +102,7 @@ export class RuleRetries implements RetryKeeper {
     return true;
   }
 
-  /** Tries those that are due; what fails for a reason of the platform stays for the next round. */
+  /** Tries the records that are due. A record that fails because of the platform waits for the next round. */
   async run(principal: Principal, parts: { readonly rules: Rules; readonly write: Write }): Promise<void> {
     const { objects, clock } = this.#with;
     const path = principal.ospace + RETRY_PATH;
@@ -128,7 +128,7 @@ export class RuleRetries implements RetryKeeper {
     if (place) await this.#with.objects.remove(principal, [place]);
   }
 
-  /** A batch that is repeated finds its records waiting, and there is room for them. */
+  /** True if the record waits already: a repeated batch finds its records and needs no more room. */
   async #isThere(principal: Principal, waiting: Waiting): Promise<boolean> {
     const place = await this.#placeOf(principal, waiting);
     if (!place) return false;
@@ -152,14 +152,14 @@ function textOf(work: Omit<Stored, "entry">, entry: Entry): string {
   return JSON.stringify(stored);
 }
 
-/** The raw bytes of a record say once more what its text says. */
+/** Removes raw bytes, which repeat the text of a record. */
 function withoutRawBytes(entry: Entry): Entry {
   if (entry.body?.$case !== "records") return entry;
   const value = { ...entry.body.value, raw: Buffer.alloc(0), rawLengths: [] };
   return { ...entry, body: { $case: "records", value } };
 }
 
-/** Answers how many records are to be tried once more. */
+/** Returns the number of records that need another try. */
 type Write = (batch: PreparedBatch) => Promise<number>;
 
 function keyOf({ host, streamId, entry, ordinal }: Pick<Waiting, "host" | "streamId" | "entry" | "ordinal">): Row {

@@ -51,7 +51,7 @@ export class RowsByClass {
     return number;
   }
 
-  /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
+  /** Takes the rows of classes with at least `atLeast` rows, in pieces of what is taken at once. */
   *take(atLeast: number): Generator<readonly [path: string, rows: readonly Placed[]]> {
     for (const [key, { path, rows }] of this.#rows) {
       if (rows.length < atLeast) continue;

@@ -18,7 +18,7 @@ interface Dependencies {
   readonly desired: DesiredStateSource;
 }
 
-/** Policies and rules that a host was ever sent, the latest last. */
+/** Policies and rules that were sent to a host at any time, the latest last. */
 interface Sent {
   readonly policies: readonly string[];
   readonly rules: readonly string[];
@@ -28,7 +28,10 @@ interface Sent {
 
 interface Known {
   sent: Sent;
-  /** The store and the present policies were read since the last change: a name missing here was not sent. */
+  /**
+   * True if the store and the present policies were read since the last change: a name that is missing here was not
+   * sent.
+   */
   complete: boolean;
 }
 
@@ -41,9 +44,9 @@ export interface Asked {
 const NOTHING: Sent = { policies: [], rules: [] };
 
 /**
- * Which policies were sent to which host, and by which rules their records are parsed. It is stored before the policies
- * are sent and outlives them, because an outbox may hold records of a policy that the host no longer has. Lies under
- * `sent/<host>`.
+ * Records which policies were sent to each host, and which rules parse their records. The entry is stored before the
+ * policies are sent and outlives them, because an outbox may hold records of a policy that the host no longer has.
+ * Stored under `sent/<host>`.
  */
 export class SentPolicies implements DesiredStateSource {
   readonly #stores: Stores;
@@ -55,7 +58,7 @@ export class SentPolicies implements DesiredStateSource {
     this.#desired = desired;
   }
 
-  /** Desired state of the host, after it is recorded as sent. */
+  /** Records the desired state of the host as sent, and then returns it. */
   async desired(tenant: string, host: string): ReturnType<DesiredStateSource["desired"]> {
     const state = await this.#desired.desired(tenant, host);
     const known = this.#known.get(keyOf(tenant, host));
@@ -65,7 +68,7 @@ export class SentPolicies implements DesiredStateSource {
     return state;
   }
 
-  /** Those of the given names that the host was not sent. */
+  /** The given names that were not sent to the host. */
   async missing(tenant: string, host: string, asked: Asked): Promise<Asked> {
     const known = this.#known.get(keyOf(tenant, host)) ?? { sent: NOTHING, complete: false };
     const missing = missingOf(asked, known.sent);
@@ -76,7 +79,7 @@ export class SentPolicies implements DesiredStateSource {
     return missingOf(asked, now?.sent ?? NOTHING);
   }
 
-  /** Zones of the policies of the host that need the rule, also of those that it has no more. */
+  /** Zones of the host's policies that need the rule, including former policies. */
   async zones(tenant: string, host: string, rule: string): Promise<Readonly<Record<string, string>>> {
     const key = keyOf(tenant, host);
     if (!this.#known.has(key)) await this.desired(tenant, host);
@@ -92,12 +95,12 @@ export class SentPolicies implements DesiredStateSource {
     return policies.some(({ spec }) => ruleOf(spec) === rule);
   }
 
-  /** A new session of the host: another controller may have sent it more. */
+  /** To be called for a new session of the host: another controller may have sent it more. */
   look(tenant: string, host: string): void {
     this.#known.delete(keyOf(tenant, host));
   }
 
-  /** The tenant is there no more. */
+  /** Forgets a tenant that no longer exists. */
   leave(tenant: string): void {
     for (const key of this.#known.keys()) if (key.startsWith(keyOf(tenant, ""))) this.#known.delete(key);
   }
@@ -129,7 +132,7 @@ export class SentPolicies implements DesiredStateSource {
   }
 }
 
-/** An unknown outcome is looked at again. */
+/** Returns undefined for an unknown outcome; the caller reads the entry again. */
 async function orUnknown<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;
@@ -139,7 +142,7 @@ async function orUnknown<T>(write: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The same object when there is nothing new. */
+/** Returns the same object when there is nothing new. */
 function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
   const names = policies.map(({ name }) => name);
   const rules = policies.flatMap(({ spec }) => ruleOf(spec) ?? []);
@@ -150,7 +153,7 @@ function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
   return bounded({ policies: latest(before.policies, names), rules: latest(before.rules, rules), zones });
 }
 
-/** A policy that is assigned has the zone it has now, and one that was the zone it had last. */
+/** An assigned policy has its present zone; a former one has its last zone. */
 function zonesOf({ zones = {} }: Sent, policies: readonly DesiredPolicy[]): NonNullable<Sent["zones"]> {
   const after: Record<string, readonly [string, string]> = { ...zones };
   for (const { name, spec } of policies) {
@@ -185,7 +188,7 @@ function ruleOf(spec: string): string | undefined {
   return textIn(JSON.parse(spec), "rule");
 }
 
-/** Absent for one that is not known: it was stored before zones were. */
+/** Undefined for a name of no known time zone: such a policy was stored before zones existed. */
 function zoneOf(spec: string): string | undefined {
   const value: unknown = JSON.parse(spec);
   const zone = textIn(typeof value === "object" && value !== null && "attrs" in value ? value.attrs : {}, TIME_ZONE);

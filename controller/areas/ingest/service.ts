@@ -40,16 +40,16 @@ type UsableRules = Map<string, Promise<Rule | AppError>>;
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * From the outbox of an agent to stored objects, each entry once in effect. What rows are made follows from the entries
- * and from what the agent pinned before it sent them: the digests of the rules and the time of the writes, as a
- * controller told it. Controllers need no agreement: each one that gets a batch, however often, writes the same rows
- * under the same ids.
+ * Stores the entries of an agent's outbox as objects, with each entry in effect once. The rows follow from the entries
+ * and from what the agent pinned before it sent them: the digests of the rules, and the time of the writes that a
+ * controller told it. Controllers need no agreement: each one that gets a batch, any number of times, writes the same
+ * rows under the same ids.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;
   readonly #hints: Hints;
   readonly #pins: Pins;
-  /** When texts of rules were last known to be kept, by tenant and digest. */
+  /** Time at which texts of rules were last known to be kept, by tenant and digest. */
   readonly #kept = new Map<string, number>();
 
   constructor(dependencies: Dependencies) {
@@ -94,12 +94,12 @@ export class IngestService implements EntrySink {
     this.#hints.note(source, entries.at(-1)?.sequence ?? 0);
   }
 
-  /** A host was removed. */
+  /** To be called when a host was removed. */
   forget(tenant: string, host: string): Promise<void> {
     return this.#hints.forget({ tenant, host });
   }
 
-  /** The tenant is there no more. */
+  /** Forgets a tenant that no longer exists. */
   leave(tenant: string): void {
     this.#hints.leave(tenant);
     this.#kept.clear();
@@ -135,7 +135,7 @@ export class IngestService implements EntrySink {
     return rule;
   }
 
-  /** Its text is kept for repetitions before anything depends on it. */
+  /** The present rule. Its text is kept for repetitions before anything depends on it. */
   async #current(principal: Principal, key: string, source: EntrySource): Promise<Rule | AppError> {
     const { rules, runtime } = this.#dependencies;
     const rule = await usable(this.#zoned(principal, key, source));
@@ -150,7 +150,7 @@ export class IngestService implements EntrySink {
     return rule;
   }
 
-  /** The rule as it is now, with the zones that times of this host are of. */
+  /** The present rule, with the time zones of this host's policies. */
   async #zoned(principal: Principal, key: string, { tenant, host }: EntrySource): Promise<Rule> {
     const { rules, sent, zoneOf } = this.#dependencies;
     const rule = await rules.load(principal, key);
@@ -166,7 +166,7 @@ function isGone(rule: Rule | AppError): boolean {
   return rule instanceof AppError && rule.details?.["reason"] === "no_rule";
 }
 
-/** As long as a policy of the host needs it, nothing is made of its records: they wait in the outbox of the agent. */
+/** The error for a missing rule that a policy of the host needs: its records wait in the agent's outbox. */
 function waits(rule: string): AppError {
   const text = `The rule ${rule} was removed: its records wait on the host until it is stored again, or no policy of the host needs it.`;
   return new AppError("unavailable", text);
@@ -177,7 +177,10 @@ function notSent(rule: string, { host }: EntrySource): AppError {
   return new AppError("invalid", text);
 }
 
-/** A rule that cannot be used is an answer here: its records become error records, the stream goes on. */
+/**
+ * Returns the error of an unusable rule instead of throwing it: its records become error records, and the stream
+ * continues.
+ */
 async function usable(rule: Promise<Rule>): Promise<Rule | AppError> {
   try {
     return await rule;

@@ -24,12 +24,12 @@ interface EndsDependencies {
 }
 
 /**
- * Maintains objects that end by themselves. Any controller may do so at any time; each call ends after a bounded time, and
- * the next one goes on.
+ * Maintains objects that end by themselves. Any controller may do so at any time. Each call ends after a bounded time,
+ * and the next call continues.
  */
 export class Ends {
   readonly #of: EndsDependencies;
-  /** Passes that go on with the next call. */
+  /** Passes that continue with the next call. */
   readonly #joining = new Map<string, AsyncGenerator<void>>();
   readonly #joined = new Set<string>();
 

@@ -195,7 +195,7 @@ export interface Objects extends ClassDefinitions, ObjectWrites, ObjectReads {
 export interface ClassTriggers {
   /** Triggers of this class alone; `AppError("not_found")` for a class that the principal may not read. */
   triggers(principal: Principal, path: string): Promise<readonly TriggerDefinition[]>;
-  /** Those that the user stored, of classes that the principal may read. */
+  /** The triggers that the user stored, of classes that the principal may read. */
   triggersBy(principal: Principal, author: string): Promise<readonly TriggerDefinition[]>;
   /**
    * Inserts or replaces. When it resolves, every controller runs it and none the one before. `AppError("unavailable")`

@@ -40,7 +40,7 @@ export class RoomTally {
     else this.#named.set(name, { object, growth });
   }
 
-  /** `AppError("too_large")` where there is no room for the rows added so far. */
+  /** `AppError("too_large")` if the quota has no room for the rows added so far. */
   async require(): Promise<void> {
     const named = [...this.#named.values()];
     try {

@@ -151,7 +151,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     return this.#tenants.changesWaiting;
   }
 
-  /** The tenant is there no more: stops following its definitions. A later one of that name is opened anew. */
+  /** Stops following the definitions of a tenant that no longer exists. A later tenant of that name is opened again. */
   leave(tenant: string): Promise<void> {
     this.#ends.leave(tenant);
     return this.#tenants.leave(tenant);
@@ -174,7 +174,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     }
   }
 
-  /** Resolves when nothing that calls left to the background goes on here. */
+  /** Resolves when no background work of earlier calls is running here. */
   async settled(): Promise<void> {
     await this.#endings.underWay.settled();
   }

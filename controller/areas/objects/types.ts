@@ -50,7 +50,7 @@ export interface ClassSpec {
 }
 
 export type ClassKind = "entity" | "record";
-/** How an object gets the part of its id after the colon: given by the client, made up, MD5 of its keys. */
+/** Source of the id's part after the colon: given by the client, generated, or the MD5 of its keys. */
 export type KeyMode = "manu" | "uuid" | "md5";
 
 export interface ClassOptions {
@@ -63,7 +63,7 @@ export interface ClassOptions {
   readonly versionTtlSeconds: number | undefined;
   /** The zone of calendars in statements about the class; absent: UTC. */
   readonly timeZone: string | undefined;
-  /** A search without a class visits this one. */
+  /** A search without a class includes this one. */
   readonly autosearch: boolean;
   readonly alias: string | undefined;
   readonly nickname: string | undefined;
@@ -93,8 +93,8 @@ export interface ClassView {
   /** In the order of definition, inherited ones first, without the pseudo columns. */
   readonly columns: readonly Column[];
   /**
-   * Columns that the platform keeps of records: no part of `columns` and of `SELECT *`. A column of the class of the same
-   * name, in any case, takes the place of such a one. Absent: there are none.
+   * Columns that the platform keeps for records. They are not in `columns` and `SELECT *`. A column of the class with
+   * the same name, in any case, replaces such a column. Absent: there are none.
    */
   readonly recordColumns?: readonly Column[];
   readonly keys: readonly string[];
@@ -107,7 +107,7 @@ export interface ClassView {
 }
 
 /**
- * State of a class, at one moment, that rows follow from besides their values. Plain data: it is kept with rows that
+ * State of a class at one moment: all that determines rows besides their values. Plain data: it is kept with rows that
  * must be written the same way again.
  */
 export interface WriteBasis {
@@ -128,7 +128,7 @@ export interface ClassCatalog {
   basis(path: string): WriteBasis | undefined;
   byCid(cid: number): ClassView | undefined;
   byLabel(label: string): readonly ClassView[];
-  /** The class and all its subclasses; empty when there is none at `path`. `/` is all. */
+  /** The class and all its subclasses; empty when there is no class at `path`. `/` means all classes. */
   tree(path: string): readonly ClassView[];
   /** Direct subclasses. */
   children(path: string): readonly ClassView[];
@@ -148,7 +148,7 @@ export interface ClassGuard {
   /** Right to read them. */
   readonly reading: ClassReading;
   /**
-   * Which objects the owner's service closes to whom: nothing that reads objects for a principal shows them. Absent: rules
+   * Objects that the owner's service hides from some principals: no read for such a principal shows them. Absent: rules
    * alone decide.
    */
   readonly limit?: RowLimit;
@@ -163,8 +163,8 @@ export interface ClassGuard {
 export interface SystemClass extends ClassSpec {
   readonly guard: ClassGuard;
   /**
-   * Not stored: the owner answers its rows, each with `id` and `class`. Row and field permissions are applied by the
-   * query area.
+   * For a class that is not stored: returns its rows, each with `id` and `class`. The query area applies row and field
+   * permissions.
    */
   readonly provide?: (principal: Principal) => AsyncIterable<readonly Row[]>;
 }
@@ -199,13 +199,13 @@ export interface ObjectRef {
   readonly class?: string;
 }
 
-/** How a record differs from what was written at its source. `cut`: it lost its end; `malformed`: some bytes are no text. */
+/** Difference of a record from its source. `cut`: the end is missing; `malformed`: some bytes are not text. */
 export type RecordMark = "cut" | "malformed";
 
 export interface RecordMarks {
   /** At least one, in the order of their names. */
   readonly marks: readonly RecordMark[];
-  /** The bytes of a malformed record as they were, base64. Absent: they are not known, or it is not malformed. */
+  /** The original bytes of a malformed record, base64. Absent: they are unknown, or the record is not malformed. */
   readonly rawBytes?: string | undefined;
 }
 
@@ -213,7 +213,7 @@ export interface NewRecord {
   readonly values: Row;
   /** Only for records. Absent: the record is as it was written. */
   readonly marked?: RecordMarks | undefined;
-  /** The record's own time. Its id is made of it and of `identity`, so a replay writes the same row. */
+  /** The record's own time. The id is made of this time and `identity`, so a replay writes the same row. */
   readonly timeMs: number;
   /** Unique text of the source, such as `<stream>/<sequence>`. */
   readonly identity: string;
@@ -226,13 +226,13 @@ export interface NewRecord {
    * loses to every later write. Absent: a time above all that was read, so that a repetition wins.
    */
   readonly writeUs?: number;
-  /** The first attempt: no object has an id made of the identity. */
+  /** True for the first attempt: no object has an id made of the identity. */
   readonly isNew?: boolean;
-  /** For an upsert: time of the first insert of the object. Absent: as it is, or that of the write. */
+  /** For an upsert: time of the first insert of the object. Absent: the stored time, or that of the write. */
   readonly createdMs?: number;
   /**
-   * For an upsert with a `writeUs`: an object of an earlier time becomes what the row says. What that does not name is
-   * taken away, but values of these columns and relations of these types. Absent: nothing is.
+   * For an upsert with a `writeUs`: an object of an earlier time becomes what the row says. Values and relations that
+   * the row does not name are removed, except those of these columns and relation types. Absent: none are removed.
    */
   readonly wholeBut?: ReadonlySet<string> | undefined;
 }
@@ -250,8 +250,8 @@ export interface Unstored {
 
 export interface RowOptions {
   /**
-   * Records whose ids are given are new writes: they come back where they were removed, and replace what has other
-   * values. Absent: they are repetitions, which change nothing.
+   * Records with given ids are new writes: they come back if they were removed, and replace a record with other values.
+   * Absent: they are repetitions, which change nothing.
    */
   readonly rewrites?: boolean;
   /** Receives the rows whose objects do not exist after the write. */
@@ -264,28 +264,27 @@ export interface InsertOptions extends RowOptions {
 }
 
 export interface IngestOptions extends RowOptions {
-  /** Rows follow from it and not from the class as it is now; values of columns that are gone since are left out. */
+  /** Rows are made by it and not by the present class; values of columns that no longer exist are left out. */
   readonly basis?: WriteBasis | undefined;
   /**
-   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time, which is passed
-   * here with their places among the records before they are written. Absent: they lose to what was written then, as an
-   * earlier attempt may have made them.
+   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. It is passed
+   * here with their places among the records before they are written. Absent: such rows lose to the later write, as an
+   * earlier attempt may have made it.
    */
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
   /**
-   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` is written above its own time: a `writeUs` of
-   * the present would be lost without a word until that time has come. A repetition then wins over what was written
-   * since.
+   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` is written above its own time. Otherwise a
+   * `writeUs` of the present would be lost silently until that time has come. A repetition then wins over later writes.
    */
   readonly aboveAhead?: true;
   /**
-   * The rows come back with their former times (`writeUs`). Objects that were written or removed later stay as they are:
-   * their whole ids are passed here. A version that the object has of that time stays.
+   * The rows are restored with their former times (`writeUs`). Objects that were written or removed later are not
+   * changed; their whole ids are passed here. A version that the object has of that time is kept.
    */
   readonly restored?: (later: readonly string[]) => void;
 }
 
-/** Times of an object as it is. */
+/** Times of the present state of an object. */
 export interface ObjectTimes {
   /** The last write, in microseconds since 1970. */
   readonly writeUs: number;
@@ -304,7 +303,7 @@ export interface LostRelation extends PastRelation {
   readonly timeUs: number;
 }
 
-/** A version with all that is stored of it. */
+/** A version with all its stored data. */
 export interface PastState {
   /** Whole. */
   readonly id: string;
@@ -314,25 +313,25 @@ export interface PastState {
     readonly values: Row;
     /** Time of the first insert. */
     readonly createdMs: number;
-    /** When the object would have ended by the ttl of its class. */
+    /** Time at which the ttl of its class would have ended the object. */
     readonly untilMs: number | undefined;
     /** Relations that the write set and took away. */
     readonly added: readonly PastRelation[];
     readonly dropped: readonly PastRelation[];
-    /** Those that it set and that went with their targets since. */
+    /** Relations that it set and that were removed with their targets since. */
     readonly lost: readonly LostRelation[];
   };
 }
 
 export interface RestoredState extends PastState {
-  /** When the next state of the object begins. Absent: the object has no later one. */
+  /** Start of the next state of the object. Absent: the object has no later one. */
   readonly supersededUs?: number | undefined;
 }
 
 /**
- * The outcome for one state: `later`: its object was written or removed later; `exists`: the object exists, and the state
- * is one of an object that does not; `other`: the object has another version of that time; `expired`: its `versionttl`
- * is over; `unversioned`: its class keeps no versions. Nothing was stored then.
+ * The outcome for one state: `later`: its object was written or removed later; `exists`: the object exists, but the
+ * state belongs to an object that does not; `other`: the object has another version of that time; `expired`: its
+ * `versionttl` is over; `unversioned`: its class keeps no versions. Each of these stored nothing.
  */
 export type RestoreOutcome = "stored" | "later" | "exists" | "other" | "expired" | "unversioned";
 
@@ -364,7 +363,7 @@ export interface UpdateOptions extends PresetUpdate {
    * May be called more than once, and throws what the update is to throw.
    */
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
-  /** It is part of work that goes on to its end: no quota refuses it. So is one with `writeUs`. */
+  /** True for part of work that must finish: no quota refuses it. The same holds for an update with `writeUs`. */
   readonly admitted?: true;
 }
 
@@ -377,29 +376,29 @@ export interface ReadRequest {
   readonly subtree: boolean;
   readonly ids?: readonly string[];
   readonly where?: readonly Pushdown[];
-  /** Names of the columns that the caller looks at: rows may lack the values of all others. Absent: it may look at any. */
+  /** Names of the columns that the caller uses: rows may lack the values of others. Absent: all columns. */
   readonly columns?: readonly string[];
   /** Records newest first over all classes of the tree. Entities: no promise of order. */
   readonly newestFirst?: boolean;
   /** How many rows the caller will take at most; only a hint for page sizes. */
   readonly expected?: number;
   /**
-   * Reads the objects as of that time; only for classes with `options.version`, from when they got it. Otherwise
-   * `AppError("invalid")` that names the class.
+   * Reads the state of the objects at that time; only for classes with `options.version`, from when they got it.
+   * Otherwise `AppError("invalid")` that names the class.
    */
   readonly asOfMs?: number;
-  /** Only `inOrder` and `explain` look at it. */
+  /** Only `inOrder` and `explain` use it. */
   readonly order?: ReadOrder;
   readonly signal?: AbortSignal;
 }
 
-/** By the index of a column, or of `vtime` or `mtime`. */
+/** Order by the index of a column, or of `vtime` or `mtime`. */
 export interface ReadOrder {
   readonly column: string;
   readonly descending: boolean;
-  /** Where to begin, included; absent: with the first of all. */
+  /** First value, included; absent: the first of all. */
   readonly from?: number;
-  /** The id of an object with `from`: those up to it in the order may be left out. */
+  /** The id of an object whose value is `from`: objects up to it in the order may be left out. */
   readonly behind?: string;
 }
 
@@ -412,9 +411,9 @@ export interface OrderedRequest extends ReadRequest {
 export interface OrderedRead {
   /** Objects with a value in that column, in its order; integers beyond 2^53 in no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
-  /** Equal ones of all pages so far came by id, in the same direction; the place of ids as of `NumberOrder` is open. */
+  /** True if equal objects of all pages came by id, in the same direction; `NumberOrder` leaves some ids open. */
   isById(): boolean;
-  /** Once the pages have ended: all of them were there, and it was not given up. */
+  /** After the last page: true if the pages were complete and the read was not given up. */
   isWhole(): boolean;
 }
 
@@ -424,21 +423,21 @@ export interface CountRequest extends Pick<ReadRequest, "class" | "subtree" | "w
   readonly by?: string;
 }
 
-/** A part of a count: of one value there may be several. */
+/** A part of a count. One value may have several parts. */
 export interface Tally {
-  /** Absent where the column is not set, and where nothing was asked for by value. */
+  /** Absent when the column is not set, and when the count is not by value. */
   readonly value?: Value;
   readonly count: number;
 }
 
 export interface EdgeRequest {
-  /** `out`: from the objects that are named; `in`: to them. */
+  /** `out`: edges from the named objects; `in`: edges to them. */
   readonly direction: "out" | "in";
   /** All types when absent. */
   readonly type?: string;
   /**
-   * Reads the edges as of that time, by the rules of `ReadRequest.asOfMs`; none from or to objects of classes without
-   * versions.
+   * Reads the edges at that time, by the rules of `ReadRequest.asOfMs`; without edges from or to objects of classes
+   * without versions.
    */
   readonly asOfMs?: number;
   readonly signal?: AbortSignal;
@@ -489,14 +488,14 @@ export interface WordPattern {
   readonly kind: "pattern";
   /** In the form in which words are compared; `*` is any text. */
   readonly pattern: string;
-  /** Every word of the index that fits; absent: not known, or too many. Callers leave it out. */
+  /** All matching words of the index. Absent: they are unknown, or too many. Callers leave it out. */
   readonly words?: readonly string[];
 }
 
 /** The explanation of a read, for `EXPLAIN`: one line per step, such as `index host = web-1`, `scan of class /x`. */
 export interface ReadExplanation {
   readonly steps: readonly string[];
-  /** The pushdowns that really narrow the read. */
+  /** The pushdowns that narrow the read. */
   readonly used: readonly Pushdown[];
 }
 
@@ -514,7 +513,7 @@ export interface IndexStatus {
   readonly done?: number;
   /** During `backfill`: number of objects to add; absent until they are counted. */
   readonly total?: number;
-  /** Why it will not become ready. */
+  /** Reason why the index will not become ready. */
   readonly problem?: string;
 }
 
@@ -529,9 +528,9 @@ export interface ObjectChangeEvent {
   readonly traceparent: string;
   /** Number of triggers whose writes led to this one; absent: none. */
   readonly steps?: number;
-  /** Triggers that run after it, in their order, as they were when it was made. Absent: none, or stored before this member. */
+  /** Versions of the triggers that run after the change, in their order. Absent: none, or stored before this member. */
   readonly triggers?: readonly TriggerVersion[];
-  /** For subscriptions to whole objects. Absent where it was too large to be stored with the event. */
+  /** For subscriptions to whole objects. Absent if it was too large to be stored with the event. */
   readonly whole?: WholeChange;
 }
 
@@ -547,7 +546,7 @@ export interface WholeChange {
 
 /** A change for listeners in this process. */
 export interface ObjectChange extends Omit<ObjectChangeEvent, "whole">, WholeChange {
-  /** A trigger that ran before the write wants it told. */
+  /** True if a trigger that ran before the write asked to announce it. */
   readonly announced?: boolean;
 }
 
@@ -558,12 +557,12 @@ export interface TriggerDefinition {
   readonly name: string;
   readonly text: string;
   readonly language: "lua" | "javascript";
-  /** Runs before the write, which it may change and refuse; else after it. */
+  /** True: runs before the write and may change or refuse it. False: runs after it. */
   readonly before: boolean;
   /** Triggers run from the lowest level to the highest. */
   readonly level: number;
   readonly disabled: boolean;
-  /** The user with whose present rights it runs. */
+  /** The trigger runs with the present rights of this user. */
   readonly author: string;
   /** Unique among the versions of a trigger. */
   readonly modifiedAtMs: number;
@@ -583,7 +582,7 @@ export interface TriggeredWrite {
   readonly class: string;
   /** Whole. */
   readonly id: string;
-  /** As it would be written, with the relations that the write names; for a removal what goes. */
+  /** The object as it would be written, with the relations that the write names; the present object for a removal. */
   readonly object: Row;
   /** Absent for a new one. */
   readonly old: Row | undefined;
@@ -599,8 +598,8 @@ export interface TriggerOutcome {
 /** Runs the triggers of classes; given at the assembly. */
 export interface ObjectTriggers {
   /**
-   * In their order, each on what the one before left. `AppError("invalid")` refuses the write. The principal's `chain`
-   * has this step; the object waits for the end of it.
+   * Runs the triggers in their order, each on the result of the one before. `AppError("invalid")` refuses the write.
+   * The principal's `chain` has this step; the object waits for the end of it.
    */
   before(principal: Principal, triggers: readonly TriggerDefinition[], write: TriggeredWrite): Promise<TriggerOutcome>;
   /**

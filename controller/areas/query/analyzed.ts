@@ -59,7 +59,7 @@ export class Measures implements StepTimes {
     return this.#measured(this.#of(labelOf(request)), pages, (row) => (visible(row) === true ? 1 : 0));
   }
 
-  /** The same counts. They are told to those only who see all of the rows. */
+  /** Returns the same counts. They are reported only to a principal who sees all of the rows. */
   count(request: CountRequest, counts: AsyncIterable<readonly Tally[]>): AsyncIterable<readonly Tally[]> {
     return this.#measured(this.#of(labelOf(request)), counts, ({ count }) => count);
   }

@@ -127,7 +127,7 @@ function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): reado
   ];
 }
 
-/** Those that are there and that the caller may see. */
+/** The objects that exist and that the caller may see. */
 async function visible(
   objects: GraphParts["objects"],
   principal: Principal,

@@ -13,12 +13,12 @@ export class Neighbours {
     ofOther.add(one);
   }
 
-  /** Those with one neighbour at most, sorted. */
+  /** The names with at most one neighbour, sorted. */
   ends(): readonly string[] {
     return [...this.#of].flatMap(([name, { size }]) => (size <= 1 ? [name] : [])).sort();
   }
 
-  /** Each sorted; the longest first, then by their first names. */
+  /** The groups, each sorted; the longest first, then by their first names. */
   groups(): readonly (readonly string[])[] {
     const seen = new Set<string>();
     const groups = [...this.#of.keys()].sort().flatMap((name) => (seen.has(name) ? [] : [this.#groupOf(name, seen)]));

@@ -33,11 +33,11 @@ import { WrittenRelations } from "./write/missing-ends.ts";
 export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Gets an entry for every statement that changes something, also for refused ones. */
+  /** Receives an entry for every statement that changes something, also for refused ones. */
   readonly audit?: Pick<Audit, "ready" | "record">;
-  /** Where sorts may put what memory should not hold; absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
+  /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
-  /** Records batches before they are made; absent: they are checked and made without a record. */
+  /** Records batches before their execution. Absent: they are checked and executed without a record. */
   readonly batches?: Pick<BatchDependencies, "stores" | "controllers" | "objects" | "runtime">;
 }
 
@@ -99,14 +99,14 @@ export class QueryService implements Query {
   }
 
   /**
-   * Continues batches without an owner. Call it from time to time and when a controller is gone; safe on several
+   * Continues batches without an owner. To be called regularly and when a controller is gone; safe on several
    * controllers.
    */
   async maintain(tenant: string): Promise<void> {
     await this.#batches?.maintain(tenant);
   }
 
-  /** As `BegunWork.goesOn`: batches of classes that the principal may read. */
+  /** See `BegunWork.goesOn`: the batches of classes that the principal may read. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!this.#batches || !allows(principal, "objects:read")) return [];
@@ -139,7 +139,7 @@ export class QueryService implements Query {
     return rows;
   }
 
-  /** Answers what the last statement answers; reads before it are only checked. */
+  /** Returns the result of the last statement; reads before it are only checked. */
   async #runScript(script: Script, executions: readonly Arguments[], caller: Caller): Promise<QueryResult> {
     const last = script.statements.length - 1;
     let result: QueryResult | undefined;
@@ -177,7 +177,7 @@ export class QueryService implements Query {
     return { meta: prepared.meta, rows };
   }
 
-  /** Wholly checked before its first write, except that what follows a definition can be checked only after it. */
+  /** Checks the whole batch before its first write. Statements after a definition can be checked only after it. */
   async #runBatch(
     batch: Batch,
     executions: readonly Arguments[],
@@ -280,7 +280,7 @@ interface JournalledBatch {
 
 interface Caller {
   readonly principal: Principal;
-  /** All of it. */
+  /** The whole text. */
   readonly text: string;
   readonly signal: AbortSignal | undefined;
   /** For all work before the rows are taken. */

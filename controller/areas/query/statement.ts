@@ -56,7 +56,7 @@ import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } fro
 export interface Prepared {
   readonly meta: QueryMeta;
   readonly isRead: boolean;
-  /** The same for a batch, so that it can be made again; absent where only the owners of what is changed know how. */
+  /** The change in a repeatable form, for a batch. Absent where only the owners of the changed objects know how. */
   readonly repeatable?: Repeatable | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
@@ -64,7 +64,7 @@ export interface Prepared {
   readonly warnings?: () => readonly string[];
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
-  /** The steps it would take, one line each; nothing is read or changed. */
+  /** The steps of a run, one line each; it reads and changes nothing. */
   explain(): Promise<readonly PlanStep[]>;
 }
 
@@ -83,7 +83,7 @@ export interface PrepareContext {
   readonly signal: AbortSignal | undefined;
   readonly executions: readonly Arguments[];
   readonly sortFolder: string | undefined;
-  /** For all work before the rows are taken. */
+  /** Time slices of all work before the rows are taken. */
   readonly slices: Slices;
   /** Counts the memory of the statement until its run; absent where no caller waits for it. */
   readonly memory: Pick<MemoryShare, "take"> | undefined;
@@ -131,22 +131,22 @@ export function definesAnything(statement: Statement): boolean {
   return ["createClass", "dropClass", "alterClass", "createEdgeType", "dropEdgeType"].includes(statement.kind);
 }
 
-/** Kind and target of a change, for the audit trail: never a value. */
+/** Kind and target of a change, for the audit trail; contains no values. */
 export function targetOf(statement: Statement): string {
   if (statement.kind === "batch") return statement.statements.filter(changesAnything).map(targetOf).join(", ");
   const name = "class" in statement ? statement.class.path : "name" in statement ? statement.name : "";
   return `${statement.kind} ${name}`.trimEnd();
 }
 
-/** The classes, or what else, that a statement changes. */
+/** The classes or other objects that a statement changes. */
 export function classesOf(statement: Statement): readonly string[] {
   if (statement.kind === "batch") return statement.statements.filter(changesAnything).flatMap(classesOf);
   return "class" in statement ? [statement.class.path] : "name" in statement ? [statement.name] : [];
 }
 
 /**
- * Several executions are each checked now and bound once more when their rows are taken, as a bound statement may take
- * much memory.
+ * Checks each of several executions now and binds it again when its rows are taken, as a bound statement may take much
+ * memory.
  */
 async function select(statement: Select | Union | Match, context: PrepareContext): Promise<Prepared> {
   const [first = [], ...others] = context.executions;
@@ -202,10 +202,10 @@ function readingOf(written: Select | Union | Match, context: PrepareContext, exe
   return drained(readingInSteps(written, context, execution));
 }
 
-/** So many characters of a statement take a step of its planning as long as an ordinary row. */
+/** Characters of a statement for which a planning step takes as long as for one ordinary row. */
 const CHARACTERS_PER_ROW = 64;
 
-/** How many ordinary rows a step of the planning of the statement is worth. */
+/** Cost of one planning step of the statement, in ordinary rows. */
 function planningOf({ span }: Statement): number {
   return (span.end - span.start) / CHARACTERS_PER_ROW;
 }
@@ -219,7 +219,7 @@ interface Execution {
   readonly leftOut: LeftOut;
 }
 
-/** As `readingOf`; each step takes a while where the conditions of the statement are long. */
+/** As `readingOf`, in steps. A step may take long when the conditions of the statement are long. */
 function* readingInSteps(
   written: Select | Union | Match,
   context: PrepareContext,
@@ -372,7 +372,7 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
     case "dropClass":
       if (!statement.ifExists || classAccess(principal, statement.class.path).readable)
         requireDefiner(principal, statement.class.path);
-      // Before it is asked whether the class is empty: for that nothing may be written into it for a while.
+      // Comes before the check that the class is empty, which blocks writes to the class for a while.
       if (catalog.get(statement.class.path)?.system)
         throw new AppError(
           "denied",
@@ -472,7 +472,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   return steps;
 }
 
-/** Estimates count what indexes name: they are told to those only who see every row and column of the tenant. */
+/** Estimates count objects in indexes: they are only for a principal who sees every row and column of the tenant. */
 async function estimatedOf(
   read: ReadRequest,
   { principal, catalog, objects }: PrepareContext,

@@ -28,7 +28,7 @@ export interface BodyDependencies {
   /** Whose share of the threads the bodies have; that of rules when absent. */
   readonly kind?: ScriptKind;
   readonly hostObjects: () => Pick<HostObjects, "bind">;
-  /** The user with his present rights; `undefined` unless he is there and active. */
+  /** The user with the present rights; `undefined` if the user does not exist or is not active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly objects: Pick<Objects, "catalog">;
   readonly rules: Pick<Rules, "forwarded">;

@@ -132,7 +132,7 @@ export const WEBSOCKET_HOST_OBJECT: HostObject = {
   ],
 };
 
-/** Functions that stand around the body: no host call leaves them. */
+/** Functions defined around the body, which make no host calls. */
 export const RULE_LOCAL_OBJECT: HostObject = {
   name: "",
   summary: "What the body of a rule makes of its record",

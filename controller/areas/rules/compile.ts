@@ -50,7 +50,8 @@ export type CompiledRule = Pick<
 >;
 
 /**
- * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for what cannot be used at all.
+ * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for a text that cannot be used
+ * at all.
  */
 export function ruleClass(text: string): string {
   const rule = readRuleText(text);
@@ -78,7 +79,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   retryOf(rule);
   timesOf(rule);
   keepsRawBytes(rule);
-  // The class to come will have the columns that the rule goes without.
+  // Columns of the future class, for a rule that names none.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
 }
@@ -97,8 +98,8 @@ export function missingOption(rule: RuleText): string | undefined {
 }
 
 /**
- * A csv or text rule that names no fields, of a class for which users define no columns: an error only when the rule is
- * used, as the class may get some.
+ * Message about a csv or text rule without field names, for a class without columns of users. It is an error only when
+ * the rule is used, as the class may get columns.
  */
 export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): string | undefined {
   const kind = parserName(rule);
@@ -176,7 +177,7 @@ function namesOf(columns: RuleTarget["columns"]): readonly string[] {
   return columns.map(({ name }) => name);
 }
 
-/** How the rule reads csv. Without `--fields` the heading line names them, or else the class. */
+/** How the rule reads csv. Without `--fields` the heading line names the fields, or otherwise the class. */
 function csvOf(rule: RuleText, columns: readonly string[]): CsvRows | undefined {
   if (parserName(rule) !== "csv") return undefined;
   const options = csvOptions(rule);
@@ -268,7 +269,7 @@ interface ParseWay {
   readonly parser: Parser;
   readonly mapping: Mapping;
   readonly times: TimeWay;
-  /** The body decides what becomes of a record that fills no column. */
+  /** True if a body decides what happens to a record that fills no column. */
   readonly hasBody: boolean;
 }
 

@@ -13,7 +13,7 @@ import { isW3cHeading, type CsvRows } from "./csv.ts";
 type Pieces = AsyncIterable<readonly string[]> | Iterable<readonly string[]>;
 
 /**
- * Joins lines, of which a carriage return at the end is taken off, while a value in quotes goes on. The record takes
+ * Joins lines while a value in quotes continues; a carriage return at the end of a line is removed. The record takes
  * the place of its first line and the others are blank, so that each line keeps its number. Lines that make no row
  * together, or whose quotes are open for too long, are records by themselves.
  */
@@ -64,7 +64,7 @@ class LineJoiner {
     return made;
   }
 
-  /** To be called when there are no more lines. Quotes that are open behind a later line are open at the end as well. */
+  /** To be called after the last line. Quotes that are open behind a later line are open at the end as well. */
   end(): readonly string[] {
     return this.#alone();
   }

@@ -8,7 +8,7 @@ export interface CsvOptions {
   readonly form: CsvForm;
   /** `--header`: files have a line that names the fields. */
   readonly hasHeader: boolean;
-  /** `--header=w3c`: these lines begin with `#Fields:`, and may stand between the rows too. */
+  /** `--header=w3c`: heading lines begin with `#Fields:`, and may also come between the rows. */
   readonly isW3c: boolean;
   /** A value without quotes that means none. */
   readonly none: string | undefined;

@@ -18,7 +18,7 @@ export interface Grok {
   steps(line: string): number;
 }
 
-/** A time as it is kept, of its text; the text itself where it is no time. */
+/** Converts a text to the stored form of its time; returns a text that is not a time unchanged. */
 type ReadTime = (text: string) => string;
 
 const TYPES = ["int", "float", "string", "timestamp"] as const;
@@ -196,7 +196,9 @@ function keep(fields: Record<string, string | number>, { text, capture, readTime
     setMember(fields, capture.name, convert(bare, capture.type, readTime));
 }
 
-/** Text that is no number, or one that no double holds, stays text: the column takes it exactly or refuses it. */
+/**
+ * A text that is not a number, or one that no double holds, is kept as text: the column takes it exactly or refuses it.
+ */
 function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
   if (type === "timestamp") return readTime === undefined ? text : readTime(text);
   if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;

@@ -62,7 +62,7 @@ export class LineMarks {
     return this.#malformed.has(line) ? withoutEnd(this.#bytesOf(line, 1), this.#of.encoding).length : undefined;
   }
 
-  /** Marks of a record of so many lines, of which the first has that number, from 1 on. */
+  /** Marks of a record with `count` lines, of which the first has the number `line`, counted from 1. */
   marksOf(line: number, count: number): RecordMarks | undefined {
     const lines = Array.from({ length: count }, (_, at) => line + at);
     if (!lines.some((one) => this.#malformed.has(one))) return undefined;
@@ -73,7 +73,7 @@ export class LineMarks {
     return marks;
   }
 
-  /** Bytes of so many lines from that one on, with their ends. */
+  /** Bytes of `count` lines from `line` on, with their ends. */
   #bytesOf(line: number, count: number): Buffer {
     const { bytes } = this.#of;
     return bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);

@@ -18,7 +18,7 @@ import type { ParsedRecord, Rule } from "./types.ts";
 
 export interface LinesOutcome {
   readonly result: LinesResult;
-  /** There were records, and each of them failed. */
+  /** True if there were records and each of them failed. */
   readonly isAllFailed: boolean;
 }
 
@@ -26,12 +26,12 @@ export interface LinesOutcome {
 export interface LinesResult {
   readonly class: string;
   readonly records: number;
-  /** Records that were removed after an earlier run, and stay so. */
+  /** Number of records that were removed after an earlier run; they stay removed. */
   readonly removed: number;
   readonly failed: number;
   /** The first faults, with line numbers from 1. */
   readonly errors: LineError[];
-  /** Fields that the records have and no column takes, with the number of these records. */
+  /** Fields of the records that have no column, with the number of these records. */
   readonly warnings: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export interface LinesDependencies {
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
-  /** Console logs of rules; absent: failures are in none. */
+  /** Console logs of rules; absent: failures are not logged. */
   readonly logs?: Pick<RunLogs, "keep"> | undefined;
 }
 
@@ -58,11 +58,11 @@ export interface LinesOf {
   /** Source of the lines, which the rule reads as `_source`. */
   readonly source: string;
   readonly timeMs: number;
-  /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
+  /** Together with line number and rule, the identity of the records: the same identity writes the same rows. */
   readonly identity: string;
-  /** The lines are a whole file: with `--header` its first line is the heading line. */
+  /** True if the lines are a whole file: with `--header` its first line is the heading line. */
   readonly isWhole?: boolean;
-  /** The rows of a class keep the order of their lines. Absent: their ids are those that former versions gave them. */
+  /** True if the rows of a class keep the order of their lines. Absent: their ids are those of former versions. */
   readonly isOrdered?: true;
   /** Lines with malformed bytes. Absent: there are none. */
   readonly marks?: LineMarks | undefined;
@@ -70,17 +70,17 @@ export interface LinesOf {
   readonly signal: AbortSignal;
 }
 
-/** Faults that are listed; the others are counted. */
+/** Maximum number of listed faults; further ones are only counted. */
 export const ERRORS_SHOWN = 20;
-/** More different names are no headings of columns. */
+/** Maximum number of different unused names to count: a file with more has no column headings. */
 const UNUSED_FIELDS_COUNTED = 20;
 
-/** The end of lines that a rule parses: within quotes of csv a carriage return is a character of the value. */
+/** The end of lines for a rule: in csv, a carriage return within quotes is part of the value. */
 export function endOfLines({ csv }: Pick<Rule, "csv">): RegExp {
   return csv ? /\n/ : /\r?\n/;
 }
 
-/** Parses lines by a rule and stores what it makes of them, with the rights of who brings them. */
+/** Parses lines by a rule and stores the rows, with the rights of the caller. */
 export class RuleLines {
   readonly #dependencies: LinesDependencies;
 
@@ -88,7 +88,10 @@ export class RuleLines {
     this.#dependencies = dependencies;
   }
 
-  /** At most `CHANGE_BATCH_MAX` lines in each piece, of a csv rule with their carriage returns. `AppError("denied")` for who may write nothing of the class. */
+  /**
+   * Parses and stores pieces of at most `CHANGE_BATCH_MAX` lines; the lines of a csv rule have their carriage returns.
+   * `AppError("denied")` for a caller without write rights on the class.
+   */
   async store(
     { principal, rule, source, timeMs, identity, isWhole = false, isOrdered, marks, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
@@ -96,7 +99,7 @@ export class RuleLines {
     const { clock, workers, bodies } = this.#dependencies;
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
     const run = new LineRun({ principal, rule, source, timeMs, isWhole, failures, slices });
-    // A caller who may write nothing of the class is refused before anything is parsed.
+    // Refuses a caller without write rights on the class before any line is parsed.
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
@@ -149,7 +152,7 @@ export class RuleLines {
     }
   }
 
-  /** Both the caller and the author of a body may write what is written. */
+  /** Gates of the caller and of the author of a body: both must allow a row. */
   async #gates(run: LineRun, { class: path, by }: Pick<LineRow, "class" | "by">): Promise<readonly RowGate[]> {
     const { objects, clock } = this.#dependencies;
     const gates: RowGate[] = [];
@@ -158,7 +161,10 @@ export class RuleLines {
     return gates;
   }
 
-  /** One bad value must not keep a thousand good records out: then they go one by one. */
+  /**
+   * Stores all records together. If one of them fails, they are stored one by one, so that a bad value does not affect
+   * the others.
+   */
   async #ingest(run: LineRun, records: readonly LineRow[], gates: readonly RowGate[]): Promise<void> {
     try {
       for (const gate of gates) await gate.check(records.map(({ record }) => record));
@@ -225,9 +231,9 @@ class LineRun {
   readonly #slices: ParseSlices;
   readonly #failures: LineFailures;
   #lines: readonly string[] = [];
-  /** Those of this piece that failed, by their numbers. */
+  /** Numbers of the failed lines of this piece. */
   #failedLines = new Set<number>();
-  /** Lines that hold a record, less those that failed. */
+  /** Number of lines with a record, without the failed ones. */
   #sound = 0;
   /** Line number of the batch's first line. */
   first = 1;
@@ -289,14 +295,14 @@ class LineRun {
     if (before !== undefined || this.#unused.size < UNUSED_FIELDS_COUNTED) this.#unused.set(field, (before ?? 0) + 1);
   }
 
-  /** As they are found when they were written. */
+  /** Counts the rows that are found after the write; the others were removed. */
   stored(found: readonly (ObjectRow | undefined)[]): void {
     const there = found.filter((row) => row !== undefined).length;
     this.#records += there;
     this.#removed += found.length - there;
   }
 
-  /** How many lines the record is of that begins with this one: csv joins them. */
+  /** Number of lines of the record that begins with this line: csv joins lines. */
   linesOf(line: number): number {
     return this.rule.csv === undefined ? 1 : (this.#lines[line - this.first] ?? "").split("\n").length;
   }

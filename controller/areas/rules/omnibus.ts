@@ -24,7 +24,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   real: 'setvar("note", omnibus.real("7.5"))',
 };
 
-/** `omnibus`: functions on texts that stand around the body (`frames.ts`), the same in both languages. */
+/** `omnibus`: functions on texts, defined around the body (`frames.ts`), the same in both languages. */
 export const OMNIBUS_HOST_OBJECT: HostObject = {
   name: "omnibus",
   summary: "Functions on texts",

@@ -12,7 +12,7 @@ import {
  * /x`, with spaces allowed after `--`. This reads those lines; what follows them is the script.
  */
 export interface RuleText {
-  /** In the order written; an option given twice is there twice. */
+  /** Options in the order written; an option given twice is listed twice. */
   readonly options: readonly RuleOption[];
   /** Empty when the rule works by its options alone. Its lines have the numbers they have in the text. */
   readonly script: string;
@@ -176,7 +176,7 @@ export function writeRuleText(options: readonly (readonly [name: string, value: 
   return options.map(([name, value]) => `--${name}=${value}\n`).join("");
 }
 
-/** A comment that is no known option is just a comment. */
+/** Reads an option; a comment that is not a known option is only a comment. */
 function readOption(line: string, number: number): RuleOption | undefined {
   const match = /^\s*(?:--|\/\/\s*(?:--)?)\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
   const name = match?.[1]?.toLowerCase();

@@ -11,8 +11,8 @@ import type { Rules } from "./types.ts";
 /** Where `parsefile` gets its file from. */
 export interface FileSource {
   /**
-   * A file of the users' space, or else of the system's; the system's alone where that is named. `AppError("not_found")` when
-   * there is no such file for this principal.
+   * A file of the users' space, or otherwise of the system's; only of the system's if that is named.
+   * `AppError("not_found")` when the file does not exist for this principal.
    */
   openServed(
     principal: Principal,
@@ -58,7 +58,7 @@ export class FileParser {
     this.#failures = new FailureLog(dependencies);
   }
 
-  /** `AppError("invalid")` for bytes that are no text of the encoding, and for a file whose records all fail. */
+  /** `AppError("invalid")` for bytes that are not text of the encoding, and for a file whose records all fail. */
   async parse(principal: Principal, request: ParseFileRequest): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rule, filename: source } = request;
@@ -131,7 +131,7 @@ async function* batches(text: AsyncIterable<string>, end: RegExp): AsyncGenerato
   if (lines.length > 0) yield lines;
 }
 
-/** Refuses bytes that are no text of the encoding. */
+/** Refuses bytes that are not text of the encoding. */
 async function* textOf(
   bytes: AsyncIterable<Uint8Array>,
   { encoding, filename }: { readonly encoding: Encoding; readonly filename: string },

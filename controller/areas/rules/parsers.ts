@@ -38,13 +38,13 @@ export function jsonParser(): Parser {
 }
 
 /**
- * The columns in the order of the fields; surplus columns are an error, missing ones at the end are left out. Heading
- * lines are left out wherever they stand.
+ * Parses columns in the order of the fields; surplus columns are an error, missing ones at the end are left out.
+ * Heading lines are left out at any place.
  */
 export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
   const namesOf = headings(rows);
   const parse = (text: string, heading: string | undefined): FieldsOrError => {
-    // A comment needs no heading line, and may stand before it.
+    // A comment needs no heading line, and may come before it.
     if (rows.isComment(text)) return { fields: undefined };
     return attempt(() => {
       const names = namesOf(heading);

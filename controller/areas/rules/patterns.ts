@@ -132,7 +132,7 @@ function tried({ name, eg }: NamedPattern, own: Readonly<Record<string, string>>
   return { sample: {}, warnings: [`The pattern ${name} does not match its sample: change one of the two.`] };
 }
 
-/** A pattern that others use must go on to be usable there. */
+/** A pattern that others use must remain usable there. */
 async function checkUsers(name: string, own: Readonly<Record<string, string>>): Promise<void> {
   for (const user of usersOf(name, own)) {
     try {

@@ -46,13 +46,13 @@ interface OfTenant {
 const NONE: RecentOfPolicy = { classes: [], records: [], leftOut: 0 };
 
 /**
- * The latest raw records of each policy that this controller took, in its memory alone: a controller that starts has
- * none. They are there to try rules on, and are asked for by services that check who may see them.
+ * The latest raw records of each policy that this controller took, only in its memory: a controller that starts has
+ * none. Rules are tried on them. Services that ask for them check who may see them.
  */
 export class RecentRecords {
   readonly #tenants = new Map<string, OfTenant>();
 
-  /** Records that are there already, as a repeated batch brings them, are not taken twice. */
+  /** Known records, which a repeated batch brings again, are not taken twice. */
   take(tenant: string, { id, policy, rule, raw }: TakenRecords): void {
     if (raw.length === 0) return;
     const tenantKept = this.#ofTenant(tenant);
@@ -71,7 +71,7 @@ export class RecentRecords {
     return this.#tenants.get(tenant)?.policies.get(policy) ?? NONE;
   }
 
-  /** The tenant is there no more. */
+  /** Forgets a tenant that no longer exists. */
   leave(tenant: string): void {
     this.#tenants.delete(tenant);
   }

@@ -152,7 +152,7 @@ function objectOf(value: Value | undefined): Readonly<Record<string, Value>> {
     : {};
 }
 
-/** An empty table of Lua is no list. */
+/** An empty table of Lua is not a list. */
 function listOf(value: Value | undefined): readonly Value[] {
   return Array.isArray(value) ? (value as readonly Value[]) : [];
 }

@@ -62,7 +62,7 @@ function readsAll(principal: Principal, classes: readonly string[]): boolean {
   return classes.every((path) => seesWhole(classAccess(principal, path)));
 }
 
-/** By time; a record that several controllers took is there once. */
+/** Records by time; a record that several controllers took is listed once. */
 function merged(found: readonly RecentOfPolicy[]): readonly RawRecord[] {
   const byId = new Map<string, RecentRecord>();
   for (const { records } of found) for (const record of records) byId.set(record.id, record);

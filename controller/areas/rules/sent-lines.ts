@@ -23,7 +23,7 @@ export interface SentLinesRequest {
   readonly text: string;
   /** The lines of a rule may have malformed bytes. */
   readonly isMarked?: boolean;
-  /** The bytes of `text`, where some are malformed: U+FFFD stands for these. */
+  /** The bytes of `text` if some are malformed; the text has U+FFFD for these. */
   readonly malformed?: LineBytes | undefined;
   readonly signal: AbortSignal;
 }

@@ -31,8 +31,8 @@ import type { Rule, Rules } from "./types.ts";
 import { ruleWarnings, untilIt } from "./warnings.ts";
 
 /**
- * The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. A
- * mapping that names several of the fields means one line of all of them, with blanks between; otherwise they are
+ * The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. If
+ * the mapping names several of the fields, one line has all of them, with blanks between; otherwise they are
  * alternatives.
  */
 export interface NewRule {
@@ -51,7 +51,7 @@ export interface RuleListing {
 
 export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entries"> {
   readonly objects: Objects;
-  /** Without them no body finds one. */
+  /** Absent: bodies find no extension tables. */
   readonly tables?: RuleStoreParts["tables"];
   /** Names of the policies that need a rule, as far as the principal may see them; absent: none is known. */
   readonly neededBy?: (principal: Principal, rule: string) => Promise<readonly string[]>;
@@ -62,7 +62,7 @@ export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entri
 export class RuleService implements Rules {
   readonly #store: RuleStore;
   readonly #objects: Objects;
-  /** Compiled rules by tenant, key, digest and state of the classes; the oldest leaves first. */
+  /** Compiled rules by tenant, key, digest and state of the classes; the oldest is removed first. */
   readonly #compiled = new Map<string, CompiledRule>();
   readonly #engine: RuleDependencies["engine"];
   readonly #neededBy: NonNullable<RuleDependencies["neededBy"]>;
@@ -75,7 +75,7 @@ export class RuleService implements Rules {
     this.#neededBy = dependencies.neededBy ?? (() => Promise.resolve([]));
   }
 
-  /** A tenant is there no more: what was compiled is compiled anew. */
+  /** Drops the compiled rules of a tenant that no longer exists. */
   leave(): void {
     this.#compiled.clear();
   }
@@ -86,7 +86,7 @@ export class RuleService implements Rules {
     return this.#compile(principal, await this.#supplemented(principal, stored));
   }
 
-  /** A text that is not stored, as its rule would be if the principal stored it. Errors of `put` and `load`. */
+  /** The rule of a text that is not stored, as if the principal stored it. Errors of `put` and `load`. */
   async given(principal: Principal, key: string, text: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
     await this.check(principal, key, text);
@@ -131,8 +131,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Rules whose records go to the class, all rules without one. A rule that names no class is listed with an empty one;
-   * a rule of a class that the principal may not read is left out.
+   * Rules whose records are stored in the class; without a class all rules. A rule that names no class is listed with
+   * an empty one; a rule of a class that the principal may not read is left out.
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     requirePermission(principal, "rules:read");
@@ -153,8 +153,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Inserts or replaces; answers warnings. Refuses a text that does not parse or uses what is not offered; a class that
-   * is not there yet and options that are missing are an error only when the rule is used.
+   * Inserts or replaces a rule and returns warnings. Refuses a text that does not parse or uses what is not offered. A
+   * class that does not exist yet, or a missing option, is an error only when the rule is used.
    */
   async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
@@ -163,7 +163,7 @@ export class RuleService implements Rules {
     return warnings;
   }
 
-  /** Refuses what `put` refuses, and answers its warnings. */
+  /** Checks as `put` does, with its errors and warnings, and stores nothing. */
   async check(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
@@ -177,7 +177,7 @@ export class RuleService implements Rules {
     return [...warnings, ...ruleWarnings(text)];
   }
 
-  /** Answers a warning while policies need it: their records wait on their hosts until it is stored again. */
+  /** Removes a rule; warns if policies need it: their records wait on their hosts until it is stored again. */
   async remove(principal: Principal, key: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
@@ -200,8 +200,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Replaces the rule's extension table, or removes it by an empty text: for batches that begin from then on.
-   * `AppError("syntax")` for what is no LTSV, `not_found` without the rule.
+   * Replaces the rule's extension table, or removes it if the text is empty. Batches that begin later use the new
+   * table. `AppError("syntax")` for a text that is not LTSV, `not_found` without the rule.
    */
   async putExtension(principal: Principal, key: string, text: string): Promise<void> {
     requirePermission(principal, "rules:write");
@@ -218,7 +218,7 @@ export class RuleService implements Rules {
     return stored;
   }
 
-  /** Makes, or replaces, the rule of a class and type; answers its key. */
+  /** Creates or replaces the rule of a class and type; returns its key. */
   async create(principal: Principal, rule: NewRule): Promise<string> {
     requirePermission(principal, "rules:write");
     requireAllOwnGrants(principal);
@@ -260,14 +260,14 @@ export class RuleService implements Rules {
     ];
   }
 
-  /** Neither a rule of a class that may not be read is replaced, nor one for such a class made. */
+  /** Refuses to replace or create a rule of a class that the principal may not read. */
   async #refuseOfOthers(principal: Principal, key: string, text: string): Promise<void> {
     const former = await this.#store.find(principal.tenant, key);
     const unreadable = [text, former?.text ?? ""].some((one) => !isReadable(principal, one));
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  /** Answers what the rule lacks of its class before it can be used, and what has no effect there. */
+  /** Returns what the rule still lacks of its class before it can be used, and what has no effect there. */
   async #checkText(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
@@ -281,7 +281,7 @@ export class RuleService implements Rules {
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
-  /** A body runs later with all rights of its author, so a caller with a part of his rights cannot store it. */
+  /** A body runs later with all rights of its author: a caller with only some of these cannot store it. */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
@@ -310,7 +310,7 @@ export class RuleService implements Rules {
     compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
-  /** With what it uses, and what its rows follow from in their classes, as all that is now. */
+  /** The rule with the present state of everything it uses, and of the classes its rows depend on. */
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));
@@ -360,18 +360,18 @@ export function isReadable(principal: Principal, text: string): boolean {
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
-/** Between patterns that follow each other in a line. */
+/** Separates successive patterns of a line. */
 const BLANKS = "[ \\t]+";
 
 /** Columns of several patterns mean one line of all of them; otherwise the patterns are alternatives. */
 function isOneLine(captures: readonly (readonly string[])[], mapping: Readonly<Record<string, string>>): boolean {
   const mapped = new Set(Object.values(mapping));
-  // A pattern is kept under the first name that it captures.
+  // A pattern is known by the first name that it captures.
   const names = new Set(captures.flatMap((ofPattern) => ofPattern.slice(0, 1)));
   return [...names].filter((name) => mapped.has(name)).length > 1;
 }
 
-/** Rules work in the tenant they are of. */
+/** Refuses a rule for another tenant: rules work only in their own tenant. */
 function refuseForeign({ tenant, ospace }: Principal, text: string): void {
   const keyspace = lenient(readRuleText(text), "keyspace") ?? "";
   if (keyspace === "" || keyspace === tenant || keyspace === ospace) return;

@@ -48,7 +48,7 @@ export interface RuleStoreParts {
 }
 
 /**
- * Rules are configuration entries, with versions as all of them. Texts that ingest has pinned lie once more under
+ * Stores rules as configuration entries, with versions. Texts that ingest has pinned are also stored under
  * `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that text.
  */
 export class RuleStore {

@@ -4,7 +4,7 @@ import { numberOf } from "../../../common/numbers.ts";
 import type { Value } from "../../../common/value.ts";
 import { names, type RuleOption, type RuleText, single } from "./options.ts";
 
-/** `--mqltmpl`: an INSERT that is prepared, and by `--mqltmpl_fields` what its `?` stand for. */
+/** `--mqltmpl`: a prepared INSERT; `--mqltmpl_fields` names the fields for its `?`. */
 export interface InsertTemplate {
   /** Path of the class. */
   readonly class: string;
@@ -15,8 +15,8 @@ export interface InsertTemplate {
 }
 
 /**
- * `undefined` without the option. `AppError("syntax")` for what is no MQL, `invalid` for what is not one INSERT of one
- * row with as many `?` as there are fields.
+ * `undefined` without the option. `AppError("syntax")` for a text that is not MQL, `invalid` unless it is one INSERT of
+ * one row with as many `?` as there are fields.
  */
 export function templateOf(rule: RuleText): InsertTemplate | undefined {
   const text = single(rule, "mqltmpl");

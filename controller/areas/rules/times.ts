@@ -89,7 +89,7 @@ export function readTimes(
   return undefined;
 }
 
-/** A time as a text that any column takes: of ISO 8601, in UTC. A text that is no time stays as it is. */
+/** A time as a text that any column takes: ISO 8601, in UTC. A text that is not a time is returned unchanged. */
 export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
   const time = readTime(text, times, contextOf(times, record));
   return typeof time === "number" ? isoOf(time) : text;

@@ -28,15 +28,15 @@ import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule } from "./typ
 export interface TrialRequest {
   /** Key of a stored rule; with `text`, of the rule that the text is meant for. */
   readonly key?: string | undefined;
-  /** Absent: the text that is stored. */
+  /** Absent: the stored text. */
   readonly text?: string | undefined;
   /** A grok expression, tried alone in place of a rule. */
   readonly pattern?: string | undefined;
   /** Sample records; absent: `policy` has them. */
   readonly lines?: readonly string[] | undefined;
-  /** Its latest raw records are the sample; without `key` and `text`, its rule is tried. */
+  /** The latest raw records of this policy are the sample; without `key` and `text`, its rule is tried. */
   readonly policy?: string | undefined;
-  /** How many of them; absent: `RECENT_RECORDS_DEFAULT`. */
+  /** Number of raw records of the policy; absent: `RECENT_RECORDS_DEFAULT`. */
   readonly last?: number | undefined;
   readonly host?: string | undefined;
   readonly source?: string | undefined;
@@ -48,7 +48,7 @@ export interface TrialRequest {
 export interface TrialRow {
   readonly class: string;
   readonly values: Record<string, Value>;
-  /** Milliseconds since 1970, of a record that has a time of its own (`--time`). */
+  /** Time of a record with a time of its own (`--time`), in milliseconds since 1970. */
   readonly time?: number;
 }
 
@@ -61,7 +61,7 @@ export interface TrialError {
 
 /** Result of one line; without rows and errors if the rule leaves the line out. */
 export interface TrialRecord {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
   /** Raw record of a policy; `time` in milliseconds since 1970, when its agent read it. */
   readonly raw?: { readonly text: string; readonly time: number; readonly host: string; readonly source: string };
@@ -79,7 +79,7 @@ export interface TrialResult {
   readonly log: { level: string; msg: string }[];
   /** Host functions that bodies called and that a trial does not carry out. */
   readonly notCalled: string[];
-  /** For one line, everything together. */
+  /** Total time for one line, in milliseconds. */
   readonly msPerRecord: number;
   /** Texts about missing records of a policy, and about nested members that no line has. */
   readonly warnings: readonly string[];
@@ -104,7 +104,7 @@ interface TrialDependencies
   readonly workers?: Workers<RuleTasks> | undefined;
 }
 
-/** Nothing is changed. */
+/** A trial changes nothing, so it writes no audit entries. */
 const UNAUDITED = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
 
 /** Host functions whose effect leaves the controller. */
@@ -146,7 +146,7 @@ export class RuleTrials {
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 
-  /** No class, no rights of its own: who sees the sample sees what is captured of it. */
+  /** Needs no rights on a class: a caller who sees the sample may see what is captured of it. */
   async #pattern(principal: Principal, request: TrialRequest, expression: string): Promise<TrialResult> {
     if (request.key !== undefined || request.text !== undefined)
       throw new AppError("invalid", "Give either pattern, or the rule to try by key or text.");
@@ -163,7 +163,7 @@ export class RuleTrials {
     return { class: "", records, log: [], notCalled: [], msPerRecord, warnings };
   }
 
-  /** In a thread, as a line may take long; without one here, with a turn for others after each. */
+  /** Runs in a thread, as a line may take long. Without a thread it runs here, and yields to others after each line. */
   async #matches(
     { tenant }: Principal,
     {
@@ -215,7 +215,7 @@ export class RuleTrials {
     const reader = readingOnly(principal, "A trial of a rule changes nothing.");
     return new RuleBodies({
       engine,
-      // A user waits for it: no record of a policy waits for a trial.
+      // A user waits for the trial, so it must not delay records of policies.
       kind: "serverjs",
       hostObjects: () => ({ bind: (run) => withoutEffect(hostObjects(), run, notCalled) }),
       author: () => Promise.resolve(reader),
@@ -257,7 +257,7 @@ export class RuleTrials {
     }
   }
 
-  /** The values as they would be stored. */
+  /** Returns the values as they would be stored. */
   async #checked(principal: Principal, path: string, row: GatedRow): Promise<Record<string, Value>> {
     const { objects, runtime } = this.#with;
     const catalog = await objects.catalog(principal);
@@ -289,7 +289,7 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
   return { ...bound, call };
 }
 
-/** Given lines are those of one call: the first may be the heading line. */
+/** The given lines are those of one call, so the first may be the heading line. */
 function headed(rule: Rule, raw: readonly RawRecord[]): readonly RawRecord[] {
   const found = new HeadingLine(rule.csv, { isWhole: false });
   const lines = found.take(raw.map(({ text }) => text));

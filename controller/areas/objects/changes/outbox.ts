@@ -18,7 +18,7 @@ import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";
 
-/** One entry for each outbox that may have intents; below the other prefix, one entry under the lease of its holder. */
+/** One entry for each outbox that may have intents. The other prefix has one entry under the lease of each holder. */
 const BOXES_PREFIX = "objectoutboxes/";
 const HOLDERS_PREFIX = "objectoutboxholders/";
 
@@ -47,8 +47,8 @@ export interface OutboxDependencies {
 }
 
 /**
- * Intents of a tenant: stored before a write, removed after the delivery of its events. The outbox of a controller that
- * is gone names its intents.
+ * Intents of a tenant: stored before a write, removed after the delivery of its events. After a controller is gone, its
+ * outbox names its intents.
  */
 export class Outbox {
   readonly #store: TenantStore;
@@ -65,7 +65,7 @@ export class Outbox {
 
   /**
    * Durable when it resolves, in an outbox that this controller still held afterwards, so no other controller has found
-   * it empty before. Events that are too large for one intent give several.
+   * the outbox empty before. Events that are too large for one intent become several intents.
    */
   async put(events: readonly IntentEvent[]): Promise<readonly Intent[]> {
     for (;;) {
@@ -86,7 +86,7 @@ export class Outbox {
     await this.#store.objects.change(deaths);
   }
 
-  /** Events in all outboxes but the one that this controller fills. */
+  /** Events in all outboxes except the one that this controller fills. */
   async *foreignEvents(): AsyncGenerator<IntentEvent> {
     const own = await this.#box?.catch(() => undefined);
     for (const name of await this.#names(BOXES_PREFIX)) {
@@ -136,7 +136,7 @@ export class Outbox {
     }
   }
 
-  /** Removes the outbox of this controller if it is empty, else frees it for a takeover. */
+  /** Removes the outbox of this controller if it is empty; otherwise frees it for a takeover. */
   async close(isEmpty: boolean): Promise<void> {
     const box = await this.#box?.catch(() => undefined);
     if (box !== undefined) await this.release(box, isEmpty);
@@ -149,7 +149,7 @@ export class Outbox {
         const box = await opening;
         if (box.lease.held()) return box;
       } finally {
-        // Keeps the outbox while its lease is held; else the next call opens another one.
+        // Keeps the outbox while its lease is held; otherwise the next call opens another one.
         if (this.#box === opening && !(await isHeld(opening))) this.#box = undefined;
       }
     }

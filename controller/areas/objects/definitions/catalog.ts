@@ -29,29 +29,29 @@ export interface CatalogDependencies {
 /** A period in which the definitions were followed without a gap. */
 interface Span {
   readonly follower: Follower;
-  /** Fires when the period is to end although the lease is held. */
+  /** Fires when the period has to end although the lease is held. */
   readonly given: AbortController;
   acknowledged: number;
 }
 
-/** Definitions for a write. While `isHeld`, the snapshot has every change of definitions that has resolved. */
+/** Definitions for a write. While `isHeld`, the snapshot contains every resolved change of definitions. */
 export interface Held {
   readonly snapshot: Snapshot;
-  /** Keys bound to it vanish when this controller is gone. */
+  /** The store removes keys bound to this lease when the controller is gone. */
   readonly lease: string;
   isHeld(): boolean;
 }
 
 export interface InFlightWrite extends Held {
-  /** Call once, after success or failure: changes of definitions wait for it. */
+  /** To be called once, after success or failure: changes of definitions wait for it. */
   end(): void;
 }
 
 /**
- * The class definitions of one tenant, followed by a watch under a lease. While the lease or the watch is lost the
- * definitions may be old: writes are refused until all definitions are read again. Under its lease the catalog
- * acknowledges the definitions this controller works by, once no write that began with older ones is in flight. A
- * change of definitions waits for that.
+ * The class definitions of one tenant, followed by a watch under a lease. While the lease or the watch is lost, the
+ * definitions may be old: writes are refused until all definitions are read again. The catalog acknowledges its
+ * definitions under its lease, after all writes that began with older ones have ended. A change of definitions waits
+ * for that.
  */
 export class TenantCatalog {
   readonly #kv: KvStore;
@@ -81,7 +81,7 @@ export class TenantCatalog {
     this.#snapshot = new Snapshot(this.#log.definitions(), 0, { owners: of.owners });
   }
 
-  /** Resolves when the definitions are known; they are followed until `close`. */
+  /** Resolves when the definitions are known. They are followed until `close`. */
   async open(): Promise<void> {
     const span = await this.#load();
     this.#loop = this.#follow(span);
@@ -150,8 +150,8 @@ export class TenantCatalog {
   }
 
   /**
-   * Applies a change to the definitions; when it resolves, `current` has it. `edit` may run several times, each time on
-   * newer definitions; what it throws is thrown. The answer is the revision of the definitions, for `acknowledged`.
+   * Applies a change to the definitions; when it resolves, `current` has the change. `edit` may run several times, each
+   * time on newer definitions; its errors are thrown. Returns the revision of the definitions, for `acknowledged`.
    */
   change(edit: (draft: Draft) => void): Promise<number> {
     const done = this.#changes.then(() => this.#change(edit));
@@ -163,8 +163,8 @@ export class TenantCatalog {
   }
 
   /**
-   * True when no controller works by older definitions any more, and none will: each has acknowledged these or lost its
-   * lease. False when that takes longer than `CATALOG_ACKNOWLEDGE_DEADLINE_MS`; then nothing may rely on it.
+   * True when no controller uses older definitions, now or later: each has acknowledged these or lost its lease. False
+   * when that takes longer than `CATALOG_ACKNOWLEDGE_DEADLINE_MS`; then nothing may rely on it.
    */
   async acknowledged(revision: number): Promise<boolean> {
     const late = new AbortController();
@@ -216,7 +216,7 @@ export class TenantCatalog {
     const timeout = new AbortController();
     const cancel = this.#runtime.clock.after(CATALOG_RESUME_DEADLINE_MS, () => timeout.abort());
     const signal = AbortSignal.any([timeout.signal, this.#closing.signal]);
-    // A lease that is over by the clock is about to be noticed; then a new span begins.
+    // An expired lease is noticed soon; then a new span begins.
     while (!signal.aborted && !this.#isFollowed()) {
       const over = this.#span;
       if (over !== undefined) over.given.abort();
@@ -291,7 +291,7 @@ export class TenantCatalog {
     if (!this.#isAcknowledging) this.#acknowledging = this.#acknowledge();
   }
 
-  /** Acknowledges the definitions this controller works by. */
+  /** Acknowledges the definitions that this controller uses. */
   async #acknowledge(): Promise<void> {
     this.#isAcknowledging = true;
     for (let span = this.#span; span !== undefined && span.acknowledged < this.#log.revision; span = this.#span) {
@@ -300,7 +300,7 @@ export class TenantCatalog {
       if (this.#closing.signal.aborted) break;
       await this.#tell(span, revision);
     }
-    // In the same turn as the last look: later calls start again.
+    // Same turn as the last check: later calls start again.
     this.#isAcknowledging = false;
   }
 
@@ -345,7 +345,7 @@ export class TenantCatalog {
 
   async #list(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {
     let page = await this.#kv.list(DEFINITIONS_PREFIX);
-    // Later pages may be newer: the watch from the revision of the first one delivers what the others lack.
+    // Later pages may be newer. The watch starts at the revision of the first page and delivers what the others lack.
     const { revision } = page;
     const entries = [...page.entries];
     while (page.next !== undefined) {

@@ -41,7 +41,7 @@ import { subscribeTriggers } from "./triggers.ts";
 
 const NO_OPTIONS: OptionsDefinition = { hints: {} };
 
-/** The root of a tenant, made before anything else. */
+/** Creates the root class of a tenant, before all other classes. */
 export function ensureRoot(draft: Draft, ospace: string): void {
   const known = draft.class(ospace);
   if (known !== undefined) return ensureBranches(draft, known);
@@ -56,7 +56,7 @@ export function ensureRoot(draft: Draft, ospace: string): void {
   });
 }
 
-/** An index of tags without branches is filled once more. */
+/** Fills an index of tags again if it has no branches. */
 function ensureBranches(draft: Draft, root: ClassDefinition): void {
   if (root.indexes.every(({ column, number }) => column !== TAGS_COLUMN || number === TAGS_INDEX_NUMBER)) return;
   const indexes = root.indexes.map((index) =>
@@ -77,7 +77,7 @@ export function createClass(draft: Draft, spec: ClassSpec, ospace: string): void
   addClass(draft, spec, { ospace, system: false });
 }
 
-/** Makes the class of an owner, or adds what an existing one lacks. `path` is whole. */
+/** Creates the class of an owner, or adds what an existing class lacks. `path` is whole. */
 export function ensureSystemClass(
   draft: Draft,
   definition: SystemClass,
@@ -103,7 +103,7 @@ export function ensureSystemClass(
   });
 }
 
-/** Steps that come before a change: queries stop to use what is going to be dropped. */
+/** Steps before a change: queries stop using the index or words to be dropped. */
 export type Retirement = { readonly kind: "retire index"; readonly name: string } | { readonly kind: "retire words" };
 
 export function alterClass(draft: Draft, path: string, change: ClassChange | Retirement): void {
@@ -175,7 +175,7 @@ function addClass(draft: Draft, spec: ClassSpec, of: { readonly ospace: string; 
   const plain = plainClass(draft.takeCid(), spec.path, draft);
   const named = { ...plain, kind: spec.kind ?? "entity", columns, system: of.system };
   const keys = newKeys(draft, named, spec.keys ?? []);
-  // A class without objects has every index complete.
+  // In a class without objects every index is complete.
   const indexes = newIndexes(draft, named, spec.indexes ?? [], "all");
   const options = firstOptions(draft, named, spec.options ?? {});
   const definition: ClassDefinition = { ...named, keys, indexes, options };
@@ -212,7 +212,7 @@ function checkClassCount(draft: Draft): void {
   });
 }
 
-/** The columns that are not inherited; an inherited one may be named again with the same type. */
+/** The columns that are not inherited. An inherited column may be named again with the same type. */
 function newColumns(draft: Draft, path: string, specs: readonly ColumnSpec[]): ColumnDefinition[] {
   const known = draft.columns(path);
   const columns = new Map<string, ColumnDefinition>();
@@ -281,7 +281,7 @@ function dropColumn(draft: Draft, definition: ClassDefinition, name: string): vo
 function addKey(draft: Draft, definition: ClassDefinition, name: string): void {
   const added = newKeys(draft, definition, [name]);
   if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is a key already.`);
-  // Ids of existing objects were not made of it, so only an index finds them by it.
+  // The ids of existing objects were not made of this column, so only an index finds them by it.
   const indexes = canBeIndexed(requireColumn(draft, definition, name).type)
     ? newIndexes(draft, definition, [name], new Set())
     : [];
@@ -312,7 +312,7 @@ function checkKeyMode(draft: Draft, definition: ClassDefinition): void {
     throw new AppError("invalid", `[Valid] class ${definition.path}: key=md5 needs keys.`);
 }
 
-/** Options of a class without objects: its indexes lack nothing. */
+/** Options of a class without objects, whose indexes are complete. */
 function firstOptions(draft: Draft, definition: ClassDefinition, options: Partial<ClassOptions>): OptionsDefinition {
   const merged = mergeOptions(draft, definition, options);
   return {
@@ -366,8 +366,8 @@ function checkSeconds(option: string, seconds: number | undefined, least: number
 }
 
 /**
- * Versions end as it was set when they were superseded: what is set longer holds for those to come, on the last
- * controller once it has taken the definition or lost its lease.
+ * A version ends by the ttl that was set when the version was superseded. A longer ttl holds for later versions. On the
+ * last controller it does so once that controller has the definition or lost its lease.
  */
 function formerVersionTtl(
   draft: Draft,

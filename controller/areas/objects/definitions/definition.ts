@@ -2,7 +2,7 @@ import type { Value } from "../../../../common/value.ts";
 import { FIELDS_OF_ALL, MARKS_FIELD, RAW_BYTES_FIELD } from "../../permissions/index.ts";
 import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode, TriggerDefinition } from "../types.ts";
 
-/** A class as it lies in the key-value store, without what it inherits. */
+/** A class as stored in the key-value store, without inherited parts. */
 export interface ClassDefinition {
   readonly cid: number;
   readonly path: string;
@@ -108,9 +108,9 @@ export interface Definitions {
 /** A durable subscription to changes of objects. */
 export interface SubscriptionDefinition {
   readonly name: string;
-  /** Paths; one with a slash at its end stands for the class and all below it. */
+  /** Class paths. A path with a slash at its end means the class and all classes below it. */
   readonly classes: readonly string[];
-  /** Its events bear the whole object, and what it was before. */
+  /** True if its events contain the whole object, and its state before. */
   readonly whole?: boolean;
 }
 

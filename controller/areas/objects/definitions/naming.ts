@@ -16,7 +16,7 @@ const SUBSCRIPTION_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const TRIGGER_NAME = /^[\p{L}\p{N}_.-]+$/u;
 const EDGE_TYPE_NAME = /^[\p{L}\p{N}_]+(\.[\p{L}\p{N}_]+)*$/u;
 
-/** Throws when the path has a wrong form, is too long or too deep, or lies outside the tenant's name space. */
+/** Throws when the path has a wrong form, is too long or too deep, or is outside the tenant's name space. */
 export function checkClassPath(path: string, ospace: string): void {
   if (!CLASS_PATH.test(path))
     throw new AppError("invalid", `[Valid] class ${path}: a path is /a/b/c of letters, digits and _.`);

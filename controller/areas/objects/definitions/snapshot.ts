@@ -89,7 +89,7 @@ export class Snapshot implements ClassCatalog {
     return this.definitions.dropping.has(path);
   }
 
-  /** Those that run for objects of the class, in their order. */
+  /** The triggers that run for objects of the class, in their order. */
   triggersFor(view: LoadedClass): readonly TriggerDefinition[] {
     if (this.definitions.triggers.size === 0) return NO_TRIGGERS;
     const known = this.#triggers.get(view);

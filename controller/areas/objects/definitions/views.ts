@@ -43,7 +43,7 @@ export class LoadedClass implements ClassView {
   readonly provide: SystemClass["provide"];
   readonly definition: ClassDefinition;
   readonly above: LoadedClass | undefined;
-  /** Terms every object of the class bears. */
+  /** Terms that every object of the class has. */
   readonly terms: readonly string[];
   readonly wordsReady: boolean;
   /** Own and inherited, as the class may have taken the option of those above. */
@@ -150,7 +150,7 @@ function loadColumns(
 
 const NO_COLUMNS: readonly LoadedColumn[] = [];
 
-/** Those that no column of the class is called like, in any case. */
+/** The record columns whose names no column of the class has, in any case. */
 function loadRecordColumns(columns: readonly LoadedColumn[]): readonly LoadedColumn[] {
   const taken = LOADED_RECORD_COLUMNS.filter(({ name }) => columns.some((own) => own.name.toLowerCase() === name));
   return taken.length === 0 ? LOADED_RECORD_COLUMNS : LOADED_RECORD_COLUMNS.filter((column) => !taken.includes(column));
@@ -158,7 +158,7 @@ function loadRecordColumns(columns: readonly LoadedColumn[]): readonly LoadedCol
 
 const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
 
-/** They are no columns of the class, so they have no place among them. */
+/** Record columns have no place among the columns of the class, as they are not part of them. */
 const LOADED_RECORD_COLUMNS: readonly LoadedColumn[] = RECORD_COLUMNS.map((column) => ({
   ...column,
   definedBy: "/",

@@ -92,8 +92,8 @@ export function latestVersions(places: readonly Place[], source: HistorySource):
 }
 
 /**
- * The objects at these places according to their versions; `undefined` for one that did not exist or is not known.
- * Errors as of `requireVersionsAt`.
+ * The objects at these places according to their versions; `undefined` for an object that did not exist or is unknown.
+ * Errors: those of `requireVersionsAt`.
  */
 export function objectsAt(
   places: readonly Place[],

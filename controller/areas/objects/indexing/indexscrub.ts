@@ -119,7 +119,7 @@ export class IndexScrub {
     });
   }
 
-  /** Those that live, each once. */
+  /** The entities that are alive, each once. */
   async #there(keys: readonly EntityKey[]): Promise<readonly Entity[]> {
     const each = new Map(keys.map((key) => [nameOf(key), key]));
     const found = await this.#of.objects.get([...each.values()]);

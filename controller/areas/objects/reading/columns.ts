@@ -18,7 +18,7 @@ export function columnsRead(
   return new Set(union?.column === undefined ? columns : [...columns, union.column.name]);
 }
 
-/** Where the columns lie in the objects of these classes. */
+/** The cells of the columns in the objects of these classes. */
 export function cellsOf(views: readonly LoadedClass[], columns: ReadonlySet<string>): CellChoice {
   const keys = new Set([CREATED_CELL]);
   const prefixes = new Set<string>();

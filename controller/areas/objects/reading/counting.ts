@@ -38,7 +38,7 @@ export type Count =
       readonly by: LoadedColumn | undefined;
     };
 
-/** An index may name objects that have the value no more: the cell tells. */
+/** The cell that decides if an object has the value: an index may name objects that no longer have it. */
 interface WantedCell {
   readonly column: LoadedColumn;
   readonly terms: ReadonlySet<string>;

@@ -85,7 +85,7 @@ export async function worthInOrder(
   return expected <= least * WORTH_SHARE ? Math.max(ORDERED_EXAMINED_MIN, least * TRIED_SHARE) : undefined;
 }
 
-/** `isMore`: so many at least. */
+/** `isMore`: the size is a lower bound. */
 async function sizeOf(
   finds: readonly Find[],
   store: Pick<ObjectStore, "countClass">,

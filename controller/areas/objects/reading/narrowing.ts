@@ -10,9 +10,9 @@ import { canonicalText, canonicalValue, elementColumn } from "../values/values.t
 
 /** How the indexes of one class narrow a condition. All members hold together. */
 export interface Narrowing {
-  /** Terms of indexed values, each of which an object must bear. */
+  /** Terms of indexed values; an object must have all of them. */
   readonly terms: readonly string[];
-  /** One of these an object must bear. */
+  /** Terms of which an object must have at least one. */
   readonly union: TermUnion | undefined;
   readonly words: readonly string[];
   readonly ranges: readonly NumberRange[];

@@ -116,7 +116,7 @@ export class ObjectReader {
   }
 }
 
-/** Neither `entity` nor `record`: there is no such object. */
+/** Without `entity` and `record` the object does not exist. */
 interface Stored {
   readonly place: Place;
   readonly entity?: Entity | undefined;

@@ -21,7 +21,7 @@ export interface ReadPlan {
   readonly explanation: ReadExplanation;
 }
 
-/** Entities of classes whose indexes narrow the condition in the same way. */
+/** A read of entities, for classes whose indexes narrow the condition in the same way. */
 export interface Branch {
   readonly views: readonly LoadedClass[];
   readonly narrowing: Narrowing;
@@ -32,13 +32,13 @@ export interface Branch {
 
 export interface Find {
   readonly request: FindRequest;
-  /** Class numbers it is asked about; a store may answer more. */
+  /** Class numbers to be searched; a store may return more. */
   readonly cids: ReadonlySet<number>;
-  /** Only objects of these classes bear its terms. */
+  /** True if only objects of these classes have its terms. */
   readonly isWholeScope: boolean;
   /** Which term of the union it asks for; objects with an earlier term come from that find. */
   readonly unionAt: number | undefined;
-  /** It asks for the objects that have more words than the index. */
+  /** True for the find of objects that have more words than the index. */
   readonly moreWords: boolean;
 }
 
@@ -87,7 +87,7 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
   };
 }
 
-/** The class that is named, or it and all below it. */
+/** The named class, or it and all classes below it. */
 export function scopeOf(snapshot: Snapshot, request: ReadRequest): readonly LoadedClass[] {
   const root = snapshot.get(request.class);
   if (root === undefined && request.class !== "/")
@@ -161,15 +161,15 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
   return { views: group.views, narrowing, columns, finds };
 }
 
-/** Part of a group's classes, and the term that its objects bear; none where the other terms are enough. */
+/** Part of a group's classes, and the term that their objects have; without a term, the other terms are enough. */
 interface ClassScope {
   readonly terms: readonly string[];
-  /** Only objects of its classes bear the term. */
+  /** True if only objects of its classes have the term. */
   readonly isWhole: boolean;
   readonly cids: ReadonlySet<number>;
 }
 
-/** Together they are the classes of the group, each once. */
+/** Splits the classes of the group into scopes, each class in one. */
 function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): readonly ClassScope[] {
   const cids = group.views.map((view) => view.cid);
   if (indexIsOfGroup(snapshot, group)) return [{ terms: [], isWhole: true, cids: new Set(cids) }];
@@ -237,7 +237,7 @@ function timelineStep(timeline: Timeline, where: readonly Pushdown[]): string {
   return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
 }
 
-/** Ranges that narrow nothing, as no slot was left for the index of their column. */
+/** Describes ranges that narrow nothing, as no slot was left for the index of their column. */
 function unslotted({ views }: Group, where: readonly Pushdown[]): string {
   const ranges = where.filter(
     (one) =>
@@ -252,7 +252,7 @@ function unslotted({ views }: Group, where: readonly Pushdown[]): string {
     : ` (each is asked for ${ranges.map(pushdownText).join(" and ")}: the ${RANGE_SLOTS} range slots are taken)`;
 }
 
-/** Patterns of words that narrow nothing. */
+/** Describes word patterns that narrow nothing. */
 function unlisted(where: readonly Pushdown[]): string {
   const patterns = where.flatMap((one) => (one.kind === "pattern" && one.words === undefined ? [one.pattern] : []));
   return patterns.length === 0 ? "" : ` (each is asked for ${patterns.join(" ")}: the words that fit are not listed)`;

@@ -61,7 +61,7 @@ export function wordSteps(used: readonly Pushdown[]): readonly string[] {
   });
 }
 
-/** Where words lie: those of all entities, `undefined`, and of each class of records. */
+/** Places of words: `undefined` for those of all entities, and the number of each class of records. */
 function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[] | undefined {
   const ready = views.filter(({ wordsReady }) => wordsReady);
   const records = ready.filter(({ kind }) => kind === "record").map(({ cid }) => cid);

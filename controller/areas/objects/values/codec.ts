@@ -7,7 +7,7 @@ import { decodeText } from "../../../store/texts.ts";
 import type { ColumnType } from "../types.ts";
 
 /**
- * The first byte of a cell says how to read it; these stand beside the formats of `store/format.ts` and are never
+ * The first byte of a cell names its format. These values are used beside those of `store/format.ts`, and are never
  * reused.
  */
 const TEXT = 16;

@@ -19,7 +19,7 @@ import {
 import { canonicalText, isObject } from "./values.ts";
 import { encodeVersion } from "./versions.ts";
 
-/** An edit with the canonical form of its value; that of `take` is a list of elements or keys. */
+/** An edit with the canonical form of its value. The value of `take` is a list of elements or keys. */
 export interface ColumnEdit {
   readonly column: LoadedColumn;
   readonly operation: "set" | "add" | "take";
@@ -34,16 +34,16 @@ export interface EntityWrite {
   readonly edits: readonly ColumnEdit[];
   /** The object before the write; absent for a new one. */
   readonly old: { readonly entity: Entity; readonly row: Row } | undefined;
-  /** For a backdated write: the object at `timeUs`, from which its version is made. Absent: `old`. */
+  /** For a backdated write: the object at `timeUs`, which its version is based on. Absent: `old`. */
   readonly past?: Pick<EntityWrite, "old">;
   readonly birth: boolean;
-  /** The id was just generated: no other writer has it. */
+  /** True if the id was just generated: no other writer has it. */
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
   /** Time of the first insert. Absent: that of the object before, or of the write. */
   readonly createdMs?: number | undefined;
-  /** The object has a version of that time, which stays. */
+  /** True if the object has a version of that time, which is kept. */
   readonly hasVersion?: boolean | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface ComposedWrite {
   readonly unneeded: EntityChange | undefined;
 }
 
-/** Composes the write of one entity: cells, terms and numbers of only what it sets. */
+/** Composes the write of one entity: only the cells, terms and numbers that it sets. */
 export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
   const parts = partsOf(write);
@@ -121,26 +121,26 @@ function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): Entity
   return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
 }
 
-/** When versions end that a write of that time supersedes. */
+/** The end of versions that a write at that time supersedes. */
 export function supersededEnd(view: LoadedClass, timeUs: number): Pick<EntityChange, "endVersionsAtMs"> {
   const { versionTtlSeconds } = view.options;
   if (versionTtlSeconds === undefined) return {};
   return { endVersionsAtMs: Math.floor(timeUs / 1_000) + versionTtlSeconds * 1_000 + VERSION_END_LATE_MS };
 }
 
-/** When by the ttl of the class an object ends that was last written at that time, or a record. */
+/** The end, by the ttl of its class, of an object or record whose last write has that time. */
 export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: number): number | undefined {
   return ttlSeconds === undefined ? undefined : Math.floor(timeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
 }
 
-/** Each write of an object says when all of it ends; where nothing ends any more, once. */
+/** Each write sets the end of the whole object. In a class without a ttl, one write removes the former end. */
 function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick<EntityChange, "endsAtMs"> {
   const atMs = endsAtMs(view, timeUs);
   if (atMs !== undefined) return { endsAtMs: atMs };
   return (old?.endsAtMs ?? Infinity) === Infinity ? {} : { endsAtMs: Infinity };
 }
 
-/** The pieces of a change while its edits are gone through. */
+/** Collects the parts of a change from its edits. */
 class Parts {
   readonly cells = new Map<string, Uint8Array | undefined>();
   readonly addTerms: Set<string>;
@@ -253,7 +253,7 @@ class Parts {
     if (before.length === 0) return;
     const staying = new Set(kept);
     for (const term of before) {
-      // Elements that begin alike share a term that was cut; a stale one is only rechecked.
+      // Elements with the same beginning share a term that was cut; a stale one is only rechecked.
       if (staying.has(term) || mayBeCut(term)) continue;
       this.addTerms.delete(term);
       this.dropTerms.add(term);

@@ -67,8 +67,8 @@ export function idFromColumns(view: ClassView, row: Row): string | undefined {
 }
 
 /**
- * Entropy for the ids of rows. Those of one series ascend, also where series of other times are used between. A series is
- * above the one begun before it when both have the same millisecond.
+ * Entropy for the ids of rows. The ids of one series ascend, also when series of other times are used in between. A
+ * series is above the one begun before it when both have the same millisecond.
  */
 export class AscendingEntropy {
   readonly #random: (length: number) => Uint8Array;
@@ -137,7 +137,7 @@ function orderedEntropy(identity: string, ordinal = 0): Uint8Array {
   return entropyPlus(identityHash(identity), ordinal);
 }
 
-/** Ten bytes that stand for the source of a record. */
+/** Ten bytes that identify the source of a record. */
 function identityHash(identity: string): Uint8Array {
   return Buffer.from(hash("sha256", identity, "hex").slice(0, 20), "hex");
 }

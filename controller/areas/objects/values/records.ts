@@ -86,7 +86,7 @@ export function wantedColumns(view: LoadedClass, names: ReadonlySet<string>): Wa
 
 const READER = new PackedReader();
 
-/** `undefined` where one of the values is no scalar: then the whole record is decoded. */
+/** `undefined` if one of the values is not a scalar; then the whole record is decoded. */
 function wantedRow(wanted: WantedColumns, { value }: StoredRecord): Row | undefined {
   const row: Row = {};
   let left = wanted.size;

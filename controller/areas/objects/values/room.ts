@@ -19,7 +19,7 @@ export interface TenantRoom {
   count(tenant: string, growth: Growth): void;
 }
 
-/** The room for the writes of one call. Absent where there is no quota. */
+/** The room for the writes of one call. Absent without a quota. */
 export interface WriteRoom {
   take(growth: Growth): Promise<void>;
   require(growth: Growth): Promise<void>;

@@ -125,7 +125,7 @@ export class EdgeEndings {
     }
   }
 
-  /** True if the object was removed at that time; an object that is there now was made later. */
+  /** True if the object was removed at that time; an object that exists now was made later. */
   async #isGone({ endUs, ...key }: EndedTarget): Promise<boolean> {
     const { store, catalog } = this.#with;
     const { snapshot } = await catalog.resumed();

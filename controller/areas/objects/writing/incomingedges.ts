@@ -27,7 +27,7 @@ export interface EdgesEnd {
   readonly change: (changes: readonly EntityChange[]) => Promise<void>;
 }
 
-/** One read of each object that has no more than a page of them, until `keptMax` edges are kept. */
+/** Reads each object once if it has at most a page of edges, until `keptMax` edges are kept. */
 export async function incomingEdges(
   targets: readonly EntityKey[],
   source: IncomingSource,

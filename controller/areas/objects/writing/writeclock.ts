@@ -30,7 +30,7 @@ export class WriteClock {
     this.#number = number;
   }
 
-  /** The common time for writes that go on at once. */
+  /** The common time for concurrent writes. */
   nextUs(): number {
     return this.#common(false);
   }

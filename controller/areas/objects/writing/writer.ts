@@ -45,10 +45,10 @@ interface MadeRecord {
   readonly record: StoredRecord;
   readonly row: Row;
   readonly marked: RecordMarks | undefined;
-  /** The id was given, so the record may exist. */
+  /** True when the id was given, so the record may exist. */
   readonly isNamed: boolean;
   readonly writeUs: number | undefined;
-  /** The stored record that it replaces, if that was read. */
+  /** The stored record that this one replaces, if it was read. */
   readonly before?: StoredRecord | undefined;
   readonly announced: boolean;
 }
@@ -128,7 +128,7 @@ export class ObjectWriter {
       const { values, writeUs, isNew, createdMs, wholeBut } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
-      // An id made of an identity may exist, as the source may repeat itself.
+      // The object of an id made of an identity may exist, as the source may repeat itself.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs, wholeBut };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
@@ -139,7 +139,7 @@ export class ObjectWriter {
     return writeTimes(refs, { clock: this.#writing.clock, ...this.#writing.source });
   }
 
-  /** False when none of the places has an object, or it is not to be changed. */
+  /** False when none of the places has an object, or when the object is not to be changed. */
   async update(context: WriteContext, places: readonly Place[], asked: AskedUpdate): Promise<boolean> {
     const held = places.map(placeText);
     const update = () => this.#update(context, places, asked);
@@ -196,7 +196,7 @@ export class ObjectWriter {
     return write;
   }
 
-  /** How many there were. Each list of places names one object. */
+  /** Returns the number of objects found. Each list of places names one object. */
   async refresh({ snapshot }: WriteContext, refs: readonly (readonly Place[])[]): Promise<number> {
     let count = 0;
     for (let from = 0; from < refs.length; from += INDEX_FILL_PAGE_ROWS) {
@@ -220,7 +220,7 @@ export class ObjectWriter {
     );
   }
 
-  /** The same for records; removed ones stay removed. Answers their number. */
+  /** The same for records; removed records stay removed. Returns their number. */
   reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
     return this.#writing.queue.run(keys.map(keyText), undefined, async () => {
       const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
@@ -389,7 +389,7 @@ export class ObjectWriter {
     batch.unstored(await unstoredRows(given, this.#looking(view)));
   }
 
-  /** How many of the rows have no object yet. */
+  /** Number of the rows that have no object yet. */
   async #newAmong(view: LoadedClass, rows: readonly CheckedRow[]): Promise<number> {
     const named = new Set(rows.filter((row) => !row.fresh).map(({ key }) => key));
     const keys = [...named].map((id) => ({ cid: view.cid, id }));
@@ -397,7 +397,7 @@ export class ObjectWriter {
     return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
-  /** One that was just generated has no other time to be above. */
+  /** A generated id has no earlier write whose time must be exceeded. */
   #ownTime(
     { view, row }: { readonly view: LoadedClass; readonly row: CheckedRow },
     read: readonly ({ readonly lastUs: number } | undefined)[],
@@ -428,7 +428,7 @@ export class ObjectWriter {
     return { links, targets };
   }
 
-  /** Makes the writes and repairs what concurrent writes of other controllers can break. */
+  /** Makes the writes, and repairs damage that concurrent writes of other controllers can do. */
   async #write(
     context: WriteContext,
     writes: readonly EntityWrite[],
@@ -439,7 +439,7 @@ export class ObjectWriter {
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
-    // Comes last: superfluous terms do no harm.
+    // Removes terms last, as superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);
     await confirmed(context, (now) => this.#bring(writes, now));
     if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
@@ -455,7 +455,7 @@ export class ObjectWriter {
 
   async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
     const orphans = writes.filter((write) => now.byCid(write.view.cid) === undefined);
-    // Their class is gone, so no read would find them.
+    // Their class does not exist any more, so no read would find them.
     await this.#writing.change(
       orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })),
     );
@@ -485,7 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /** Removes what the removal of recreated objects left, as far as it can be read before the objects exist again. */
+  /** Removes what the removal of recreated objects left, as far as it can be read before they exist again. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
@@ -511,7 +511,7 @@ export class ObjectWriter {
   }
 }
 
-/** The rows as the triggers of their class leave them, on what is there now. */
+/** The rows after the triggers of their class have run on them and on the present objects. */
 async function triggered(
   { triggers }: WriteContext,
   { view, rows }: Pick<Batch, "view" | "rows">,
@@ -529,8 +529,8 @@ async function triggered(
 }
 
 /**
- * Places of the rows that get another time than their preset one: of the first attempt those whose objects were written
- * at it or later, and where it is asked for those whose objects are far ahead of the clock.
+ * Places of the rows that get another time than their preset one. On the first attempt: rows whose objects were written
+ * at that time or later. With `aboveAhead`: rows whose objects are far ahead of the clock.
  */
 function lateAmong({ rows, retimed, aboveAhead }: Batch, traces: Traces, commonUs: number): ReadonlySet<number> {
   if (retimed === undefined && aboveAhead === undefined) return NONE_LATE;
@@ -540,7 +540,7 @@ function lateAmong({ rows, retimed, aboveAhead }: Batch, traces: Traces, commonU
   return new Set(rows.flatMap((row, at) => (isLate(row) ? [at] : [])));
 }
 
-/** The places by the times of their rows. */
+/** The places, grouped by the times of their rows. */
 function byTime(places: ReadonlySet<number>, timesUs: readonly number[]): ReadonlyMap<number, readonly number[]> {
   const groups = new Map<number, number[]>();
   for (const at of places) {
@@ -554,7 +554,7 @@ function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1
   return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
 }
 
-/** Edits of a row that may have been written already: values that its triggers made stay as they are. */
+/** Edits of a row that may be written already: values that its triggers computed are not changed. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
   const own = edits.filter(({ column }) => !computed.has(column.name));
@@ -570,7 +570,7 @@ function sizeOfMade({ record, before }: MadeRecord): Growth {
   return before === undefined ? recordSize(record) : sumOf([recordSize(record), less(recordSize(before))]);
 }
 
-/** A call of several batches is refused before the first, not between two. */
+/** Refuses a call of several batches before the first batch, not between two. */
 async function requireRoom({ room }: WriteContext, view: LoadedClass, growth: Growth): Promise<void> {
   if (!view.system) await room?.require(growth);
 }
@@ -579,11 +579,11 @@ function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityCha
   return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);
 }
 
-/** Slices of at most a batch, in which no object occurs twice. */
 function microseconds(atMs: number | undefined): number | undefined {
   return atMs === undefined ? undefined : Math.floor(atMs * 1_000);
 }
 
+/** Slices of at most a batch, in which no object occurs twice. */
 function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]> {
   let batch: CheckedRow[] = [];
   let keys = new Set<string>();

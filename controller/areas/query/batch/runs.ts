@@ -86,7 +86,7 @@ export class BatchRuns {
     }
   }
 
-  /** Those that are not over. */
+  /** The batches that have not ended. */
   async *open(tenant: string): AsyncGenerator<OpenBatch> {
     for await (const { open } of this.#journal.all(tenant)) yield open;
   }

@@ -10,7 +10,7 @@ import { Quantiles } from "./quantiles.ts";
 import { canonical, type Identity, identity } from "./questions.ts";
 import { Sum } from "./sum.ts";
 
-/** Also put the points of one time series together. */
+/** Aggregates that can also combine the points of one time series. */
 export const STEPPED_AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;
 export const AGGREGATES = [...STEPPED_AGGREGATES, "rate", "stddev", "percentile", "top", "histogram"] as const;
 export type SteppedAggregate = (typeof STEPPED_AGGREGATES)[number];
@@ -25,7 +25,7 @@ export interface AggregateSpec<R> {
   readonly parameter: number;
   /** Time of the last write of the object that the value belongs to. */
   readonly writtenMs: (row: R) => number;
-  /** How many objects a row of `count(*)` stands for; absent: one. */
+  /** Number of objects that a row counts for in `count(*)`; absent: one. */
   readonly weight?: (row: R) => number;
 }
 
@@ -77,7 +77,7 @@ interface Parameter {
   readonly least: number;
   readonly most: number;
   readonly isWhole: boolean;
-  /** When none is written; none: it has to be. */
+  /** Default of the parameter. Absent: the parameter is required. */
   readonly otherwise?: number;
 }
 
@@ -116,7 +116,7 @@ export class Grouping<R> {
   readonly #specs: readonly AggregateSpec<R>[];
   readonly #memory: Memory;
   readonly #groups: Group<R>[] = [];
-  /** By the keys, one behind the other: a map for each but the last, which leads to the group. */
+  /** Groups by their keys, as nested maps: one level for each key; the last level leads to the group. */
   readonly #byKeys: KeyMap<R> = new Map();
 
   constructor(keys: readonly Source<R>[], specs: readonly AggregateSpec<R>[], memory: Memory) {
@@ -266,7 +266,10 @@ function growth<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   };
 }
 
-/** `percentile`: one number; `histogram`: `[from, to, count]` of so many steps of equal width, the last with its end. */
+/**
+ * `percentile`: one number. `histogram`: `[from, to, count]` of as many steps of equal width as the parameter says; the
+ * last step includes its end.
+ */
 function distribution<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   const numbers = new Quantiles(memory);
   return {
@@ -365,7 +368,7 @@ function outermost<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   };
 }
 
-/** A text or a list that is held may be long. */
+/** Accounts for the memory of a replaced value: a text or a list may be long. */
 function exchange(memory: Memory, held: Value, next: Value): void {
   memory.take(bytesOf(next) - (held === null ? 0 : bytesOf(held)));
 }

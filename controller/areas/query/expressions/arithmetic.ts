@@ -9,9 +9,9 @@ export type Sign = "+" | "-" | "*" | "/";
 type Numeric = number | bigint;
 
 /**
- * The source of `left sign right`. Integers are exact as long as both sides are integers and the sign is no `/`; what
- * has no result (no number, a division by 0, beyond what a double holds) is null. Throws `AppError("invalid")` where a
- * side can be no number and no time in any class.
+ * The source of `left sign right`. Integers are exact if both sides are integers and the sign is not `/`. The value is
+ * null without a result: for a side that is not a number, a division by 0, or a result beyond a double. Throws
+ * `AppError("invalid")` if a side can be neither a number nor a time in any class.
  */
 export function arithmetic<R>(sign: Sign, left: Source<R>, right: Source<R>): Source<R> {
   const times = [isTime(left) || isTimeText(left, right, sign), isTime(right) || isTimeText(right, left, sign)];
@@ -55,7 +55,7 @@ export function negative<R>(source: Source<R>): Source<R> {
   };
 }
 
-/** A number as it stands in a row: integers that a double does not hold as text; null for what is none. */
+/** A number as it is put into a row: an integer that a double cannot hold is a text; null for a missing number. */
 export function numberValue(number: Numeric | undefined): Value {
   if (typeof number === "number") return Number.isFinite(number) ? number : null;
   if (number === undefined) return null;

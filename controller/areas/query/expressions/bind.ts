@@ -59,7 +59,7 @@ export function sourceOfField<R>(
   return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
 }
 
-/** Source of a window's values. They are known once all rows are there. */
+/** Source of a window's values, which are known after all rows have been read. */
 export function windowSource<R>(label: string, kinds: readonly Kind[], read: (row: R) => Value): Source<R> {
   const [only] = kinds;
   return { label, kinds, read, kind: () => (kinds.length === 1 && only ? only : ANY) };

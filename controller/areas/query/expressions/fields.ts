@@ -28,7 +28,7 @@ export interface BoundField {
   readonly window?: { readonly index: number; readonly kinds: readonly Kind[] };
   /** Set for a time series. */
   readonly series?: SeriesPart | undefined;
-  /** It is no field but what is made of several. */
+  /** Present if the value is computed from fields and is not a field itself. */
   readonly computed?: { readonly node: Exclude<Operand, Field | Call>; readonly values: Arguments };
 }
 
@@ -51,7 +51,7 @@ export interface Names {
   kindsOf(field: BoundField): readonly Kind[];
   /** The defined form of a name written in any case, as a star puts it into rows; undefined if there is none. */
   definedName(written: string): string | undefined;
-  /** Kinds of the values that a star puts into rows under that name, where the star is no list of fields. */
+  /** Kinds of the values that a star puts into rows under that name, if the star does not mean a list of fields. */
   kindsNamed(name: string): readonly Kind[];
   /** The fields of `*` or `a.*`; absent: all that a row's class has. */
   star(alias: string | undefined): readonly BoundField[] | undefined;
@@ -62,6 +62,6 @@ export interface Fields<R> extends Names {
   source(field: BoundField): Source<R>;
   /** Time of the last write of the object that the field belongs to. */
   writtenMs(field: BoundField | undefined): (row: R) => number;
-  /** Puts everything that a row has into the answer; for the star that stands for no list of fields. */
+  /** Puts all values of a row into the answer; for a star that does not mean a list of fields. */
   wholeRow(): (row: R, result: Row) => void;
 }

@@ -20,7 +20,7 @@ export interface FunctionSpec {
   readonly repeats?: boolean;
   /** The kind of its result. */
   readonly result: Kind | ((given: readonly { readonly kinds: readonly Kind[] }[]) => Kind);
-  /** One line for the reference, and a call whose result stands beside it. */
+  /** One line for the reference, and a call whose result is shown next to it. */
   readonly about: string;
   readonly example: string;
   /**

@@ -66,7 +66,7 @@ function part(example: string, about: string, make: (date: Date) => Value, resul
   };
 }
 
-/** Milliseconds of `'5 minutes'`, a month of 30 days; undefined for what is no duration above 0. */
+/** Milliseconds of `'5 minutes'`; a month has 30 days. Undefined for a value that is not a duration above 0. */
 function durationMs(value: Value | undefined): number | undefined {
   const [amount = "", unit, ...more] = String(value).trim().split(/\s+/);
   const seconds = more.length === 0 && unit !== undefined ? durationSeconds(amount, unit) : undefined;

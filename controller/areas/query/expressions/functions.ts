@@ -25,8 +25,8 @@ export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
 const OTHER_NAMES = Object.keys(DECLARED_OTHERS);
 
 /**
- * The source of a call. Throws `AppError("invalid")` for a name that is no function, a wrong number of values, and a
- * value that can never be of the kind that the function needs. A value that is not set makes the result null.
+ * The source of a call. Throws `AppError("invalid")` for an unknown function, a wrong number of values, and a value
+ * that can never be of the kind that the function needs. A value that is not set makes the result null.
  */
 export function callFunction<R>(name: string, operands: readonly Source<R>[], zone?: string): Source<R> {
   const spec = FUNCTIONS[name];

@@ -3,7 +3,7 @@ import type { MemoryShare } from "./memory.ts";
 /** Values sorted in one go: few enough not to hold the thread. */
 const RUN_VALUES = 1_024;
 const PAIR_BYTES = 16;
-/** Runs are copied when they are merged, so that for a moment they are there twice. */
+/** A merge copies its runs, so that for a moment they use memory twice. */
 const COPIES = 2;
 
 interface Run {
@@ -32,8 +32,8 @@ export class Growth {
   }
 
   /**
-   * By how much it grew for each second from the first value to the last. A value smaller than the one before is a
-   * counter that began again at 0, so that it grew by this value. Undefined where there are no two times.
+   * Growth per second from the first value to the last. A value smaller than the one before means that the counter
+   * began again at 0, so it grew by this value. Undefined without two different times.
    */
   perSecond(): number | undefined {
     this.#close();

@@ -51,7 +51,7 @@ function isPlaceholder(tree: object): tree is Placeholder {
   return "kind" in tree && tree.kind === "placeholder";
 }
 
-/** The values of `IN`: a single list that is written stands for its elements. */
+/** The values of `IN`; a single list in the text means its elements. */
 export function listed({ values: nodes, foundBy }: In, values: Arguments): readonly Value[] {
   const list = nodes.map((node) => literal(node, values));
   const [only] = list;

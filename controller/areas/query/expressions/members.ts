@@ -7,7 +7,7 @@ import type { Source } from "./source.ts";
 /** The members of a value, as `any(x)` names them. */
 export interface Members<R> {
   readonly label: string;
-  /** Those that a member can have. */
+  /** Kinds that a member can have. */
   readonly kinds: readonly Kind[];
   /** All of them, as the whole that they are in. */
   read(row: R): Value | undefined;

@@ -173,7 +173,7 @@ function isNull<R>(source: Source<R>, negated: boolean): Predicate<R> {
   };
 }
 
-/** The value of an operand. Errors of names and types are told now, not when a row comes. */
+/** The source of an operand's value. Errors of names and types are thrown now, not when a row comes. */
 export function compileOperand<R>(operand: Operand, context: PredicateContext<R>): Source<R> {
   switch (operand.kind) {
     case "field":

@@ -3,7 +3,7 @@ import type { MemoryShare } from "./memory.ts";
 /** Numbers sorted in one go: few enough not to hold the thread. */
 const RUN_NUMBERS = 2_048;
 const NUMBER_BYTES = 8;
-/** Halvings of the interval between two doubles until nothing lies between them. */
+/** Maximum halvings of the interval between two doubles until no double is between them. */
 const HALVINGS_MAX = 2_100;
 
 /**
@@ -57,7 +57,10 @@ export class Quantiles {
     return this.#runs.reduce((sum, run) => sum + below(run, number), 0);
   }
 
-  /** The number that a share of them, from 0 to 1, lies below; between two numbers in proportion. Undefined for none. */
+  /**
+   * The number below which a share of the numbers lies, from 0 to 1; between two numbers in proportion. Undefined
+   * without numbers.
+   */
   at(share: number): number | undefined {
     if (this.#count === 0) return undefined;
     const place = share * (this.#count - 1);
@@ -66,7 +69,7 @@ export class Quantiles {
     return part === 0 ? lower : lower + (this.#ofRank(Math.floor(place) + 1) - lower) * part;
   }
 
-  /** The number with so many before it. */
+  /** The number that has `rank` numbers before it. */
   #ofRank(rank: number): number {
     let low = this.#least;
     let high = this.#greatest;
@@ -104,7 +107,7 @@ function below(run: Float64Array, number: number): number {
   return placeOf(run, (own) => own < number);
 }
 
-/** Where the numbers end that come before; they stand at the beginning. */
+/** The end of the numbers for which `isBefore` holds; they are at the beginning of the run. */
 function placeOf(run: Float64Array, isBefore: (number: number) => boolean): number {
   let from = 0;
   let to = run.length;

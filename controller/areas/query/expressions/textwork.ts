@@ -8,7 +8,7 @@ import {
 import type { Value } from "../../../../common/value.ts";
 import { isList } from "./literal.ts";
 
-/** Functions read and make so many characters in the time in which one offset of a zone is looked up. */
+/** Characters that functions read and make in the time of one look-up of a zone's offset. */
 const CHARACTERS_PER_OFFSET = 512;
 
 /**

@@ -56,7 +56,7 @@ function isStepped(name: string): name is SteppedAggregate {
   return (STEPPED_AGGREGATES as readonly string[]).includes(name);
 }
 
-/** Absent points make an absent series: null. What is no point is left out. */
+/** A part of a series. Null without a series; values that are not points are left out. */
 export function partOf(series: Value, { fromMs, toMs, steps }: SeriesPart): Value {
   const points = pointsOf(series).filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);
   if (points.length === 0) return null;

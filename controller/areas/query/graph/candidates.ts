@@ -6,7 +6,7 @@ import type { Link, Vertex } from "./types.ts";
 
 /** The possible parts of ways that match a chain; a superset. */
 export interface Candidates {
-  /** For each node of the chain the objects that may stand for it. */
+  /** For each node of the chain, the objects that may match it. */
   readonly objects: readonly ReadonlySet<Vertex>[];
   /** For each hop. */
   readonly links: readonly (readonly Link[])[];

@@ -2,7 +2,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { Solution, SolvedHop } from "./solution.ts";
 import type { Vertex } from "./types.ts";
 
-/** Objects that stand for the nodes of some tags together, as far as they are chosen. */
+/** Objects chosen so far that together match the nodes of some tags. */
 interface Choice {
   readonly row: Row;
   /** Where in the chain the latest was chosen; absent before the first. */
@@ -11,9 +11,9 @@ interface Choice {
 }
 
 /**
- * Every combination of objects that stand for the tagged nodes on one way, each once. Does not enumerate the ways, as
- * there can be far more of them. Yields at every step, so that it can be interrupted, and a combination when there is
- * one.
+ * Every combination of objects that match the tagged nodes on one way, each once. Does not enumerate the ways, as there
+ * can be far more of them. Yields at every step, so that it can be interrupted, and yields a combination when one is
+ * complete.
  */
 export function* combinations(solution: Solution, tags: readonly string[]): Generator<Row | undefined> {
   const places = solution.plan.tags.flatMap((tag, at) =>

@@ -2,8 +2,8 @@
 type Piece = "*" | ((character: string) => boolean);
 
 /**
- * Ids that a pattern means: `*` is any text, `[1-5]` and `[abc]` one of these characters; every other character stands
- * for itself. An id that is written like the pattern is always meant. Takes time linear in the id for each `*`.
+ * Matches ids with a pattern: `*` is any text, `[1-5]` and `[abc]` are one of these characters, and every other
+ * character is itself. An id that is written like the pattern always matches. Takes time linear in the id for each `*`.
  */
 export function idMatcher(pattern: string): (id: string) => boolean {
   return idsMatcher([pattern]);

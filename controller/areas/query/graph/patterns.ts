@@ -14,14 +14,14 @@ import { idsMatcher, isPattern, labelOf } from "./ids.ts";
 /** Patterns that are compared with an id in the time of reading an ordinary row. */
 const ID_PATTERNS_PER_ROW = 8;
 
-/** The conditions of one node of a chain on the object that stands for it. */
+/** The conditions of one node of a chain on the object that matches it. */
 export interface NodePattern {
   /** For EXPLAIN. */
   readonly label: string;
   readonly name: string | undefined;
   /** Asks nothing: `()`, `(m)`. */
   readonly isOpen: boolean;
-  /** At most so many objects stand for it. */
+  /** Maximum number of objects that match it. */
   readonly limit: number | undefined;
   /** Bound when it was planned; false also for objects that the principal may not see. */
   readonly fits: (row: ObjectRow) => boolean;
@@ -120,7 +120,7 @@ interface Wanted {
   readonly veiled?: boolean;
 }
 
-/** Class by class: ids and labels make sets of classes that are no tree. */
+/** One read for each class, as ids and labels give sets of classes that are not trees. */
 function readsOfNode(
   node: GraphNode,
   scope: Scope,

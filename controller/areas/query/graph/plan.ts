@@ -17,7 +17,7 @@ export interface GraphPlan {
   readonly returns: readonly BoundField[];
   /** Related objects that conditions ask about; absent: none. */
   readonly relations: RelationPlan | undefined;
-  /** Ids that no path goes on from. */
+  /** Ids at which every path ends. */
   readonly until: ((id: string) => boolean) | undefined;
   readonly paths: PathPlan | undefined;
   readonly asOfMs: number | undefined;

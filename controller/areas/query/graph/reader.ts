@@ -211,7 +211,7 @@ async function* onePage(rows: readonly ObjectRow[]): AsyncGenerator<readonly Obj
   if (rows.length > 0) yield await Promise.resolve(rows);
 }
 
-/** The ends of an edge at which the known objects stand. */
+/** The ends of an edge at which the known objects are. */
 function nearEnds({ direction }: Hop, way: "on" | "back"): readonly End[] {
   if (direction === "both") return ["source", "target"];
   return [(direction === "out") === (way === "on") ? "source" : "target"];

@@ -10,7 +10,7 @@ import type { Link, Vertex } from "./types.ts";
  */
 export interface Solution {
   readonly plan: ChainPlan;
-  /** For each node of the chain the objects that stand for it on some way. */
+  /** For each node of the chain, the objects that match it on some way. */
   readonly objects: readonly ReadonlySet<Vertex>[];
   readonly hops: readonly SolvedHop[];
 }
@@ -27,8 +27,8 @@ type LinksOf = ReadonlyMap<Vertex, readonly Link[]>;
 export type Distances = ReadonlyMap<Vertex, number>;
 
 /**
- * Passes once forward for the distance of each object from the begin of a hop, and once backward for the distance to
- * its end: an edge lies on a way when both together are short enough. Time is linear in the links of all hops.
+ * Passes once forward for the distance of each object from the start of a hop, and once backward for the distance to
+ * its end. An edge is on a way when both together are short enough. Time is linear in the links of all hops.
  */
 export async function solve(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<Solution> {
   const { objects, steps } = await passOn(plan, candidates, slices);

@@ -11,7 +11,7 @@ export interface Way {
   readonly vertex: Vertex;
   /** Number of completed hops. */
   readonly hop: number;
-  /** Number of passed edges of the next hop; 0 where the object stands for a node of the chain. */
+  /** Number of passed edges of the next hop; 0 if the object matches a node of the chain. */
   readonly depth: number;
   readonly length: number;
 }
@@ -25,8 +25,8 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
 }
 
 /**
- * The ways one edge longer that still reach their end, without left-out edges. An object can both stand for the next
- * node and be passed.
+ * The ways one edge longer that still reach their end, without left-out edges. An object can both match the next node
+ * and be passed.
  */
 export function onward(
   way: Way,

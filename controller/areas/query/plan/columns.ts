@@ -36,7 +36,7 @@ function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
   });
 }
 
-/** Those of its conditions too, but not those of its WHERE. */
+/** The fields of a SELECT, also of its conditions, but not those of its WHERE. */
 export function fieldsOfSelect({ items, groupBy, orderBy, having }: Select): readonly Field[] {
   const answered = items.flatMap((item) => {
     if (item.kind === "star") return [];

@@ -20,7 +20,7 @@ export interface FillPlan {
   /** The beginnings of the first and of the last step, where the condition says them; else the rows do. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
-  /** There is no other key. */
+  /** True if there is no other key. */
   readonly isAlone: boolean;
   /** Value of the aggregates of an empty step. */
   readonly value: number | "previous" | null;
@@ -31,7 +31,7 @@ interface Meaning {
   readonly values: Arguments;
 }
 
-/** `keys` are those of GROUP BY, with what stands behind their aliases. */
+/** `keys` are the keys of GROUP BY, with aliases replaced by their expressions. */
 export function fillPlan(
   { fill, where }: Pick<Select, "where"> & { readonly fill: Fill },
   keys: readonly Operand[],

@@ -34,7 +34,7 @@ export interface JoinPlan extends Shape<Joined> {
   readonly kind: "join";
   /** With the conditions that are about one class alone. */
   readonly tables: readonly JoinedTable[];
-  /** `links[0]` joins `tables[1]` to what stands before it, and so on. */
+  /** `links[0]` joins `tables[1]` to the tables before it, and so on. */
   readonly links: readonly Link[];
   /** The rest of the condition: parts about several classes, about none, or about what a LEFT JOIN may not have found. */
   readonly where: Condition | undefined;
@@ -161,7 +161,7 @@ export class JoinedFields implements Fields<Joined> {
     return (row) => row[table]?.vtimeMs ?? 0;
   }
 
-  /** A star stands for a list of fields here. */
+  /** Not called: a star means a list of fields here. */
   wholeRow(): (row: Joined, result: Row) => void {
     throw new RangeError("a star over joined classes is a list of fields");
   }

@@ -22,7 +22,7 @@ import { stepsOf } from "../expressions/timeseries.ts";
 import { windowField, type WindowPlan, windowPlan } from "./windows.ts";
 import { type FillPlan, fillPlan } from "./fill.ts";
 
-/** Steps for the rows that fulfil the condition, independent of the kind of rows. */
+/** Steps for the rows that fulfil the condition, for any kind of rows. */
 export interface Shape<R> {
   readonly fields: Fields<R>;
   readonly values: Arguments;
@@ -40,18 +40,15 @@ export interface Shape<R> {
   readonly isCut: boolean;
   /** Values that follow from several rows. */
   readonly windows: readonly WindowPlan[];
-  /** Where the answer is a page of all rows. */
+  /** Present when the answer is a page of all rows. */
   readonly paging?: Paging | undefined;
 }
 
-/**
- * Where a page begins. Rows of pages are in one order, of which class and id are the last parts, so that no two are
- * equal.
- */
+/** Start of a page. Pages have one order, which ends with class and id, so that no two rows are equal. */
 export interface Paging {
   /** Sort keys of the last row of the page before; absent on the first page. */
   readonly after: readonly SortKey[] | undefined;
-  /** Rows come in the order of its first part, newest first: those behind the page need not be read. */
+  /** Rows come in the order of the first part, newest first: rows behind the page need not be read. */
   readonly stored: boolean;
   /** Hash of the statement, without the cursor and the size of the page. */
   readonly statement: string;
@@ -82,7 +79,7 @@ export interface AggregatePlan {
   readonly parameter: number;
 }
 
-/** Where a value comes from: the row, or a key or an aggregate of the group, or what is computed of these. */
+/** Source of a value: the row, a key or an aggregate of the group, or a computation with these. */
 export type Expression =
   | { readonly kind: "field"; readonly field: BoundField }
   | { readonly kind: "key"; readonly index: number }
@@ -101,19 +98,19 @@ export interface OrderPlan {
   readonly label: string;
   readonly value: Expression;
   readonly descending: boolean;
-  /** No part of the statement. */
+  /** The output is not in the statement. */
   readonly isHidden?: true;
 }
 
-/** An output whose name in the row is not settled yet: it depends on what else is there. */
+/** An output whose name in the row is not fixed yet: it depends on the other outputs. */
 type Draft =
   | { readonly kind: "star" }
   | { readonly kind: "value"; readonly value: Expression; readonly name: string }
   | { readonly kind: "value"; readonly value: Expression; readonly field: BoundField };
 
 /**
- * The output that a number behind ORDER BY means, counted from 1; undefined for what is no number. `AppError("invalid")`
- * where none has that place.
+ * The output at a number in ORDER BY, counted from 1; undefined for other operands. `AppError("invalid")` when no
+ * output has that place.
  */
 export function outputAt(operand: Operand, outputs: readonly Output[]): ValueOutput | undefined {
   if (operand.kind !== "number") return undefined;
@@ -270,7 +267,7 @@ export class OutputBinder {
     return this.#ofGroup(value);
   }
 
-  /** Computed of keys and aggregates, which are there when the group is complete. */
+  /** An expression of keys and aggregates, which are known when the group is complete. */
   #ofGroup(node: Operand): Expression {
     this.#requireGrouped(node);
     return { kind: "computed", node };
@@ -339,7 +336,7 @@ export class OutputBinder {
     return field;
   }
 
-  /** The rows of a SELECT have no time of their own, and equal values are no repetition. */
+  /** Refuses rows of a SELECT: they have no time of their own, and equal values are not repetitions. */
   #requireTimes(call: Call, { table }: BoundField): void {
     const { from, joins } = this.#select;
     if (call.distinct)
@@ -352,7 +349,7 @@ export class OutputBinder {
   }
 }
 
-/** GROUP BY may name an alias of the select list: the first of that name counts. */
+/** GROUP BY may name an alias of the select list; the first of several equal aliases wins. */
 function aliasedFields({ items }: Select): ReadonlyMap<string, Operand> {
   const aliased = new Map<string, Operand>();
   for (const item of items.toReversed()) {

@@ -99,7 +99,10 @@ interface Wanted {
   readonly values: readonly Value[];
 }
 
-/** `f = v`, `f IN (…)`, `f CONTAINS v`, what lies below a tag, and several of these about one field joined by OR. */
+/**
+ * `f = v`, `f IN (…)`, `f CONTAINS v`, conditions for what is below a tag, and several of these about one field joined
+ * by OR.
+ */
 function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
     case "compare":
@@ -218,7 +221,7 @@ function storedValue(kind: Kind, value: Value, wanted: readonly Value[]): Compar
   return kind.element === undefined || wanted.some(isWholeList) ? undefined : toComparable(kind.element, value);
 }
 
-/** `tags = ["a","b"]` asks for the whole list: no single element stands for it. */
+/** `tags = ["a","b"]` compares the whole list, so no single element can be used. */
 function isWholeList(value: Value): boolean {
   return isList(value) && value.length !== 1;
 }

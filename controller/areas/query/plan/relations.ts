@@ -17,7 +17,7 @@ import type { Scope } from "./scope.ts";
 /** Relations to follow from the rows of one class tree. */
 export interface RelationPlan {
   readonly paths: readonly RelationPath[];
-  /** All that the principal may see: what stands at an end and is not among it is left out. */
+  /** All objects that the principal may see; an end of a relation that is not among them is left out. */
   readonly everything: Scope;
   readonly asOfMs: number | undefined;
 }

@@ -2,8 +2,8 @@ import type { ClassCatalog, ClassView, Column, ColumnType, ObjectRow } from "../
 import { classAccess, type HiddenColumns, type Principal } from "../../permissions/index.ts";
 
 /**
- * The table of classes that clients read by MQL. It lies outside every tenant's name space and shows what its reader
- * may see.
+ * The table of classes that clients read by MQL. It is outside every tenant's name space and shows what its reader may
+ * see.
  */
 export const SCHEMA_CLASS_PATH = "/system/class";
 

@@ -25,9 +25,9 @@ export class Scope implements Fields<ObjectRow> {
   readonly principal: Principal;
   readonly alias: string | undefined;
   readonly tree: VisibleTree;
-  /** Rows come with what their relations lead to. */
+  /** True when rows include the objects to which their relations lead. */
   readonly #follows: boolean;
-  /** These keep what a name means: a long condition says the same few names again and again. */
+  /** Caches of resolved names: a long condition repeats a few names many times. */
   readonly #defined = new Map<string, string | undefined>();
   readonly #plain = new Map<string, BoundField>();
   readonly #sources = new Map<BoundField, Source<ObjectRow>>();
@@ -39,12 +39,12 @@ export class Scope implements Fields<ObjectRow> {
     this.#follows = follows;
   }
 
-  /** The same for what reads where relations lead to, so that they are fields. */
+  /** The same scope for readers that follow relations, so that relations are fields. */
   following(): Scope {
     return new Scope(this.principal, this.alias, this.tree, { follows: true });
   }
 
-  /** All objects that the principal sees, as relations lead to any of them. */
+  /** The scope of all objects that the principal sees, as relations may lead to any of them. */
   get everything(): Scope {
     return new Scope(this.principal, undefined, this.tree.everything);
   }
@@ -57,7 +57,7 @@ export class Scope implements Fields<ObjectRow> {
     return this.tree.subtree;
   }
 
-  /** Readable ones. */
+  /** The readable classes. */
   get classes(): readonly ClassView[] {
     return this.tree.classes;
   }
@@ -75,7 +75,7 @@ export class Scope implements Fields<ObjectRow> {
     return this.tree.column(view, name);
   }
 
-  /** In the order of the class, without sealed and hidden ones. */
+  /** The columns in the order of the class, without sealed and hidden ones. */
   columnsOf(view: ClassView): readonly Column[] {
     return this.tree.columnsOf(view);
   }
@@ -128,7 +128,7 @@ export class Scope implements Fields<ObjectRow> {
     return { label, short: label, name, table: 0, pseudo: undefined, members };
   }
 
-  /** Without the alias. */
+  /** Parts of the field without the alias. */
   #ownParts({ parts }: Field): readonly string[] {
     return parts.length > 1 && parts[0] === this.alias ? parts.slice(1) : parts;
   }
@@ -141,7 +141,7 @@ export class Scope implements Fields<ObjectRow> {
     return followedField({ ...field, parts: [first, ...rest] }, this.everything, values);
   }
 
-  /** In this very case. */
+  /** True for a name in exactly this case. */
   has(name: string): boolean {
     return this.tree.isPseudo(name) || this.columnsNamed(name).length > 0;
   }
@@ -269,7 +269,7 @@ class ColumnSource implements Source<ObjectRow> {
   }
 }
 
-/** The root must be there; of a subtree, one readable class is enough. */
+/** The root must exist. In a subtree, one readable class is enough. */
 export function scopeOf(
   principal: Principal,
   catalog: ClassCatalog,
@@ -279,8 +279,8 @@ export function scopeOf(
 }
 
 /**
- * Everything that must hold for a row before the principal may know of it: its class is readable, its row condition
- * true, and its owner does not close it.
+ * True for a row that the principal may know of: its class is readable, its row condition is true, and its owner does
+ * not hide it.
  */
 export function visibility(scope: Scope): Predicate<ObjectRow> {
   let ruled = visibilities.get(scope.tree);
@@ -291,10 +291,10 @@ export function visibility(scope: Scope): Predicate<ObjectRow> {
   return (row) => byRules(row) === true && limits.get(row.class.cid)?.(row.values) !== false;
 }
 
-/** By rules, which all principals of the tree share. */
+/** Visibility by rules, which all principals of the tree share. */
 const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
 
-/** By class, what its owner leaves of it to just this principal. */
+/** By class number: the test by which its owner limits the rows for this principal. */
 function limitsOf({ principal, tree }: Scope): ReadonlyMap<number, RowTest> {
   const limits = new Map<number, RowTest>();
   for (const view of tree.limited) {
@@ -319,7 +319,7 @@ function visibilityOf(scope: Scope): Predicate<ObjectRow> {
   };
 }
 
-/** Absent where of every class of the scope the same columns are seen, and written, in all of its rows. */
+/** Absent when in every class of the scope the same columns can be read and written in all rows. */
 export function cellsOf(scope: Scope): Cells | undefined {
   const { tree } = scope;
   if (!cells.has(tree)) {
@@ -346,7 +346,7 @@ export function unveiled(scope: Scope, only?: ClassView): Scope {
   return new Scope(scope.principal, undefined, scope.tree.unveiled(only));
 }
 
-/** The condition means what it means in a statement about the class of the row alone. */
+/** Compiles the condition as in a statement about the class of the row alone. */
 function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
   const condition = parseRowCondition(text);
   const ofTree = compiledIn(unveiled(scope), condition);

@@ -16,7 +16,7 @@ import {
   type ValueNode,
 } from "../../../../common/mql/index.ts";
 
-/** A statement in whose conditions `IN (SELECT …)` may stand. */
+/** A statement whose conditions may contain `IN (SELECT …)`. */
 export type Asking = Select | Union | Match | Update | Delete;
 
 /** Answers of the SELECTs in a condition. */

@@ -24,7 +24,7 @@ const ANSWERED: ClassAccess = {
 interface TreeContent {
   readonly found: readonly ClassView[];
   readonly relations: ReadonlySet<string>;
-  /** Absent where there are no relations. */
+  /** Absent without relations. */
   readonly everything?: (() => VisibleTree) | undefined;
   readonly isUnveiled?: boolean;
   readonly isAnswer?: boolean;
@@ -70,7 +70,7 @@ export class VisibleTree {
     if (this.classes.length === 0) throw notReadable(rights, target, found);
   }
 
-  /** Those whose owner closes objects to some principals. */
+  /** Classes whose owner hides objects from some principals. */
   get limited(): readonly ClassView[] {
     return (this.#limited ??= this.classes.filter((view) => view.guard?.limit !== undefined));
   }

@@ -44,9 +44,9 @@ export function conditionsOf({ tables, where, values, fields }: JoinPlan): JoinC
 }
 
 /**
- * The joined rows: every class but the first is held in memory by the value that joins it (a hash join), the first
- * streams past them. Where what is joined to has few different values, only objects with one of these are read. What
- * finds no partner goes on without one in a LEFT JOIN.
+ * Joins rows by a hash join: every class but the first is held in memory by the value that joins it, and the rows of
+ * the first are read past them. If the side to be joined to has few different values, only objects with one of these
+ * are read. In a LEFT JOIN a row without a partner is kept.
  */
 export function joined(
   plan: JoinPlan,
@@ -217,7 +217,7 @@ function* allCombined(firsts: readonly ObjectRow[], steps: Steps): Iterable<Join
   for (const first of firsts) yield* combined([first], steps);
 }
 
-/** Every way to go on from the objects that are joined so far. */
+/** Every way to continue from the objects that are joined so far. */
 function* combined(row: Joined, steps: Steps): Iterable<Joined> {
   const at = row.length - 1;
   const [built, keyOfRow, link] = [steps.built[at], steps.keys[at], steps.links[at]];

@@ -123,7 +123,7 @@ function outputOf(output: Output, plan: SelectPlan | JoinPlan, scopes: readonly 
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
 }
 
-/** The columns of the root class stand for rows of any class, so that they are those of all. */
+/** The columns of the root class come first, as they belong to rows of any class. */
 function rootFirst(scope: Scope): readonly ClassView[] {
   return [...scope.classes].sort((left, right) => Number(right.path === scope.root) - Number(left.path === scope.root));
 }

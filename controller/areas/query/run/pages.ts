@@ -28,7 +28,7 @@ interface Projecting<R> {
   readonly slices: Slices;
 }
 
-/** OFFSET and LIMIT, of rows or of what `project` makes rows of; stops reading as soon as enough are there. */
+/** Applies OFFSET and LIMIT to rows, or to the rows that `project` makes; stops reading as soon as it has enough. */
 export function windowed(pages: AsyncIterable<readonly Row[]>, extent: Extent): AsyncIterable<readonly Row[]>;
 export function windowed<R>(
   pages: AsyncIterable<readonly R[]>,

@@ -17,14 +17,14 @@ import { SpillingSorter } from "./spill.ts";
 import { WindowValues } from "./windows.ts";
 import { rowWorkOf } from "./work.ts";
 
-/** The answer made of the rows that fulfil the condition, page by page. */
+/** Makes the answer from the rows that fulfil the condition, page by page. */
 export function shaped<R>(written: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
   const { shape, given } = written.windows.length > 0 ? overWindows(written, input) : { shape: written, given: input };
   if (!shape.isCut || shape.limit === undefined) return shapedWhole(shape, given);
   return cutAt(shapedWhole({ ...shape, limit: shape.limit + 1 }, given), shape.limit, given.onMore);
 }
 
-/** The same over rows that are all there, with the values that follow from several of them. */
+/** The same over rows that are all in memory, with the values that follow from several of them. */
 function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Shape<R>; readonly given: Input<R> } {
   const memory = PROCESS_MEMORY.share(given.slices.tenant);
   const windows = new WindowValues(shape, memory);
@@ -36,7 +36,7 @@ function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Sha
 function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
   const rowWork = rowWorkOf(shape);
   if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
-    // Most queries by far: nothing is held, and only what is answered is made into rows.
+    // The case of most queries: no rows are held, and only answered rows are made.
     const answered = windowed(given.source, shape, {
       project: noting(projection(shape.outputs, shape.fields), given.onRow),
       rowWork,
@@ -61,24 +61,22 @@ export interface Input<R> {
   readonly source: AsyncIterable<readonly R[]>;
   readonly slices: Slices;
   readonly steps?: StepTimes | undefined;
-  /** Estimated bytes of a row; only asked where OVER (…) holds them. */
+  /** Estimated bytes of a row; called only if OVER (…) holds the rows. */
   readonly bytesOf?: (row: R) => number;
   /** Called with the sort keys of the last row when it fills its page. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
-  /** Called with each row of an answer that is not sorted, and what it was made of. */
+  /** Called with each row of an answer that is not sorted, and with its source. */
   readonly onRow?: ((answered: Row, row: R) => void) | undefined;
   /** Called when the default limit left rows out, before the first row of the answer. */
   readonly onMore?: (() => void) | undefined;
-  /**
-   * Where sorts may put what memory should not hold; absent: nowhere, they are refused beyond `QUERY_SORT_MAX_ROWS`.
-   */
+  /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string | undefined;
 }
 
 /** Input of steps that keep rows for longer than it takes to answer them. */
 export interface HoldingInput<R> extends Input<R> {
   readonly memory: MemoryShare;
-  /** How many ordinary rows one of these is worth. */
+  /** Cost of one of these rows, in ordinary rows. */
   readonly rowWork: number;
 }
 
@@ -88,7 +86,7 @@ function ordered<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<read
   const readers = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
   return sorted(shape, input, (row, isBeyond) => {
     const keys = readers.map((key) => key(row));
-    // DISTINCT compares with all rows, not only with those that are kept.
+    // DISTINCT compares with all rows, not only with kept ones.
     if (!shape.distinct && isBeyond(keys)) return undefined;
     const result = project(row);
     return isNew(result) ? { keys, row: result } : undefined;
@@ -104,7 +102,7 @@ async function* different<R>(input: HoldingInput<R>, project: (row: R) => Row): 
   for await (const page of input.source) yield* paged(projected(page, projectNew), input.slices, input.rowWork);
 }
 
-/** Nothing for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
+/** Returns undefined for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
 type EntryOf<R> = (row: R, isBeyond: (keys: readonly SortKey[]) => boolean) => SortEntry | undefined;
 
 /** The rows as `entryOf` makes them, in order. */
@@ -167,7 +165,7 @@ function addAll<R>(input: HoldingInput<R>, add: (row: R) => void): Promise<void>
   });
 }
 
-/** Until one row says that no more are needed. */
+/** Adds rows until `add` says that no more are needed. */
 async function addUntil<R>({ source, slices, rowWork }: HoldingInput<R>, add: (row: R) => boolean): Promise<void> {
   for await (const page of source) {
     for (const row of page) {
@@ -202,7 +200,7 @@ export async function* collected<R>(
   yield* paged(rowsOf(grouping), input.slices, input.rowWork);
 }
 
-/** Undefined for each group that makes no row at once. */
+/** Yields the rows of groups, and undefined for each group that makes no row at once. */
 export function* groupRows(
   rows: Iterable<GroupRow | undefined>,
   groups: Groups,
@@ -228,7 +226,7 @@ function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
   return result;
 }
 
-/** The rows behind those of the page before. */
+/** The rows behind those of the previous page. */
 function onePage<R>(shape: Shape<R>, { after, stored }: Paging, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const project = projection(shape.outputs, shape.fields);
   const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
@@ -309,7 +307,7 @@ function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>):
   };
 }
 
-/** True for every row that was not there before. */
+/** True for every row that did not come before. */
 export function distinctRows(memory: MemoryShare): (row: Row) => boolean {
   const seen = new Set<string>();
   return (row) => {

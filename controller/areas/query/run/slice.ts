@@ -7,7 +7,7 @@ export type QuerySliceContext = SliceContext & { readonly zones?: ZoneOffsets | 
 
 /** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
-/** Functions read and make so many characters in the time in which an ordinary row is read. */
+/** Characters that functions read and make in the time in which an ordinary row is read. */
 const CHARACTERS_PER_ROW = 4_096;
 /** A statement or a row of one takes as long as some rows that are read. */
 const STEP_WORK = 8;

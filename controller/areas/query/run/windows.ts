@@ -40,7 +40,10 @@ export class WindowValues<R> {
     });
   }
 
-  /** The rows as they came, when all are there. `AppError("too_large")` beyond `QUERY_WINDOW_ROWS_MAX`. */
+  /**
+   * The rows in the order of arrival, after the last one has come. `AppError("too_large")` beyond
+   * `QUERY_WINDOW_ROWS_MAX`.
+   */
   async *held(
     pages: AsyncIterable<readonly R[]>,
     slices: Slices,

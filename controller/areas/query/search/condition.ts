@@ -64,7 +64,7 @@ function timeCondition(time: TimeQuestion & { readonly kind: "range" }): Conditi
   return { kind: "between", operand, low: at(time.fromMs), high: at(time.toMs), negated: false, span };
 }
 
-/** A `*` outside quotes stands for any text. */
+/** A `*` outside quotes means any text. */
 function testCondition({ field, operator, value, span }: Test, scope: Scope): Condition {
   const operand = fieldNode(field);
   const text: ValueNode = { kind: "text", value: value.text, span: value.span };

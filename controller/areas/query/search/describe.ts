@@ -18,7 +18,7 @@ export async function describeSearch(
   return [...describeTable(plan, steps), ...textSteps(search), ...uniqStep(plan), ...describeShape(plan)];
 }
 
-/** Words are no conditions on columns. */
+/** Steps for words, which are not conditions on columns. */
 function textSteps(search: Search): readonly string[] {
   return search.segments.flatMap((segment) => {
     if (segment.kind !== "match" || segment.alternatives.every(({ words }) => words.length === 0)) return [];

@@ -18,7 +18,7 @@ import { checkRows, type GatedRow } from "./rows-after.ts";
 import type { UnstoredRows } from "./unstored.ts";
 import { guarded, isRuledByRow, missingField, requireWritable, type WriteContext } from "./write.ts";
 
-/** Rows for one class, checked as far as names and rights go. */
+/** Rows for one class, whose names and rights are checked. */
 export interface InsertWork {
   readonly scope: Scope;
   readonly view: ClassView;
@@ -38,13 +38,13 @@ export interface InsertTarget {
   readonly executions: readonly Arguments[];
   /** Maps the class paths in the JSON of INSERT JSON. Without it they stay. */
   readonly pathOf?: (path: string) => string;
-  /** Entities get no time that is too far ahead of it; absent: the caller looks at times (`aheadFault`). */
+  /** The present; entities get no time that is too far ahead of it. Absent: the caller checks times (`aheadFault`). */
   readonly nowMs?: number;
   /** Rows may have values of `recordColumns`, as an export has written them. Absent: an error. */
   readonly takesRecordColumns?: true;
 }
 
-/** Row by row: there may be many. */
+/** Binds row by row, as there may be many rows. */
 export function* bindInsert(statement: Insert, target: InsertTarget): Steps<readonly InsertWork[]> {
   if (statement.past)
     throw new AppError(
@@ -84,8 +84,8 @@ function* boundRows(
 }
 
 /**
- * The class is a member of the JSON. Objects of one class that follow each other are written together; under a row
- * condition one by one, as a second write of an object may meet it only by what the first one wrote
+ * Binds objects whose class is a member of the JSON. Successive objects of one class are written together. Under a row
+ * condition they are written one by one, as a second write of an object may meet it only by what the first one wrote
  * (`test/mql/rights.test.mql`).
  */
 export function* bindInsertJson(statement: InsertJson, target: InsertTarget): Steps<readonly InsertWork[]> {
@@ -122,7 +122,7 @@ export async function runInsert(
 ): Promise<readonly string[]> {
   const ids: string[] = [];
   for (const work of works) {
-    // Rows that were written stay, as with every change that is cut off.
+    // Written rows remain, as with every change that is interrupted.
     slices.check();
     await checkRowCondition(work, context);
     ids.push(...(await insertRows(work, context)));
@@ -155,8 +155,8 @@ function insertRows(
 }
 
 /**
- * A column, or an edge type that the value relates the object by. Undefined: kept by the platform, what is given is
- * left out.
+ * A column, or an edge type by which the value relates the object. Undefined: the platform keeps this name, and the
+ * given value is left out.
  */
 function insertedName(
   written: string,
@@ -202,12 +202,12 @@ function jsonRow(
   return row;
 }
 
-/** Values of a JSON that take as long as a row of an INSERT. */
+/** Number of JSON values that take as long as a row of an INSERT. */
 const VALUES_PER_STEP = 100;
 const MOST_VALUES = { name: "INSERT_JSON_VALUES_MAX", max: INSERT_JSON_VALUES_MAX };
 const BOUNDS: JsonBounds = { ...HTTP_JSON_BOUNDS, members: MOST_VALUES, elements: MOST_VALUES };
 
-/** Step by step: there may be many values. Whole numbers that no double holds are exact, as text. */
+/** Parses step by step, as there may be many values. Integers that no double holds are exact, as text. */
 function* parsed(json: Value): Steps<Value> {
   if (typeof json !== "string") return json;
   try {
@@ -223,7 +223,7 @@ function* parsed(json: Value): Steps<Value> {
   }
 }
 
-/** The last one that is written with a year of four digits. */
+/** The last time that is written with a year of four digits. */
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 function versionTime(value: Value): number {
@@ -236,8 +236,9 @@ function versionTime(value: Value): number {
 }
 
 /**
- * The error of rows whose time is too far ahead of the clock; `undefined`: their time is fine. Objects are written above
- * their own time, so an object of a far future could never be written at the present time again. Records are written once and keep any time.
+ * The error of rows whose time is too far ahead of the clock; `undefined` if their time is valid. Objects are written
+ * above their own time, so an object of a far future could never be written at the present time again. Records are
+ * written once and keep any time.
  */
 export function aheadFault(
   { view, atMs }: Pick<InsertWork, "view" | "atMs">,
@@ -270,11 +271,14 @@ export async function checkRowCondition(
   );
 }
 
-/** Decides if rows that come another way than by a statement may be written. */
+/** Decides if rows from another source than a statement may be written. */
 export interface RowGate {
-  /** Rows are to be checked and written one by one, as a row condition may be met only by what one before wrote. */
+  /**
+   * True if rows must be checked and written one by one, as a row may meet a row condition only by what one before
+   * wrote.
+   */
   readonly isByRow: boolean;
-  /** Refuses what an INSERT of these rows would be refused for: class, columns, row condition. */
+  /** Throws the errors that an INSERT of these rows would have: class, columns, row condition. */
   check(rows: readonly GatedRow[]): Promise<void>;
 }
 

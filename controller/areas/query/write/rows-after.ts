@@ -91,7 +91,7 @@ async function existing(
   return new Map(ids.map((id, at) => [id, found[at]]));
 }
 
-/** Those of the key columns that are set. */
+/** The values of the key columns that are set. */
 function keyValues(view: ClassView, values: Row): Row {
   const keys: Row = {};
   for (const name of view.keys) if (values[name] !== undefined && values[name] !== null) keys[name] = values[name];

@@ -40,31 +40,31 @@ export interface WriteContext extends RunContext {
   readonly values: Arguments;
 }
 
-/** A bound change of the objects that a condition means. */
+/** A bound change of the objects that fulfil a condition. */
 export interface Change {
   readonly scope: Scope;
-  /** Reads of all that its choice of objects depends on. */
+  /** All reads on which the choice of its objects depends. */
   readonly reads: readonly ReadRequest[];
   readonly follows?: FollowPlan | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: readonly WrittenRelation[];
   /** Columns whose values are computed from each object; absent: none. */
   readonly computed?: readonly string[];
-  /** Absent: it asks no other SELECTs. */
+  /** Absent: it has no subselects. */
   readonly asks?: AskedSelects | undefined;
-  /** Edits of objects of that class; none where they are removed. */
+  /** Edits of objects of that class; empty for a removal. */
   edits(view: ClassView): readonly Edit[];
-  /** Makes the change and answers the number of changed objects. */
+  /** Makes the change and returns the number of changed objects. */
   run(context: WriteContext): Promise<number>;
   /** Finds all its objects; rights and row conditions are checked. */
   find(context: WriteContext): Promise<readonly Ref[]>;
-  /** Makes the change for just these objects and answers their number. */
+  /** Changes only these objects and returns their number. */
   make(refs: readonly Ref[], context: WriteContext): Promise<number>;
 }
 
-/** The SELECTs that a change asks, and the change once they are answered. */
+/** The subselects of a change, and the change once they are answered. */
 export interface AskedSelects extends Pick<SubSelects<Update | Delete>, "unanswered" | "found" | "describe"> {
-  /** True if the answers are used once more for objects that were found: in the condition, or for their values. */
+  /** True if the answers are used again for found objects: in the condition, or for their values. */
   readonly isKept: boolean;
   answered(answers: SubAnswers): Change;
 }
@@ -118,7 +118,7 @@ export function bindDelete(statement: Delete, scope: Scope, values: Arguments): 
   };
 }
 
-/** Objects that were removed before and still have versions, as they were last. */
+/** The last state of removed objects that still have versions. */
 async function* removedObjects(
   wanted: { readonly scope: Scope; readonly reads: readonly ReadRequest[]; readonly filter: Predicate<ObjectRow> },
   context: WriteContext,
@@ -137,9 +137,8 @@ async function* removedObjects(
 }
 
 /**
- * Removes found objects, up to `limit`, as they come; where a class may not be written, or the condition follows
- * relations to objects that may go too, only after all were found.
- * Answers their number.
+ * Removes up to `limit` objects while they are found, and returns their number. It first finds all of them if a class
+ * may not be written, or if the condition follows relations to objects that may be removed, too.
  */
 export async function removeFound(
   found: AsyncIterable<readonly ObjectRow[]>,
@@ -160,11 +159,11 @@ interface EditTarget {
   readonly where: Update["where"];
   readonly values: Arguments;
   readonly limit: number | undefined;
-  /** Index entries of what was found are written once more. */
+  /** The index entries of the found objects are written again. */
   readonly refresh: boolean;
 }
 
-/** All objects are found before the first is changed: a changed object could be found again. */
+/** Finds all objects before it changes the first one: a changed object could be found again. */
 function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const { scope, where, values, limit, refresh } = target;
   requireSomeWritable(scope);
@@ -390,7 +389,7 @@ export function missingField(name: string): AppError {
   return new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-/** Values as their columns will keep them; what a column cannot keep is an error that names it. */
+/** Values in the form that their columns store. Throws an error with the name of a column that cannot. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
   for (const name of Object.keys(row)) {
