@@ -200,8 +200,7 @@ export class RecordWriter {
       }),
     );
     const identity = entryIdentity(batch, entry);
-    // Not recent: records that are tried again, as they came before, and records of policies that the host was never
-    // sent.
+    // Records that are tried again came before, and the host may not speak for a policy that it was never sent.
     if (batch.again === undefined && !batch.foreign.has(records.policy))
       this.#recent?.take(batch.principal.tenant, {
         id: identity,
@@ -305,10 +304,7 @@ export class RecordWriter {
     return this.#gate(author, path);
   }
 
-  /**
-   * Stores rows together. If that fails, halves are tried until each bad row is alone, so that it does not affect the
-   * others.
-   */
+  /** Stores rows together. If that fails, halves are tried until each bad row is alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
       await context.gate?.check(rows.map(({ record }) => record));

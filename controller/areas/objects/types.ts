@@ -199,9 +199,7 @@ export interface ObjectRef {
   readonly class?: string;
 }
 
-/**
- * Difference of a record from the text at its source. `cut`: its end is missing; `malformed`: some bytes are not text.
- */
+/** Difference of a record from its source. `cut`: the end is missing; `malformed`: some bytes are not text. */
 export type RecordMark = "cut" | "malformed";
 
 export interface RecordMarks {
@@ -378,9 +376,7 @@ export interface ReadRequest {
   readonly subtree: boolean;
   readonly ids?: readonly string[];
   readonly where?: readonly Pushdown[];
-  /**
-   * Names of the columns that the caller uses: rows may lack the values of all others. Absent: the caller may use all.
-   */
+  /** Names of the columns that the caller uses: rows may lack the values of others. Absent: all columns. */
   readonly columns?: readonly string[];
   /** Records newest first over all classes of the tree. Entities: no promise of order. */
   readonly newestFirst?: boolean;
@@ -415,10 +411,7 @@ export interface OrderedRequest extends ReadRequest {
 export interface OrderedRead {
   /** Objects with a value in that column, in its order; integers beyond 2^53 in no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
-  /**
-   * True if equal objects of all pages so far came by id, in the same direction. The place of some ids is open; see
-   * `NumberOrder`.
-   */
+  /** True if equal objects of all pages came by id, in the same direction; `NumberOrder` leaves some ids open. */
   isById(): boolean;
   /** After the last page: true if the pages were complete and the read was not given up. */
   isWhole(): boolean;
@@ -535,10 +528,7 @@ export interface ObjectChangeEvent {
   readonly traceparent: string;
   /** Number of triggers whose writes led to this one; absent: none. */
   readonly steps?: number;
-  /**
-   * Triggers that run after the change, in their order, as they were when it was made. Absent: none, or the event was
-   * stored before this member existed.
-   */
+  /** Versions of the triggers that run after the change, in their order. Absent: none, or stored before this member. */
   readonly triggers?: readonly TriggerVersion[];
   /** For subscriptions to whole objects. Absent if it was too large to be stored with the event. */
   readonly whole?: WholeChange;
@@ -592,9 +582,7 @@ export interface TriggeredWrite {
   readonly class: string;
   /** Whole. */
   readonly id: string;
-  /**
-   * The object as it would be written, with the relations that the write names; for a removal the object to be removed.
-   */
+  /** The object as it would be written, with the relations that the write names; the present object for a removal. */
   readonly object: Row;
   /** Absent for a new one. */
   readonly old: Row | undefined;

@@ -56,10 +56,7 @@ import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } fro
 export interface Prepared {
   readonly meta: QueryMeta;
   readonly isRead: boolean;
-  /**
-   * The change as part of a batch, in a form that can be repeated. Absent where only the owners of the changed objects
-   * know how.
-   */
+  /** The change in a repeatable form, for a batch. Absent where only the owners of the changed objects know how. */
   readonly repeatable?: Repeatable | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
@@ -475,9 +472,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   return steps;
 }
 
-/**
- * Estimates count the objects in indexes, so only a principal who sees every row and column of the tenant gets them.
- */
+/** Estimates count objects in indexes: they are only for a principal who sees every row and column of the tenant. */
 async function estimatedOf(
   read: ReadRequest,
   { principal, catalog, objects }: PrepareContext,

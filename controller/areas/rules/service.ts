@@ -177,9 +177,7 @@ export class RuleService implements Rules {
     return [...warnings, ...ruleWarnings(text)];
   }
 
-  /**
-   * Removes a rule. Returns a warning if policies need it: their records wait on their hosts until it is stored again.
-   */
+  /** Removes a rule; warns if policies need it: their records wait on their hosts until it is stored again. */
   async remove(principal: Principal, key: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
@@ -262,14 +260,14 @@ export class RuleService implements Rules {
     ];
   }
 
-  /** Refuses to replace a rule of a class that the principal may not read, or to create one for such a class. */
+  /** Refuses to replace or create a rule of a class that the principal may not read. */
   async #refuseOfOthers(principal: Principal, key: string, text: string): Promise<void> {
     const former = await this.#store.find(principal.tenant, key);
     const unreadable = [text, former?.text ?? ""].some((one) => !isReadable(principal, one));
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  /** Returns what the rule still needs of its class before it can be used, and which parts have no effect there. */
+  /** Returns what the rule still lacks of its class before it can be used, and what has no effect there. */
   async #checkText(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
@@ -283,9 +281,7 @@ export class RuleService implements Rules {
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
-  /**
-   * A body runs later with all rights of its author, so a caller with only some of the author's rights cannot store it.
-   */
+  /** A body runs later with all rights of its author: a caller with only some of these cannot store it. */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
@@ -314,7 +310,7 @@ export class RuleService implements Rules {
     compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
-  /** The rule with the present state of everything it uses, and of its classes as far as its rows depend on them. */
+  /** The rule with the present state of everything it uses, and of the classes its rows depend on. */
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));

@@ -1,8 +1,6 @@
 /** Kinds of changes, in the order of the changelog. */
 export const KINDS = ["breaking", "security", "added", "changed", "fixed"] as const;
 
-export type Kind = (typeof KINDS)[number];
-
 /** One file of `changes/`. */
 export interface Fragment {
   readonly file: string;

@@ -485,10 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /**
-   * Removes remains of the earlier removal of recreated objects, as far as they can be read before the objects exist
-   * again.
-   */
+  /** Removes what the removal of recreated objects left, as far as it can be read before they exist again. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },

@@ -389,9 +389,7 @@ export function missingField(name: string): AppError {
   return new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-/**
- * Values in the form that their columns store. A value that its column cannot store is an error that names the column.
- */
+/** Values in the form that their columns store. Throws an error with the name of a column that cannot. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
   for (const name of Object.keys(row)) {
