@@ -78,9 +78,11 @@ describe.runIf(process.platform === "linux")("what a command started", () => {
 
   it("ends with it, though it starts more and more processes meanwhile", async () => {
     const abort = new AbortController();
-    const bomb =
-      "b() { if [ $1 -gt 0 ]; then b $(($1-1)) & b $(($1-1)) & wait; else echo on; while :; do (:); done; fi; }";
-    const line = `cd ${folder}; ${bomb}; b 4`;
+    // Each of the eight starts a bounded number: processes that start others without end take all processors, and this
+    // one among many would not read for minutes that they have begun.
+    const starting = "n=0; while [ $n -lt 500 ]; do (:); n=$((n+1)); done; sleep 600";
+    const bomb = `b() { if [ $1 -gt 0 ]; then b $(($1-1)) & b $(($1-1)) & wait; else echo on; ${starting}; fi; }`;
+    const line = `cd ${folder}; ${bomb}; b 3`;
     const ended = await exec({ line, signal: abort.signal, onOutput: () => abort.abort() });
     expect(ended).toMatchObject({ ended: "cancelled" });
     await expect.poll(processesHere, { timeout: DEADLINE_MS }).toEqual([]);
