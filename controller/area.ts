@@ -6,7 +6,7 @@ import type { HostObject } from "./scripting/index.ts";
 import type { SealedKind } from "./secrets/index.ts";
 
 /**
- * The parts that an area gives to its controller. `assembly.ts` creates the services, lists the areas and loops over
+ * The parts that an area gives to its controller. `assembly/areas.ts` lists the areas, and `assembly.ts` loops over
  * them: every part stated here is served, registered, stored and ended without a further line elsewhere.
  */
 export interface Area {

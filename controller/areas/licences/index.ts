@@ -1,2 +1,2 @@
 export { licencesArea } from "./area.ts";
-export { LicenceService } from "./service.ts";
+export { LicenceService, type HostCounts } from "./service.ts";

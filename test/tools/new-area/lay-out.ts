@@ -44,12 +44,12 @@ async function format(root: string, paths: readonly string[]): Promise<void> {
 }
 
 function lines({ name, type }: AreaNames): readonly Line[] {
-  const assembly = "controller/assembly.ts";
+  const assembly = "controller/assembly/areas.ts";
   return [
     {
       file: assembly,
-      before: "import { tablesArea,",
-      text: `import { ${name}Area, ${type}Service } from "./areas/${name}/index.ts";\n`,
+      before: "import { tablesArea ",
+      text: `import { ${name}Area, ${type}Service } from "../areas/${name}/index.ts";\n`,
     },
     { file: assembly, before: "    usersArea(", text: `    ${name}Area(new ${type}Service({ stores })),\n` },
     {

@@ -54,8 +54,8 @@ test("areas that were laid out have the form that is checked, compile, are free 
 });
 
 test("a name that is taken, and one that is none, change nothing", async () => {
-  const before = await readFile(join(root, "controller/assembly.ts"), "utf8");
+  const before = await readFile(join(root, "controller/assembly/areas.ts"), "utf8");
   await expect(layOut(root, "jobs")).rejects.toThrow("common/api/jobs.ts is there already.");
   await expect(layOut(root, "My Area")).rejects.toThrow("is no name of an area");
-  expect(await readFile(join(root, "controller/assembly.ts"), "utf8")).toBe(before);
+  expect(await readFile(join(root, "controller/assembly/areas.ts"), "utf8")).toBe(before);
 });

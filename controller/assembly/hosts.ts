@@ -1,0 +1,67 @@
+import { DeploymentService, DepotService } from "../areas/depots/index.ts";
+import { HostService, StoredCommands } from "../areas/hosts/index.ts";
+import { SentPolicies } from "../areas/ingest/index.ts";
+import { PolicyService } from "../areas/policies/index.ts";
+import { countQuotaOf } from "../areas/tenants/index.ts";
+import { PeerLinks } from "../grpc/index.ts";
+import type { Core } from "./core.ts";
+import type { Data } from "./data.ts";
+import type { Identity } from "./identity.ts";
+
+export type HostServices = Awaited<ReturnType<typeof hostServices>>;
+
+/** Monitored hosts: their agents, what is deployed to them, and the other controllers that reach them. */
+export async function hostServices(from: Core & Identity & Data) {
+  const { options, points, runtime, stores, objects, membership, notifications, use, rules, actAs } = from;
+  const sent = new SentPolicies({ stores, desired: points.policies.offered });
+  const hosts = await openHosts(from, sent);
+  points.hostCounts.fill({
+    agents: (tenant) => hosts.agents.enrolledCount(tenant),
+    servers: async (tenant) => hosts.count(await actAs(tenant, "")),
+  });
+  const links = new PeerLinks({
+    runtime,
+    others: () => membership.others(),
+    certificate: () => hosts.peers.certificate(),
+    authorities: hosts.agents.authorities,
+    interests: () => notifications.interests(),
+    receive: (tenant, notification) => notifications.receive(tenant, notification),
+    ...(options.dialPeer && { dial: options.dialPeer }),
+  });
+  points.peers.fill(links);
+  notifications.onInterests(() => links.tellInterests());
+  const depots = new DepotService({ stores, runtime, objects, room: use });
+  const stored = new StoredCommands({ objects, actAs });
+  const deployments = new DeploymentService({
+    ...{ depots, hosts, stores, stored, objects, notifications, runtime },
+    controllers: membership,
+  });
+  points.begunDeployments.fill({ kind: "deployments", goesOn: (...whose) => deployments.goesOn(...whose) });
+  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
+  points.policies.fill(policies);
+  return { sent, hosts, links, depots, stored, deployments, policies };
+}
+
+function openHosts(from: Core & Identity & Data, sent: SentPolicies): Promise<HostService> {
+  const { options, points, stores, objects, query, secrets, runtime, membership, audit, actAs, licences } = from;
+  const { controllerId, publicNames, agentPort } = options;
+  return HostService.open({
+    ...{ stores, objects, query, secrets, runtime, controllerId, audit, actAs, publicNames, agentPort },
+    controllers: membership,
+    desired: sent,
+    sink: points.entries.offered,
+    peers: points.peers.offered,
+    otherAddresses: () => membership.others().map(({ addresses }) => addresses),
+    given: (tenant, host, commandId) => points.commands.offered.gave(tenant, host, commandId),
+    leads: (place) => points.proxied.offered.leads(place),
+    onRemoved: async (tenant, host) => {
+      await sent.forget(tenant, host);
+      await points.entries.offered.forget(tenant, host);
+    },
+    limits: async (tenant) => ({
+      ...(await licences.limits(tenant)),
+      agentQuota: countQuotaOf(stores.configOf(tenant)).agents,
+    }),
+    ...(options.sshTrustFirstKey !== undefined && { sshTrustFirstKey: options.sshTrustFirstKey }),
+  });
+}
