@@ -22,7 +22,7 @@ import { requireScripts } from "./threads.ts";
 
 export type Data = ReturnType<typeof data>;
 
-/** What users store and ask for: queries, transfers, rules, configuration and files. */
+/** Data of users and the ways to it: queries, transfers, rules, configuration and files. */
 export function data(from: Core & Identity) {
   const { options, points, runtime, stores, objects, audit, membership, notifications, groups, use, scripts } = from;
   const sortFolder = join(options.dataDir, "sorts");

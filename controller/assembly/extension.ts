@@ -1,6 +1,6 @@
 /** The two sides of an extension point, as names for people. */
 export interface Sides {
-  /** What is offered, such as `triggers of writes`. */
+  /** The service that is offered, such as `triggers of writes`. */
   readonly name: string;
   /** The service that needs it, and is made first. */
   readonly neededBy: string;

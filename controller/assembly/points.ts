@@ -72,5 +72,3 @@ export function openPoints() {
     },
   };
 }
-
-export type Points = ReturnType<typeof openPoints>;

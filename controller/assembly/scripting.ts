@@ -14,7 +14,7 @@ import type { Identity } from "./identity.ts";
 export type Scripting = ReturnType<typeof scripting>;
 type Earlier = Core & Identity & Data & HostServices;
 
-/** What runs texts of users: scripts, triggers, bodies of rules; and the records that rules make. */
+/** Services that run texts of users (scripts, triggers, bodies of rules), and the records that rules make. */
 export function scripting(from: Earlier) {
   const { points, runtime, objects, audit, membership, notifications, users, files, consoleLogs, ospaceOf } = from;
   const { scripts, hostObjects } = from;
