@@ -31,9 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true }));
 
-test("areas that were laid out have the form that is checked, compile, are free of lint, and their tests pass", {
-  timeout: 180_000,
-}, async () => {
+test("areas that were laid out have the form that is checked, compile, are free of lint, and their tests pass", async () => {
   const paths = [...(await layOut(root, "shifts")), ...(await layOut(root, "maintenancewindows"))];
   expect(paths).toContain("controller/areas/shifts/service.ts");
   const run = promisify(execFile);
