@@ -35,7 +35,7 @@ afterAll(async () => {
 
 test("a condition about raw bytes, which frames do not hold, lets no frame of the class through", async () => {
   const query = new QueryService({ objects, runtime: testRuntime(realClock) });
-  await query.rows(ADMIN, `create class ${PATH} (owner varchar) with kind='record'`);
+  await query.rows(ADMIN, `create class ${PATH} (owner varchar, note_rawbytes varchar) with kind='record'`);
   const frames: Notification[] = [];
   hub.subscribe(ADMIN, { subject: "datachange" }, (frame) => frames.push(frame));
   const at = { timeMs: realClock.nowMs(), values: { owner: "bob" } };
@@ -47,6 +47,9 @@ test("a condition about raw bytes, which frames do not hold, lets no frame of th
   expect(frames).toHaveLength(4);
   expect(await actionsFor("_rawbytes is null or _RawBytes = ''", frames)).toEqual([]);
   expect(await actionsFor("marks is null", frames)).toEqual(["INSERT", "DELETE"]);
+  const all = ["INSERT", "INSERT", "DELETE", "DELETE"];
+  expect(await actionsFor("owner='bob' and owner<>'_rawbytes'", frames), "only a text says so").toEqual(all);
+  expect(await actionsFor("note_rawbytes is null", frames), "another column").toEqual(all);
 });
 
 /** Actions of the frames that a reader with the row condition gets. */

@@ -1,3 +1,4 @@
+import { parseConditionText, partsOfCondition } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
 import {
@@ -105,7 +106,15 @@ function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog
 function asksRawBytes(principal: Principal, { class: path }: NotifiedObject, catalog: ClassCatalog): boolean {
   const view = catalog.get(path);
   if (view === undefined || !hasRawBytes([view], catalog.edgeTypes())) return false;
-  return classAccess(principal, view).parts.some(({ where = "" }) => where.toLowerCase().includes(RAW_BYTES_FIELD));
+  return classAccess(principal, view).parts.some(({ where = "" }) => namesRawBytes(where));
+}
+
+/** Most conditions are not parsed for it. */
+function namesRawBytes(where: string): boolean {
+  if (!where.toLowerCase().includes(RAW_BYTES_FIELD)) return false;
+  return partsOfCondition(parseConditionText(where)).some(
+    (part) => part.kind === "field" && part.parts[0]?.toLowerCase() === RAW_BYTES_FIELD,
+  );
 }
 
 /** True if the visible part of the object or of its related objects depends on more than rules. */
