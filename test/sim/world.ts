@@ -35,7 +35,7 @@ export class World {
   readonly #queue = new Queue();
   readonly #hash = createHash("sha256");
   /** Work of other threads, in the order of its beginning. */
-  #outside: Outside[] = [];
+  readonly #outside: Outside[] = [];
   #resting: Promise<void> | undefined;
   #nowMs: number;
   #orders = 0;
@@ -146,13 +146,13 @@ export class World {
   }
 
   async #comeToRest(): Promise<void> {
-    await turnsOver();
-    for (let [first] = this.#outside; first !== undefined; [first] = this.#outside) {
+    for (;;) {
+      await turnsOver();
+      const [first] = this.#outside;
+      if (first === undefined) return;
       await first.over;
-      await turnsOver();
-      this.#outside = this.#outside.filter((other) => other !== first);
+      this.#outside.shift();
       first.release();
-      await turnsOver();
     }
   }
 }
