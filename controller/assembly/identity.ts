@@ -7,18 +7,18 @@ import type { Core } from "./core.ts";
 
 export type Identity = Awaited<ReturnType<typeof identity>>;
 
-/** Who may do what: groups, users, tenants and their licences; and the keys by which their data is sealed. */
+/** Rights and their holders: groups, users, tenants and licences; and the keys by which their data is sealed. */
 export async function identity(from: Core) {
   const { options, points, runtime, stores, objects } = from;
-  const directory = (): typeof points.users.offered.directory.reader => points.users.offered.directory.reader;
+  const { offered: directory } = points.directory;
   const groups = new GroupService({
     runtime,
     stores,
-    seenNames: (principal) => directory().seenNames(principal),
-    left: (principal, narrowed) => points.users.offered.leftByGroup(principal, narrowed),
+    seenNames: (principal) => directory.seenNames(principal),
+    left: (principal, narrowed) => points.leftWork.offered.leftByGroup(principal, narrowed),
     catalogOf: (principal) => objects.catalog(principal),
-    knownNames: (principal, names) => directory().knownNames(principal, names),
-    likeName: (principal, name) => directory().likeName(principal, name),
+    knownNames: (principal, names) => directory.knownNames(principal, names),
+    likeName: (principal, name) => directory.likeName(principal, name),
   });
   const users = new UserService({
     ...{ runtime, stores, tenants: from.tenants, audit: from.audit, groups, objects, secrets: from.secrets },
@@ -31,7 +31,8 @@ export async function identity(from: Core) {
       points.begunDeployments.offered,
     ],
   });
-  points.users.fill(users);
+  points.directory.fill(users.directory.reader);
+  points.leftWork.fill(users);
   const parts = await keptParts(from);
   const licensed = licensing(from, users);
   return { groups, users, parts, ...licensed, ...sealing(from, parts, licensed.companies) };
@@ -59,13 +60,12 @@ function licensing({ options, points, engine, runtime, stores, tenants, membersh
     requireTenant: async (tenant) => void (await tenants.ospaceOf(tenant)),
     hosts: points.hostCounts.offered,
   });
-  const keyed = points.areas;
   const removal = new TenantRemoval({
     engine,
     runtime,
     gate: stores,
     controllers: membership,
-    keysOf: () => keyed.all.flatMap((area) => area.keysOf?.bind(area) ?? []),
+    keysOf: () => points.areas.all.flatMap((area) => area.keysOf?.bind(area) ?? []),
   });
   const companies = new CompanyService({
     engine,

@@ -4,7 +4,7 @@ import type { HostCounts } from "../areas/licences/index.ts";
 import type { Growth, ObjectTriggers } from "../areas/objects/index.ts";
 import type { PolicyService } from "../areas/policies/index.ts";
 import type { ProxiedHosts } from "../areas/jobs/index.ts";
-import type { AuthoredWork, BegunWork, UserService } from "../areas/users/index.ts";
+import type { AuthoredWork, BegunWork, DirectoryReader, UserService } from "../areas/users/index.ts";
 import { AreaList } from "./area-list.ts";
 import { ExtensionPoint, type Sides } from "./extension.ts";
 
@@ -44,7 +44,8 @@ export function openPoints() {
     sizes: point<TenantSizes>({ name: "sizes of tenants", neededBy: "tenant use", filledBy: "objects" }),
     audit: point<AuditRecorder>({ name: "audit of quotas", neededBy: "tenant use", filledBy: "audit" }),
     triggers: point<ObjectTriggers>({ name: "triggers of writes", neededBy: "objects", filledBy: "triggers" }),
-    users: point<UserService>({ name: "users of groups", neededBy: "groups", filledBy: "users" }),
+    directory: point<DirectoryReader>({ name: "directory of users", neededBy: "groups", filledBy: "users" }),
+    leftWork: point<Pick<UserService, "leftByGroup">>({ name: "work of users", neededBy: "groups", filledBy: "users" }),
     authoredJobs: point<AuthoredWork>({ name: "jobs by author", neededBy: "users", filledBy: "jobs" }),
     authoredTriggers: point<AuthoredWork>({ name: "triggers by author", neededBy: "users", filledBy: "triggers" }),
     authoredRules: point<AuthoredWork>({ name: "rules by author", neededBy: "users", filledBy: "rules" }),
