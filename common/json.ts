@@ -54,13 +54,31 @@ export function requireFewLeadingBlanks(text: string): void {
   throw new AppError("syntax", message, { details: { limit: "JSON_LEADING_BLANKS_MAX" } });
 }
 
+/** Name of a member at any depth that `parseJson` leaves out. Throws `SyntaxError` for a text that it refuses. */
+export function memberLeftOut(text: string): string | undefined {
+  return SUSPICIOUS.test(text) ? prototypeMember(JSON.parse(text)) : undefined;
+}
+
+function prototypeMember(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const found = reachesPrototype(key, member) ? key : prototypeMember(member);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 function leaveOutPrototypes(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   if (Array.isArray(value)) return value.forEach(leaveOutPrototypes);
   for (const [key, member] of Object.entries(value)) {
-    if (key === "__proto__" || (key === "constructor" && hasPrototype(member))) Reflect.deleteProperty(value, key);
+    if (reachesPrototype(key, member)) Reflect.deleteProperty(value, key);
     else leaveOutPrototypes(member);
   }
+}
+
+function reachesPrototype(key: string, member: unknown): boolean {
+  return key === "__proto__" || (key === "constructor" && hasPrototype(member));
 }
 
 function hasPrototype(value: unknown): boolean {

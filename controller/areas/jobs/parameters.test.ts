@@ -7,9 +7,10 @@ test.each([
   ["__proto__", "9007199254740993"],
   ["constructor", '{"prototype":{}}'],
 ])("a parameter called %s of the value %s, which would be lost, is refused by its name", (name, value) => {
-  const told = `param has a member ${JSON.parse(`"${name}"`)}, which is no parameter. Choose another name.`;
+  const told = `param has a member ${JSON.parse(`"${name}"`)}, which would be lost. Choose another name.`;
   const refused = expect.objectContaining({ code: "invalid", message: told }) as Error;
   expect(() => parseParameters(`{"a":"1","${name}":${value}}`)).toThrow(refused);
+  expect(() => parseParameters(`{"a":{"b":[{"${name}":${value}}]}}`), "within a value").toThrow(refused);
 });
 
 test("parameters called like members of every object, and values that say such names, are passed on", () => {

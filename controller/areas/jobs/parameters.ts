@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { parseJson } from "../../../common/json.ts";
+import { memberLeftOut, parseJson } from "../../../common/json.ts";
 import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
 import { requireWellFormed } from "../../well-formed.ts";
 import type { SecretBox } from "../../secrets/index.ts";
@@ -87,10 +87,9 @@ function object(param: string): Readonly<Record<string, unknown>> {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new AppError("invalid", "param is no JSON object.");
-  // `parseJson` drops members that would reach a prototype, and the message to an agent cannot hold `__proto__`.
-  const dropped = Object.keys(JSON.parse(param) as object).find((name) => !Object.hasOwn(value, name));
-  if (dropped !== undefined)
-    throw new AppError("invalid", `param has a member ${dropped}, which is no parameter. Choose another name.`);
+  const lost = memberLeftOut(param);
+  if (lost !== undefined)
+    throw new AppError("invalid", `param has a member ${lost}, which would be lost. Choose another name.`);
   return { ...value };
 }
 
