@@ -3,10 +3,10 @@ import { HostService, StoredCommands } from "../areas/hosts/index.ts";
 import { SentPolicies } from "../areas/ingest/index.ts";
 import { PolicyService } from "../areas/policies/index.ts";
 import { countQuotaOf } from "../areas/tenants/index.ts";
-import { PeerLinks } from "../grpc/index.ts";
 import type { Core } from "./core.ts";
 import type { Data } from "./data.ts";
 import type { Identity } from "./identity.ts";
+import { peerLinks } from "./peer-links.ts";
 
 export type HostServices = Awaited<ReturnType<typeof hostServices>>;
 
@@ -19,17 +19,8 @@ export async function hostServices(from: Core & Identity & Data) {
     agents: (tenant) => hosts.agents.enrolledCount(tenant),
     servers: async (tenant) => hosts.count(await actAs(tenant, "")),
   });
-  const links = new PeerLinks({
-    runtime,
-    others: () => membership.others(),
-    certificate: () => hosts.peers.certificate(),
-    authorities: hosts.agents.authorities,
-    interests: () => notifications.interests(),
-    receive: (tenant, notification) => notifications.receive(tenant, notification),
-    ...(options.dialPeer && { dial: options.dialPeer }),
-  });
+  const links = peerLinks({ runtime, membership, hosts, notifications, dial: options.dialPeer });
   points.peers.fill(links);
-  notifications.onInterests(() => links.tellInterests());
   const depots = new DepotService({ stores, runtime, objects, room: use });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({

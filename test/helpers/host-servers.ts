@@ -5,7 +5,7 @@ import { isAppError } from "../../common/errors.ts";
 import type { Membership } from "../../controller/areas/cluster/index.ts";
 import type { HostService, HostServiceDependencies } from "../../controller/areas/hosts/index.ts";
 import type { NotificationHub } from "../../controller/areas/notifications/index.ts";
-import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
+import { AgentServer, type PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 
 interface Linked {
@@ -13,20 +13,6 @@ interface Linked {
   readonly membership: Membership;
   readonly hosts: HostService;
   readonly notifications: NotificationHub;
-}
-
-/** Connections of this controller to the others. */
-export function peerLinks({ runtime, membership, hosts, notifications }: Linked): PeerLinks {
-  const links = new PeerLinks({
-    runtime,
-    others: () => membership.others(),
-    certificate: () => hosts.peers.certificate(),
-    authorities: hosts.agents.authorities,
-    interests: () => notifications.interests(),
-    receive: (tenant, notification) => notifications.receive(tenant, notification),
-  });
-  notifications.onInterests(() => links.tellInterests());
-  return links;
 }
 
 /** Asks for the connections only when a call needs them, so that they can be made after the hosts. */

@@ -33,7 +33,8 @@ import {
 } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
-import { agentServer, followControllers, peerLinks, peersThrough, serveEnrolment } from "./host-servers.ts";
+import { peerLinks } from "../../controller/assembly/peer-links.ts";
+import { agentServer, followControllers, peersThrough, serveEnrolment } from "./host-servers.ts";
 import { TEST_SECRETS } from "./runtime.ts";
 
 /** A sink in memory that acknowledges everything; it passes entries of commands on to the commands. */
