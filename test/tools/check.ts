@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 
 /**
- * `npm run check`: form, types, lint, import rules, checksums, ratchets and dead code, side by side. A tool's output is
- * printed only when it complains.
+ * `npm run check`: form, types, lint, import rules, checksums, ratchets, dead code and pages that name other files,
+ * side by side. A tool's output is printed only when it complains.
  */
 const STEPS: readonly (readonly [name: string, command: string])[] = [
   // `npm run format` fixes these complaints.
@@ -17,6 +17,9 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
   ["lock file", "tsx test/tools/lockfile.ts"],
   ["ratchets", "tsx test/tools/ratchets.ts --check"],
   ["dead code", "knip --no-progress"],
+  // Pages that name tests, titles and words of other files: a change of those is told here, not after all tests.
+  ["page of promises", "tsx test/tools/promises.ts --page"],
+  ["page of ASVS", "vitest run --project unit --reporter dot test/security/asvs.test.ts"],
 ];
 
 const started = performance.now();

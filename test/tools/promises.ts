@@ -5,15 +5,16 @@ import { EVIDENCE_FOLDER, type Evidence } from "../helpers/evidence.ts";
 
 /**
  * `npm run promises`: writes the page of promises under failure, from the records of all test runs since `.evidence`
- * was last removed. With `--check` nothing is written: it fails if these runs did not prove a promise, or if the
- * committed page has other promises than the tests.
+ * was last removed. With `--page` nothing is written: it fails if the committed page has other promises than the
+ * tests. With `--check` it also fails if these runs did not prove a promise.
  */
 const PAGE = "deploy/docs/promises.md";
 const SHOWN = "Shown: ";
 
 const promises = Object.entries(PROMISES) as [PromiseId, FailurePromise][];
 const page = pageOf(promises.map(([id, promise]) => ({ id, promise, evidence: evidenceOf(id) })));
-if (process.argv.includes("--check")) check();
+if (process.argv.includes("--check")) fail([...unproved(), ...differences()]);
+else if (process.argv.includes("--page")) fail(differences());
 else writeFileSync(PAGE, page);
 
 interface Section {
@@ -62,23 +63,30 @@ function shown(evidence: Evidence): string {
     .join(" · ");
 }
 
-function check(): void {
-  const problems = promises
-    .filter(([id]) => evidenceOf(id).length === 0)
-    .map(([id]) => `The promise ${id} was not proved by this run.`);
+function unproved(): readonly string[] {
   const strangers = existsSync(EVIDENCE_FOLDER)
     ? readdirSync(EVIDENCE_FOLDER).map((file) => file.replace(/\.jsonl$/, ""))
     : [];
-  problems.push(
+  return [
+    ...promises
+      .filter(([id]) => evidenceOf(id).length === 0)
+      .map(([id]) => `The promise ${id} was not proved by this run.`),
     ...strangers.filter((id) => !Object.hasOwn(PROMISES, id)).map((id) => `Evidence for ${id}, which is no promise.`),
-  );
-  for (const [, { tests }] of promises)
-    problems.push(...tests.filter((file) => !existsSync(file)).map((file) => `There is no test ${file}.`));
-  if (promisesIn(readFileSync(PAGE, "utf8")) !== promisesIn(page))
-    problems.push(`${PAGE} tells other promises than test/promises.ts: run npm run promises after the tests.`);
+  ];
+}
+
+function differences(): readonly string[] {
+  const missing = promises.flatMap(([, { tests }]) => tests.filter((file) => !existsSync(file)));
+  const isOther = promisesIn(readFileSync(PAGE, "utf8")) !== promisesIn(page);
+  return [
+    ...missing.map((file) => `There is no test ${file}.`),
+    ...(isOther ? [`${PAGE} tells other promises than test/promises.ts: run npm run promises after the tests.`] : []),
+  ];
+}
+
+function fail(problems: readonly string[]): void {
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) process.exitCode = 1;
-  else console.log(`${promises.length} promises proved by this run.`);
 }
 
 /** The page without the figures of a single run. */
