@@ -107,13 +107,13 @@ module.exports = {
     {
       name: "services-know-no-http",
       severity: "error",
-      from: { path: `${areas}(?!routes\\.ts|[a-z]+-routes\\.ts|index\\.ts)`, pathNot: tests },
+      from: { path: areas, pathNot: `/(routes|[a-z-]+-routes|index)\\.ts$|${tests}` },
       to: { path: "^controller/http/|^node_modules/(fastify|@fastify)/" },
     },
     {
       name: "routes-know-no-store",
       severity: "error",
-      from: { path: "/(routes|[a-z]+-routes)\\.ts$" },
+      from: { path: "/(routes|[a-z-]+-routes)\\.ts$" },
       to: { path: "^controller/store/|/store\\.ts$" },
     },
     {
@@ -131,9 +131,12 @@ module.exports = {
     {
       name: "only-exec-and-the-spawner-start-processes",
       comment:
-        "A process started elsewhere inherits the stores' open files: agents use agent/exec.ts, the controller controller/processes/.",
+        "A process started elsewhere inherits the stores' open files: agents use agent/commands/exec.ts, the controller controller/processes/.",
       severity: "error",
-      from: { path: "^(agent|common|controller|proto)/", pathNot: `^agent/exec\\.ts$|^controller/processes/|${tests}` },
+      from: {
+        path: "^(agent|common|controller|proto)/",
+        pathNot: `^agent/commands/exec\\.ts$|^controller/processes/|${tests}`,
+      },
       to: { path: "^(node:)?(child_process|cluster)$" },
     },
     {

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandPolicySpec, LogPolicySpec } from "../common/api/policies.ts";
 import { OUTBOX_MAX_BYTES } from "../common/limits.ts";
-import { realClock, seededRandom } from "../test/helpers/clock.ts";
-import { FakeController } from "../test/helpers/fake-controller.ts";
+import { realClock, seededRandom } from "../test/helpers/time/clock.ts";
+import { FakeController } from "../test/helpers/hosts/fake-controller.ts";
 import { runAgent } from "./agent.ts";
-import { Journal } from "./journal.ts";
-import { Outbox } from "./outbox.ts";
+import { Journal } from "./commands/journal.ts";
+import { Outbox } from "./outbox/outbox.ts";
 
 let controller: FakeController;
 let folder: string;

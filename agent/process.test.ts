@@ -6,8 +6,8 @@ import { build } from "esbuild";
 import { open } from "lmdb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CommandPolicySpec, LogPolicySpec } from "../common/api/policies.ts";
-import { FakeController } from "../test/helpers/fake-controller.ts";
-import { Program } from "../test/helpers/programs.ts";
+import { FakeController } from "../test/helpers/hosts/fake-controller.ts";
+import { Program } from "../test/helpers/programs/programs.ts";
 
 const BANNER =
   "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";

@@ -10,20 +10,20 @@ import {
 import { beginningOf } from "../common/text/cut.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { Depot, DesiredState, Facts } from "../proto/gen/agent/v1/agent.ts";
-import { Commands } from "./commands.ts";
-import type { Exec } from "./exec.ts";
-import { createHost, type Depots } from "./host.ts";
-import type { Identity } from "./identity.ts";
-import { Journal } from "./journal.ts";
-import { Link } from "./link.ts";
+import { Commands } from "./commands/commands.ts";
+import type { Exec } from "./commands/exec.ts";
+import { createHost, type Depots } from "./policies/host.ts";
+import type { Identity } from "./identity/identity.ts";
+import { Journal } from "./commands/journal.ts";
+import { Link } from "./session/link.ts";
 import type { Log } from "./log.ts";
-import { Outbox } from "./outbox.ts";
-import { OutboxCopy } from "./outbox-copy.ts";
+import { Outbox } from "./outbox/outbox.ts";
+import { OutboxCopy } from "./outbox/copy.ts";
 import { commandPlugins, ContentCache, DepotFolders, POLICY_PLUGINS } from "./plugins/index.ts";
-import { StateFile } from "./state.ts";
-import { Supervisor } from "./supervisor.ts";
-import type { Transport } from "./transport.ts";
-import { Tunnels } from "./tunnels.ts";
+import { StateFile } from "./disk/state.ts";
+import { Supervisor } from "./policies/supervisor.ts";
+import type { Transport } from "./session/transport.ts";
+import { Tunnels } from "./tunnels/tunnels.ts";
 
 /** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
 export interface WorkWorld {

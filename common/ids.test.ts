@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decodeTime, isValid } from "ulid";
-import { seededRandom } from "../test/helpers/clock.ts";
+import { seededRandom } from "../test/helpers/time/clock.ts";
 import {
   arrivalText,
   entropyPlus,

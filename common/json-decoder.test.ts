@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../test/helpers/clock.ts";
+import { seededRandom } from "../test/helpers/time/clock.ts";
 import { isAppError } from "./errors.ts";
 import { HTTP_JSON_BOUNDS, JsonDecoder, type JsonBounds } from "./json-decoder.ts";
 

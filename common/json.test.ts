@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../test/helpers/clock.ts";
+import { seededRandom } from "../test/helpers/time/clock.ts";
 import { looksLikeJson, parseJson } from "./json.ts";
 
 /** By the definition of the language, member by member from the inside out. */

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LostTenant, Readiness } from "./store/engine.ts";
 import { AppError } from "../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, READY_KEPT_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/http-app.ts";
-import { testPrincipal, TestClock, testRuntime } from "../test/helpers/runtime.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/areas/http-app.ts";
+import { testPrincipal, TestClock, testRuntime } from "../test/helpers/time/runtime.ts";
 import { buildHttp } from "./app.ts";
-import { endpoint, type Endpoint } from "./http/endpoint.ts";
+import { endpoint, type Endpoint } from "./http/interface/endpoint.ts";
 
 const Free = Type.Record(Type.String(), Type.Unknown());
 const seen: { rowsEnded: boolean } = { rowsEnded: false };

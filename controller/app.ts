@@ -15,32 +15,32 @@ import {
   TENANT_CALLS_WAITING_MAX,
 } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
-import { Networks } from "./network.ts";
+import { Networks } from "./settings/network.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import type { DamagedStore } from "./areas/cluster/index.ts";
-import { Admission } from "./http/admission.ts";
-import { BodyMemory } from "./http/body-memory.ts";
-import { checkInterface } from "./http/check.ts";
-import { browserHeaders, type HstsReach } from "./http/browsers.ts";
-import type { Endpoint } from "./http/endpoint.ts";
-import { documentSender } from "./http/compress.ts";
-import { EventStreams } from "./http/events.ts";
-import type {} from "./http/exchange.ts";
-import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/failure.ts";
-import { HttpMetrics, type Level } from "./http/metrics.ts";
-import { openApiDocument } from "./http/openapi.ts";
-import { namesOwnHost } from "./http/origin.ts";
-import { Peers } from "./http/peer.ts";
-import { OpenCalls } from "./http/open-calls.ts";
-import { Pipelines } from "./http/pipeline.ts";
-import { pathOf, serve } from "./http/serve.ts";
-import { boundedServer, refuseGarbage, type ServerBounds, type ServerDeadlines } from "./http/server.ts";
-import type { SignIn } from "./http/signin.ts";
-import { SilenceWatch } from "./http/silence.ts";
-import type { SocketEndpoint } from "./http/socket.ts";
-import { Standing } from "./http/standing.ts";
-import { traceparentOf } from "./http/trace.ts";
-import { Upgrades } from "./http/upgrade.ts";
+import { Admission } from "./http/calls/admission.ts";
+import { BodyMemory } from "./http/body/memory.ts";
+import { checkInterface } from "./http/interface/check.ts";
+import { browserHeaders, type HstsReach } from "./http/connections/browsers.ts";
+import type { Endpoint } from "./http/interface/endpoint.ts";
+import { documentSender } from "./http/answer/compress.ts";
+import { EventStreams } from "./http/sockets/events.ts";
+import type {} from "./http/calls/exchange.ts";
+import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/answer/failure.ts";
+import { HttpMetrics, type Level } from "./http/interface/metrics.ts";
+import { openApiDocument } from "./http/interface/openapi.ts";
+import { namesOwnHost } from "./http/connections/origin.ts";
+import { Peers } from "./http/connections/peer.ts";
+import { OpenCalls } from "./http/calls/open-calls.ts";
+import { Pipelines } from "./http/connections/pipeline.ts";
+import { pathOf, serve } from "./http/calls/serve.ts";
+import { boundedServer, refuseGarbage, type ServerBounds, type ServerDeadlines } from "./http/connections/server.ts";
+import type { SignIn } from "./http/calls/signin.ts";
+import { SilenceWatch } from "./http/connections/silence.ts";
+import type { SocketEndpoint } from "./http/sockets/socket.ts";
+import { Standing } from "./http/calls/standing.ts";
+import { traceparentOf } from "./http/calls/trace.ts";
+import { Upgrades } from "./http/sockets/upgrade.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Readiness } from "./store/engine.ts";
 
@@ -188,7 +188,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
   });
 }
 
-/** `http/body.ts` reads bodies of every type. Fastify would refuse some by their true type. */
+/** `http/body/body.ts` reads bodies of every type. Fastify would refuse some by their true type. */
 async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));

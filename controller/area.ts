@@ -1,7 +1,7 @@
 import type { SystemClass } from "./areas/objects/index.ts";
-import type { Endpoint } from "./http/endpoint.ts";
-import type { Level } from "./http/metrics.ts";
-import type { SocketEndpoint } from "./http/socket.ts";
+import type { Endpoint } from "./http/interface/endpoint.ts";
+import type { Level } from "./http/interface/metrics.ts";
+import type { SocketEndpoint } from "./http/sockets/socket.ts";
 import type { HostObject } from "./scripting/index.ts";
 import type { SealedKind } from "./secrets/index.ts";
 

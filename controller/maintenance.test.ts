@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../test/helpers/time/runtime.ts";
 import { Maintenance } from "./maintenance.ts";
 
 const TENANTS = {

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CALL_CHANGE_WAIT_MS, CALL_READ_WAIT_MS } from "../common/limits.ts";
-import { addressOf, openProxy, type LinkProxy } from "../test/helpers/cluster-proxy.ts";
+import { addressOf, openProxy, type LinkProxy } from "../test/helpers/cluster/proxy.ts";
 import {
   clusterRuntime,
   clusterSettings,
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
-} from "../test/helpers/cluster.ts";
-import { TEST_SECRETS } from "../test/helpers/runtime.ts";
-import { expectWithin } from "../test/helpers/times.ts";
+} from "../test/helpers/cluster/cluster.ts";
+import { TEST_SECRETS } from "../test/helpers/time/runtime.ts";
+import { expectWithin } from "../test/helpers/time/times.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 
 /** Tolerance for a slow machine, added to each promised deadline. */

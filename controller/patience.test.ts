@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { AppError } from "../common/errors.ts";
 import { START_AGAIN_MS, START_PATIENCE_MS } from "../common/limits.ts";
-import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../test/helpers/time/runtime.ts";
 import { StartPatience } from "./patience.ts";
 import { storeDamaged } from "./store/damage.ts";
 

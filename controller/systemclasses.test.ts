@@ -1,15 +1,15 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../test/helpers/runtime.ts";
+import { realClock } from "../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../test/helpers/time/runtime.ts";
 import { isAppError } from "../common/errors.ts";
 import type { Row, Value } from "../common/value.ts";
 import type { ClassView, Column } from "./areas/objects/index.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { openSecretKey } from "./secrets/index.ts";
-import { storeFolder } from "../test/helpers/folders.ts";
+import { storeFolder } from "../test/helpers/runs/folders.ts";
 
 const admin = testPrincipal();
 const viewer = testPrincipal("viewer");

@@ -30,7 +30,7 @@ export const PROMISES = {
   "job-one-final-state": {
     promise:
       "A job run ends in one final state on each host, decided once for all controllers; when its controller is gone, another one goes on with it.",
-    tests: ["controller/areas/jobs/takeover.test.ts"],
+    tests: ["controller/areas/jobs/runs/takeover.test.ts"],
     found: [
       "A controller that woke wrote its own end over the one that was on record. Now the end is decided by a condition in the key-value store, then written into the row at a settled time.",
       "A run lost with its controller became `expired` although the agent had told how it ended. Now what the agent said decides.",
@@ -50,7 +50,7 @@ export const PROMISES = {
   "agent-command-once": {
     promise:
       "An agent begins a command at most once, and none of an epoch that has passed, also between the arrival of two frames and their being on disk.",
-    tests: ["agent/journal.test.ts"],
+    tests: ["agent/commands/journal.test.ts"],
     found: [
       "While a higher epoch was being written, a lower one still passed and was written over it. Now what is being written counts.",
       "A command that came twice before the first was on disk was begun twice. Now it counts as begun from the moment it is being written.",
@@ -103,7 +103,7 @@ export const PROMISES = {
   "log-rotation": {
     promise:
       "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",
-    tests: ["agent/plugins/log-policy/rotation.test.ts", "test/e2e/rotations.test.ts"],
+    tests: ["agent/plugins/log-policy/rotation/rotation.test.ts", "test/e2e/rotations.test.ts"],
     found: [
       "What was not read of a file when it was copied and cut off was lost, although the copy held it. Now a life of a file is known by its inode and by what was read of it, and goes on in the copy.",
       "A copy that was looked at while it was being made, when it was still empty or short, was taken for a new file and its lines came twice. Now what is the beginning of a followed file is left alone.",
@@ -120,8 +120,8 @@ export const PROMISES = {
       "A file that is cut off is told by one gap record with the bytes known to be lost, those of a copy that could not be compared in time among them, and the time nobody looked; what a writer loses that is not halted between copy and truncation lies within.",
     tests: [
       "test/e2e/exactly-once.test.ts",
-      "agent/plugins/log-policy/rotation.test.ts",
-      "agent/plugins/log-policy/copies.test.ts",
+      "agent/plugins/log-policy/rotation/rotation.test.ts",
+      "agent/plugins/log-policy/rotation/copies.test.ts",
     ],
     found: [
       "A file cut off of which everything seen had been read was silent about what nobody had seen. Now it is told, and the count goes by the place of the writer's last write, which Linux shows.",
@@ -131,7 +131,7 @@ export const PROMISES = {
   "outbox-lost": {
     promise:
       "An agent whose outbox was deleted says so with a record `outbox_lost` and reads its files on from where the controllers had everything: nothing that is still in a file is left out, and lines come twice only from the seconds that record names.",
-    tests: ["agent/outbox-copy.test.ts", "test/e2e/exactly-once.test.ts"],
+    tests: ["agent/outbox/copy.test.ts", "test/e2e/exactly-once.test.ts"],
     found: [
       "All files were read again from their beginnings, and nothing told that anything was missing. Now the marks have a copy beside the outbox.",
     ],
@@ -165,7 +165,7 @@ export const PROMISES = {
   "orderly-stop": {
     promise:
       "An orderly stop answers every call that it finds: what ends within three seconds as usual, then what had not begun as `unavailable` and the rest as `unknown_outcome`; rows that are being sent break off, and no client holds up the stop.",
-    tests: ["controller/http/stop.test.ts"],
+    tests: ["controller/http/connections/stop.test.ts"],
     found: [
       "Node keeps a connection open for 65 seconds behind its last answer: one such client held a stop until the controller was killed. Now a connection ends with its last answer.",
       "A call whose body was still coming was carried out behind the answer that it was not. Now no handler begins for a call that is over.",
@@ -302,7 +302,7 @@ export const PROMISES = {
     tests: [
       "test/e2e/neighbours.test.ts",
       "controller/areas/hosts/session/entry-room.test.ts",
-      "controller/turns.test.ts",
+      "controller/turns/turns.test.ts",
     ],
     found: [
       "What agents sent and was not stored yet was bounded by its count only: 512 entries of 16 MiB each. Now it is bounded in bytes, of each and of all, and streams wait for room.",

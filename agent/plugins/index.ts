@@ -1,4 +1,4 @@
-import type { CommandPlugin, PolicyPlugin } from "../plugin.ts";
+import type { CommandPlugin, PolicyPlugin } from "../policies/plugin.ts";
 import { commandPolicy } from "./command-policy/command-policy.ts";
 import { createDepotPlugins } from "./depot-deployer/depot-deployer.ts";
 import type { DepotFolders } from "./depot-deployer/folders.ts";

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Value } from "typebox/value";
 import { CommandPolicySpec, LogPolicySpec } from "../../common/api/policies.ts";
-import { realClock, seededRandom } from "../../test/helpers/clock.ts";
-import { eventually } from "../../test/helpers/programs.ts";
-import { createExec } from "../exec.ts";
-import { createHost, type Host } from "../host.ts";
-import { Outbox } from "../outbox.ts";
-import { Supervisor } from "../supervisor.ts";
+import { realClock, seededRandom } from "../../test/helpers/time/clock.ts";
+import { eventually } from "../../test/helpers/programs/programs.ts";
+import { createExec } from "../commands/exec.ts";
+import { createHost, type Host } from "../policies/host.ts";
+import { Outbox } from "../outbox/outbox.ts";
+import { Supervisor } from "../policies/supervisor.ts";
 import { POLICY_PLUGINS } from "./index.ts";
 
 let folder: string;

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OUTBOX_MAX_BYTES } from "../../common/limits.ts";
-import { FakeController } from "../../test/helpers/fake-controller.ts";
-import { realClock, seededRandom } from "../../test/helpers/clock.ts";
+import { FakeController } from "../../test/helpers/hosts/fake-controller.ts";
+import { realClock, seededRandom } from "../../test/helpers/time/clock.ts";
 import { runAgent } from "../agent.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { searchesOf } from "../../test/helpers/searches.ts";
-import { ARE_TIMES_BOUND, expectWithin } from "../../test/helpers/times.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { searchesOf } from "../../test/helpers/mql/searches.ts";
+import { ARE_TIMES_BOUND, expectWithin } from "../../test/helpers/time/times.ts";
 import { DELIMITER_WINDOW_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 import { encodingNamed } from "../text/encodings.ts";
 import { compileCutter, RecordStream, type CutRules } from "./records.ts";

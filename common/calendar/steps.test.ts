@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { TIMES } from "../../test/helpers/times.ts";
-import { clockOf, ZONES } from "../../test/helpers/zones.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { TIMES } from "../../test/helpers/time/times.ts";
+import { clockOf, ZONES } from "../../test/helpers/time/zones.ts";
 import { CalendarSteps, unitNamed, widthOf } from "./steps.ts";
 import { zoneNamed } from "./zones.ts";
 

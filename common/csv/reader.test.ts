@@ -1,6 +1,6 @@
 import Papa from "papaparse";
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { type CsvForm, CsvReader, RFC_4180 } from "./reader.ts";
 
 const TEXT = 'a,b\r\n"c\r\nd","e""f"\r\r\n\ng,""\n,\n"h",i "j"\r\nk,l';

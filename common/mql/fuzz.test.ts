@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { TreeGenerator } from "../../test/helpers/mql-trees.ts";
-import { Words } from "../../test/helpers/words.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { TreeGenerator } from "../../test/helpers/mql/trees.ts";
+import { Words } from "../../test/helpers/mql/words.ts";
 import { isAppError } from "../errors.ts";
 import type { Script } from "./index.ts";
 import { parseScript, printStatement } from "./index.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { TreeGenerator } from "../../test/helpers/mql-trees.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { TreeGenerator } from "../../test/helpers/mql/trees.ts";
 import { isAppError } from "../errors.ts";
 import { parseConditionText, parseScript, printCondition, printStatement } from "./index.ts";
 

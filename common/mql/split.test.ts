@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { parseScript, printStatement, StatementSplitter, type StatementText } from "./index.ts";
 
 function split(

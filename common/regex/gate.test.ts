@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { programSources } from "../../test/helpers/program-sources.ts";
+import { programSources } from "../../test/helpers/programs/program-sources.ts";
 
 /** Files that create regular expressions from texts that users do not write, and the origin of these texts. */
 const OWN_TEXTS: Readonly<Record<string, string>> = {
@@ -7,11 +7,11 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
   "common/regex/native.ts": "the gate",
   "common/times/formats.ts": "formats of times, which the program writes",
   "common/search/parse-time.ts": "forms of times, which the program writes",
-  "controller/http/coerce.ts": "patterns of the program's own schemas",
-  "controller/areas/rules/frames.ts": "a part of the script, which runs in its own machine",
-  "controller/areas/rules/grok-trial.ts": "the match of a grok, which the gate compiled",
-  "controller/areas/rules/parsers.ts": "the match of a grok, which the gate compiled",
-  "controller/areas/rules/patterns.ts": "the match of a grok, which the gate compiled",
+  "controller/http/input/coerce.ts": "patterns of the program's own schemas",
+  "controller/areas/rules/bodies/frames.ts": "a part of the script, which runs in its own machine",
+  "controller/areas/rules/grok/trial.ts": "the match of a grok, which the gate compiled",
+  "controller/areas/rules/parsing/parsers.ts": "the match of a grok, which the gate compiled",
+  "controller/areas/rules/grok/patterns.ts": "the match of a grok, which the gate compiled",
   "controller/areas/transfer/sheets/markup.ts": "names of attributes, which the program chooses",
 };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { searchesOf } from "../../test/helpers/searches.ts";
-import { expectWithin } from "../../test/helpers/times.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { searchesOf } from "../../test/helpers/mql/searches.ts";
+import { expectWithin } from "../../test/helpers/time/times.ts";
 import { isAppError } from "../errors.ts";
 import { PATTERN_BACKTRACKING_MAX_CHARACTERS, PATTERN_STEPS_MAX, RECORD_MAX_BYTES } from "../limits.ts";
 import type { Random } from "../time.ts";

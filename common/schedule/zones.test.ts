@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TIMES } from "../../test/helpers/times.ts";
+import { TIMES } from "../../test/helpers/time/times.ts";
 import { nextTimes, parseSchedule } from "./index.ts";
 
 /**

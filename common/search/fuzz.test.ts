@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { Words } from "../../test/helpers/words.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { Words } from "../../test/helpers/mql/words.ts";
 import { isAppError } from "../errors.ts";
 import { parseSearch, printSearch, type Search } from "./index.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { AppError } from "../errors.ts";
 import { SEARCH_PARTS_MAX, SEARCH_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { parseSearch, printSearch } from "./index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { programSources } from "../../test/helpers/program-sources.ts";
+import { programSources } from "../../test/helpers/programs/program-sources.ts";
 import { beginningOf, cutText } from "./cut.ts";
 
 const FACE = "\u{1F600}";
@@ -21,14 +21,14 @@ test("a text with a mark where it was cut off is not longer than the bound, and 
 
 /** Where a text is cut that is no text of a user, or of which nothing is kept. */
 const OWN_CUTS: Readonly<Record<string, string>> = {
-  "agent/plugins/log-policy/chain.ts": "a digest",
+  "agent/plugins/log-policy/rotation/chain.ts": "a digest",
   "common/text/tokens.ts": "a term of an index, the same in stores of earlier versions",
   "controller/areas/consolelog/position.ts": "a digest",
   "controller/areas/query/plan/paging.ts": "a digest",
-  "controller/areas/users/policy.ts": "the part of a password that is estimated",
-  "controller/http/part-heads.ts": "the part of a name that is compared",
+  "controller/areas/users/credentials/password-policy.ts": "the part of a password that is estimated",
+  "controller/http/body/part-heads.ts": "the part of a name that is compared",
   "controller/scripting/javascript/task.ts": "the part of a stack in which a place is looked for",
-  "controller/store/cluster/record-places.ts": "the time within an id",
+  "controller/store/cluster/records/places.ts": "the time within an id",
 };
 
 test("texts are cut by whole characters everywhere", () => {

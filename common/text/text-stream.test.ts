@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { TIMES } from "../../test/helpers/times.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { TIMES } from "../../test/helpers/time/times.ts";
 import { encodingNamed, markedEncoding, type Encoding } from "./encodings.ts";
 import { decodeText, refusing, requireMarkOf, TextStream, textOf } from "./text-stream.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { parseTimestamp } from "../timestamps.ts";
 import { layoutOf, readTime, timeZoneOf, unitNamed, UTC, type TimeContext } from "./index.ts";
 

@@ -1,6 +1,6 @@
 import type { DialPeer } from "../grpc/index.ts";
-import type { HstsReach } from "../http/browsers.ts";
-import type { OpenIdSettings } from "../openid-settings.ts";
+import type { HstsReach } from "../http/connections/browsers.ts";
+import type { OpenIdSettings } from "../settings/openid.ts";
 import type { Runtime } from "../runtime.ts";
 import type { KeyRing, KeySource } from "../secrets/index.ts";
 import type { Engine } from "../store/engine.ts";

@@ -3,7 +3,7 @@ import type { GroupService } from "../areas/groups/index.ts";
 import type { RunAccess } from "../areas/jobs/index.ts";
 import type { Principal } from "../areas/permissions/index.ts";
 import type { TenantGate } from "../areas/tenants/index.ts";
-import type { SignIn } from "../http/signin.ts";
+import type { SignIn } from "../http/calls/signin.ts";
 
 interface SignInParts {
   readonly users: SignIn;

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PASSWORD } from "../../test/helpers/http-app.ts";
-import { openMonitoring } from "../../test/helpers/monitoring.ts";
-import { testPrincipal } from "../../test/helpers/runtime.ts";
+import { PASSWORD } from "../../test/helpers/areas/http-app.ts";
+import { openMonitoring } from "../../test/helpers/areas/monitoring.ts";
+import { testPrincipal } from "../../test/helpers/time/runtime.ts";
 import type { CommandOutcome, DispatchOptions } from "../areas/hosts/index.ts";
 
 /** The command line as a process of its own, which gets the signals of a terminal. */

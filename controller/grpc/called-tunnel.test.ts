@@ -1,7 +1,7 @@
 import { credentials, Server, ServerCredentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PeerLinkClient, PeerLinkService } from "../../proto/gen/peer/v1/peer.ts";
-import { realClock } from "../../test/helpers/clock.ts";
+import { realClock } from "../../test/helpers/time/clock.ts";
 import { calledTunnel } from "./called-tunnel.ts";
 
 /** A controller of a version before tunnels between controllers. */

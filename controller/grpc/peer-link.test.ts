@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { expect, test } from "vitest";
 import { PEER_BACKOFF_MAX_MS, RECENT_ASK_MS } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
 import { PeerLink, type PeerClientWire } from "./peer-link.ts";
 
 class Wire extends EventEmitter implements PeerClientWire {

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { describe, expect, it } from "vitest";
 import { PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE_MAX_MS } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
 import type { CommandListener } from "../areas/hosts/index.ts";
 import type { Outlet } from "../areas/notifications/index.ts";
 import { PeerStream, type PeerServerCall } from "./peer-stream.ts";

@@ -2,11 +2,11 @@ import { credentials, type ServiceError } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { PeerLinkClient } from "../../proto/gen/peer/v1/peer.ts";
-import { prove } from "../../test/helpers/evidence.ts";
-import { BareAgent, openTestHosts, pemOf, type TestHosts, type TestIdentity } from "../../test/helpers/hosts.ts";
-import { eventually } from "../../test/helpers/programs.ts";
+import { prove } from "../../test/helpers/runs/evidence.ts";
+import { BareAgent, openTestHosts, pemOf, type TestHosts, type TestIdentity } from "../../test/helpers/hosts/hosts.ts";
+import { eventually } from "../../test/helpers/programs/programs.ts";
 import { encodeJson } from "../store/format.ts";
-import { testPrincipal } from "../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../test/helpers/time/runtime.ts";
 
 const DEADLINE_MS = 30_000;
 

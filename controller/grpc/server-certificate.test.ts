@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
 import { ServerCertificate } from "./server-certificate.ts";
 
 const DAY_MS = 86_400_000;

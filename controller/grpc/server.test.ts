@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
 import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES, SHUTDOWN_STREAMS_MS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
-import { realClock } from "../../test/helpers/clock.ts";
-import type { TestEngine } from "../../test/helpers/engine.ts";
+import { realClock } from "../../test/helpers/time/clock.ts";
+import type { TestEngine } from "../../test/helpers/engines/engine.ts";
 import type { Stores } from "../store/engine.ts";
 import type { KvStore } from "../store/kv.ts";
 import {
@@ -17,9 +17,9 @@ import {
   sha256,
   type TestHosts,
   type TestIdentity,
-} from "../../test/helpers/hosts.ts";
-import { testRuntime } from "../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../test/helpers/wrapped-kv.ts";
+} from "../../test/helpers/hosts/hosts.ts";
+import { testRuntime } from "../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../test/helpers/engines/wrapped-kv.ts";
 
 let test: TestHosts;
 const open: BareAgent[] = [];

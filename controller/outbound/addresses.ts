@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { Networks, plainAddress } from "../network.ts";
+import { Networks, plainAddress } from "../settings/network.ts";
 
 /** Not for the public: this machine, private, shared, link-local with the metadata of clouds, tests, groups, reserved. */
 const CLOSED_V4 = new Networks([

@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { AppError } from "../../common/errors.ts";
 import { UTF8, type Encoding } from "../../common/text/encodings.ts";
 import { decodeText } from "../../common/text/text-stream.ts";
-import { charsetOf } from "../http/charset.ts";
+import { charsetOf } from "../http/body/charset.ts";
 import type { OpenAddresses } from "./addresses.ts";
 import type { OutboundAnswer, Resolve } from "./types.ts";
 

@@ -7,7 +7,7 @@ import {
   SCRIPT_HTTP_REDIRECTS_MAX,
   SCRIPT_HTTP_TENANT_AT_ONCE,
 } from "../../common/limits.ts";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import { OpenAddresses } from "./addresses.ts";
 import { Outbound, type OutboundRequest, type Resolve } from "./index.ts";
 

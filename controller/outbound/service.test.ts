@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import { serviceFetch } from "./service.ts";
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void;

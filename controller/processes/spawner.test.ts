@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { open } from "lmdb";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { isAlive } from "../../test/helpers/processes.ts";
-import { startSpawner } from "../../test/helpers/spawner.ts";
+import { isAlive } from "../../test/helpers/programs/processes.ts";
+import { startSpawner } from "../../test/helpers/programs/spawner.ts";
 import type { OnOutput, ProcessSpec, Spawner, StartedProcess } from "./index.ts";
 
 const PIECES = 40;

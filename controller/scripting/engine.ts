@@ -17,8 +17,8 @@ import {
 import type { JsonBounds } from "../../common/json-decoder.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
-import { decodeJson, encodeJson } from "../decoding.ts";
-import { ThreadSlices } from "../slices.ts";
+import { decodeJson, encodeJson } from "../turns/decoding.ts";
+import { ThreadSlices } from "../turns/slices.ts";
 import { type CallRequest, openCallLine, type PoolLimits, type Stand, WorkerPool } from "../workers/index.ts";
 import { watchNative } from "./native.ts";
 import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";

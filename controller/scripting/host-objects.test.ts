@@ -7,8 +7,8 @@ import { HostObjects, type ScriptHost } from "./index.ts";
 import type { Value } from "../../common/value.ts";
 import { NotificationHub } from "../areas/notifications/index.ts";
 import type { Principal } from "../areas/permissions/index.ts";
-import { bundle } from "../../test/helpers/bundle.ts";
-import { testPrincipal } from "../../test/helpers/runtime.ts";
+import { bundle } from "../../test/helpers/programs/bundle.ts";
+import { testPrincipal } from "../../test/helpers/time/runtime.ts";
 import { openWorld, type World } from "../../test/security/world.ts";
 
 /** Calls made by the scripts of these tests: function name to the arguments of its last call. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SCRIPT_NATIVE_LOOKS } from "../../common/limits.ts";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import { watchNative } from "./native.ts";
 
 const MAX_MS = 1_000;

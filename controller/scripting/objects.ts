@@ -3,7 +3,7 @@ import { Compile, type Validator } from "typebox/compile";
 import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
 import { HTTP_WARNINGS_MAX } from "../../common/limits.ts";
-import { requireWellFormed, requireWellFormedWithin } from "../well-formed.ts";
+import { requireWellFormed, requireWellFormedWithin } from "../turns/well-formed.ts";
 import { ignoredName } from "../../common/text/unknown.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";

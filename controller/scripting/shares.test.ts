@@ -7,7 +7,7 @@ import {
   SCRIPT_USER_THREADS,
 } from "../../common/limits.ts";
 import type { Value } from "../../common/value.ts";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import { threadScripts } from "./contract/threads.ts";
 import { SCRIPT_POOL_LIMITS } from "./shares.ts";
 import type { ScriptCall, ScriptHost, ScriptKind } from "./types.ts";

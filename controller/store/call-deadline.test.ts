@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { CALL_ANSWER_RESERVE_MS } from "../../common/limits.ts";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Deadline } from "./cluster/deadline.ts";
 

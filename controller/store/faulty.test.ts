@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { isAppError } from "../../common/errors.ts";
-import { openEmbeddedSubject } from "../../test/helpers/contract-subject.ts";
+import { openEmbeddedSubject } from "../../test/helpers/engines/contract-subject.ts";
 import { blobsContract } from "./contract/blobs.ts";
 import { again, all, bytes, seedOfRun } from "./contract/harness.ts";
 import { kvContract } from "./contract/kv.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
 import { KV_SWEEP_EVERY_MS, KV_SWEEP_MAX_ENTRIES } from "../../common/limits.ts";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import { KvSweep } from "./kv-sweep.ts";
 import type { KvListOptions, KvPage } from "./kv.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError, isAppError, type ErrorCode } from "../../common/errors.ts";
-import { seededRandom } from "../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../test/helpers/engine.ts";
-import { wrappedKv } from "../../test/helpers/wrapped-kv.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../test/helpers/engines/engine.ts";
+import { wrappedKv } from "../../test/helpers/engines/wrapped-kv.ts";
 import { again, bytes, text, uniqueName } from "./contract/harness.ts";
 import { faulty } from "./faulty.ts";
 import type { KvEntry, KvStore } from "./kv.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { decodeStored, encodePacked } from "./format.ts";
 import { NO_SCALAR, PackedReader } from "./packed-reader.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
-import { realClock } from "../../test/helpers/clock.ts";
-import { testRuntime } from "../../test/helpers/runtime.ts";
+import { realClock } from "../../test/helpers/time/clock.ts";
+import { testRuntime } from "../../test/helpers/time/runtime.ts";
 import type { ObjectStore } from "./objects.ts";
 import { Retry } from "./retry.ts";
 import { retrying } from "./retrying.ts";

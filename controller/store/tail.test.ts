@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
 import { FOLLOW_PIECE_BYTES, FOLLOW_POLL_MS } from "../../common/limits.ts";
-import { TestClock } from "../../test/helpers/runtime.ts";
+import { TestClock } from "../../test/helpers/time/runtime.ts";
 import type { StreamPart } from "./blobs.ts";
 import { Appends, tail, type Growing } from "./tail.ts";
 

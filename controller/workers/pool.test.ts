@@ -4,9 +4,9 @@ import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeAll, expect, test } from "vitest";
 import type { AppError } from "../../common/errors.ts";
 import { WORKER_IDLE_MAX_MS } from "../../common/limits.ts";
-import { bundle } from "../../test/helpers/bundle.ts";
-import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
-import type { TestTasks } from "../../test/helpers/worker-tasks.ts";
+import { bundle } from "../../test/helpers/programs/bundle.ts";
+import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
+import type { TestTasks } from "../../test/helpers/programs/worker-tasks.ts";
 import { WorkerPool, type PoolOptions } from "./pool.ts";
 import type { ShareLimits } from "./shares.ts";
 
@@ -19,7 +19,7 @@ let file: string;
 const pools: WorkerPool<TestTasks>[] = [];
 
 beforeAll(async () => {
-  const main = join(import.meta.dirname, "../../test/helpers/worker-tasks.ts");
+  const main = join(import.meta.dirname, "../../test/helpers/programs/worker-tasks.ts");
   file = await bundle(main, `workers/pool-${process.pid}.mjs`);
 });
 

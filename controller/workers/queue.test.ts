@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../test/helpers/clock.ts";
+import { seededRandom } from "../../test/helpers/time/clock.ts";
 import { type Queued, ShareQueue } from "./queue.ts";
 
 interface Item extends Queued {

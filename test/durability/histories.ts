@@ -1,6 +1,6 @@
 import { test } from "vitest";
-import { prove } from "../helpers/evidence.ts";
-import { TIMES } from "../helpers/times.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { TIMES } from "../helpers/time/times.ts";
 import type { PromiseId } from "../promises.ts";
 
 export interface Histories {

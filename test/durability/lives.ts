@@ -1,8 +1,8 @@
 import type { Files } from "../../common/files.ts";
 import type { Random } from "../../common/time.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { ForgetfulFiles } from "../helpers/forgetful-files.ts";
-import { TestClock } from "../helpers/runtime.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { ForgetfulFiles } from "../helpers/engines/forgetful-files.ts";
+import { TestClock } from "../helpers/time/runtime.ts";
 
 /** One life of a program: from its start to the moment it is killed or its machine loses power. */
 export interface Life {

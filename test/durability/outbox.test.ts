@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { emitWhenRoom } from "../../agent/host.ts";
-import { Journal } from "../../agent/journal.ts";
-import { Outbox, type Emission } from "../../agent/outbox.ts";
+import { emitWhenRoom } from "../../agent/policies/host.ts";
+import { Journal } from "../../agent/commands/journal.ts";
+import { Outbox, type Emission } from "../../agent/outbox/outbox.ts";
 import type { Random } from "../../common/time.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { histories } from "./histories.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
-import { loadIdentity, storeIdentity, type Identity } from "../../agent/identity.ts";
-import { makeFolder } from "../../agent/files.ts";
-import { StateFile } from "../../agent/state.ts";
+import { loadIdentity, storeIdentity, type Identity } from "../../agent/identity/identity.ts";
+import { makeFolder } from "../../agent/disk/files.ts";
+import { StateFile } from "../../agent/disk/state.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
 import { histories } from "./histories.ts";
 import { liveThrough, type Life } from "./lives.ts";

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
-import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
 import type { EnrolAnswer } from "../../common/agent/enrolment.ts";
-import { tarOf, zipOf, type ArchiveEntry } from "../helpers/archives.ts";
-import { BareAgent, enrolRequest, type TestIdentity } from "../helpers/hosts.ts";
-import { eventually, Program } from "../helpers/programs.ts";
+import { tarOf, zipOf, type ArchiveEntry } from "../helpers/runs/archives.ts";
+import { BareAgent, enrolRequest, type TestIdentity } from "../helpers/hosts/hosts.ts";
+import { eventually, Program } from "../helpers/programs/programs.ts";
 import { form, Installation, type Envelope } from "./installation.ts";
 
 /** Every bad input gets an error that names the problem, and changes nothing. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { prove } from "../helpers/evidence.ts";
-import { TIMES } from "../helpers/times.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { TIMES } from "../helpers/time/times.ts";
 import { cutOff, effectsOnce, HotWrites, manyRows, prepareEffects } from "./effects.ts";
 import { carryOut, everythingOnce, kills, prepare, putRule } from "./exactly-once.ts";
 import { Installation } from "./installation.ts";

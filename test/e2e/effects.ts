@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { setTimeout as pause } from "node:timers/promises";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import type { Blow } from "./exactly-once.ts";
 import type { Installation } from "./installation.ts";
 

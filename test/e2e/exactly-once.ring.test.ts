@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { prove } from "../helpers/evidence.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 import { carryOut, everythingOnce, kills, prepare, type Blow } from "./exactly-once.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 

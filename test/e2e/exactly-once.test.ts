@@ -1,9 +1,9 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
-import { prove } from "../helpers/evidence.ts";
-import { TIMES } from "../helpers/times.ts";
+import { eventually } from "../helpers/programs/programs.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { TIMES } from "../helpers/time/times.ts";
 import {
   amiss,
   carryOut,

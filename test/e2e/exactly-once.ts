@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { seededRandom } from "../helpers/clock.ts";
-import { eventually } from "../helpers/programs.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { writeAccessLog, type Rotation } from "./access-log.ts";
 import type { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
-import { mountSmallDisk } from "../helpers/small-disk.ts";
+import { eventually } from "../helpers/programs/programs.ts";
+import { mountSmallDisk } from "../helpers/programs/small-disk.ts";
 import { Installation } from "./installation.ts";
 
 const SMALL_DISK_KIB = 8_192;

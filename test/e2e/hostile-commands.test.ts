@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { JOB_OUTPUT_MAX_BYTES, JOB_ROW_OUTPUT_MAX_BYTES } from "../../common/limits.ts";
-import { eventually, Program } from "../helpers/programs.ts";
+import { eventually, Program } from "../helpers/programs/programs.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 120_000;

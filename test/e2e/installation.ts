@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
-import { ClusterAdmin } from "../helpers/cluster-admin.ts";
-import { eventually, freePort, Program, type ProgramOptions } from "../helpers/programs.ts";
+import { ClusterAdmin } from "../helpers/cluster/admin.ts";
+import { eventually, freePort, Program, type ProgramOptions } from "../helpers/programs/programs.ts";
 
 /** A controller and its agents as processes, called as clients call them. */
 

@@ -3,9 +3,9 @@ import { DISPATCH_GRACE_MS } from "../../common/limits.ts";
 import { admissionOver } from "../emulator/admission.ts";
 import type { EmulatedCommand, EmulatedEnd } from "../emulator/agent.ts";
 import { EmulatedFleet } from "../emulator/fleet.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { prove } from "../helpers/evidence.ts";
-import { eventually } from "../helpers/programs.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import type { Installation } from "./installation.ts";
 import { Trio, type Blow } from "./trio.ts";
 

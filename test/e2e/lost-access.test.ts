@@ -1,6 +1,6 @@
 import { Secret, TOTP } from "otpauth";
 import { afterEach, expect, test } from "vitest";
-import { clusterSettings } from "../helpers/cluster.ts";
+import { clusterSettings } from "../helpers/cluster/cluster.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 
 const PASSWORD = "correct horse battery";

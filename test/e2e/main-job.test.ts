@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { ZipFile } from "yazl";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { writeAccessLog } from "./access-log.ts";
 import { clusterVariables, form, Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
 import type { EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { mapLimited } from "../../common/concurrency.ts";
 import {
@@ -14,9 +14,9 @@ import {
   TENANT_CALLS_WAITING_MAX,
 } from "../../common/limits.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
-import { prove } from "../helpers/evidence.ts";
-import { BareAgent, enrolRequest, helloOf, pemOf, type TestIdentity } from "../helpers/hosts.ts";
-import { eventually } from "../helpers/programs.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { BareAgent, enrolRequest, helloOf, pemOf, type TestIdentity } from "../helpers/hosts/hosts.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { Installation, type Envelope } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 

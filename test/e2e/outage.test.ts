@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { mkdir, readFile, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { writeAccessLog } from "./access-log.ts";
 import { Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";

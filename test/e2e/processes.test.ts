@@ -3,8 +3,8 @@ import { chmod, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isAlive } from "../helpers/processes.ts";
-import { eventually } from "../helpers/programs.ts";
+import { isAlive } from "../helpers/programs/processes.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 120_000;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { form, Installation } from "./installation.ts";
 
 const CLASS = "/matrix/quota/thing";

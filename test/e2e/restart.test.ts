@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 90_000;

@@ -1,8 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { prove } from "../helpers/evidence.ts";
-import { eventually } from "../helpers/programs.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { writeAccessLog, type Rotation } from "./access-log.ts";
 import { amiss, gapsOf, LINES_CLASS, prepare } from "./exactly-once.ts";
 import { Installation } from "./installation.ts";

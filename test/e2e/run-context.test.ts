@@ -2,8 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventually } from "../helpers/programs.ts";
-import { startSshd, type Sshd } from "../helpers/sshd.ts";
+import { eventually } from "../helpers/programs/programs.ts";
+import { startSshd, type Sshd } from "../helpers/hosts/sshd.ts";
 import { Installation } from "./installation.ts";
 
 const DEADLINE_MS = 60_000;

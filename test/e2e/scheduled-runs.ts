@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { eventually } from "../helpers/programs.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import type { Installation } from "./installation.ts";
 
 const GOING_ON_DEADLINE_MS = 180_000;

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { zipOf } from "../helpers/archives.ts";
-import { startSshd, type Sshd } from "../helpers/sshd.ts";
+import { zipOf } from "../helpers/runs/archives.ts";
+import { startSshd, type Sshd } from "../helpers/hosts/sshd.ts";
 import { form, Installation } from "./installation.ts";
 
 const PASSWORD = "Tr0ub4dor-und-drei-Igel";

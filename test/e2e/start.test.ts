@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster-proxy.ts";
-import { ClusterAdmin } from "../helpers/cluster-admin.ts";
-import { clusterSettings, describeCluster } from "../helpers/cluster.ts";
+import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster/proxy.ts";
+import { ClusterAdmin } from "../helpers/cluster/admin.ts";
+import { clusterSettings, describeCluster } from "../helpers/cluster/cluster.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 
 describeCluster("a controller that starts while its stores are away", () => {

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { Etcd } from "../../controller/store/cluster/etcd.ts";
-import { EtcdKvStore } from "../../controller/store/cluster/kv.ts";
+import { Etcd } from "../../controller/store/cluster/etcd/etcd.ts";
+import { EtcdKvStore } from "../../controller/store/cluster/etcd/kv.ts";
 import { decodeStored } from "../../controller/store/format.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
-import { clusterRuntime } from "../helpers/cluster-admin.ts";
-import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster-proxy.ts";
-import { eventually } from "../helpers/programs.ts";
+import { clusterRuntime } from "../helpers/cluster/admin.ts";
+import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster/proxy.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 
 const CONTROLLERS = 3;

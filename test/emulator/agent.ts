@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { Backoff } from "../../agent/backoff.ts";
-import { grpcTransport } from "../../agent/grpc-transport.ts";
-import type { Identity } from "../../agent/identity.ts";
-import { Session } from "../../agent/session.ts";
+import { Backoff } from "../../agent/session/backoff.ts";
+import { grpcTransport } from "../../agent/session/grpc-transport.ts";
+import type { Identity } from "../../agent/identity/identity.ts";
+import { Session } from "../../agent/session/session.ts";
 import { SESSION_STEADY_MS } from "../../common/limits.ts";
 import { wait } from "../../common/time.ts";
 import type { Cancel, Command, CommandResult, Entry, Welcome } from "../../proto/gen/agent/v1/agent.ts";
-import { realClock } from "../helpers/clock.ts";
+import { realClock } from "../helpers/time/clock.ts";
 import { MemoryOutbox } from "./outbox.ts";
 
 /** A command for a host, whose end the emulated agent has to report. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHosts, type TestHosts } from "../helpers/hosts.ts";
-import { eventually } from "../helpers/programs.ts";
+import { openTestHosts, type TestHosts } from "../helpers/hosts/hosts.ts";
+import { eventually } from "../helpers/programs/programs.ts";
 import type { EmulatedCommand, EmulatedEnd } from "./agent.ts";
 import { EmulatedFleet, type Admission } from "./fleet.ts";
 

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import { createKeyPem, createRequest } from "../../agent/csr.ts";
-import type { Identity } from "../../agent/identity.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
+import type { Identity } from "../../agent/identity/identity.ts";
 import { parseJoinToken, type EnrolAnswer, type EnrolRequest } from "../../common/agent/enrolment.ts";
 import { mapLimited } from "../../common/concurrency.ts";
 import { EmulatedAgent, type Behaviour } from "./agent.ts";

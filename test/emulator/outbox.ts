@@ -1,5 +1,5 @@
-import { Changes } from "../../agent/outbox-changes.ts";
-import type { SessionOutbox } from "../../agent/session.ts";
+import { Changes } from "../../agent/outbox/changes.ts";
+import type { SessionOutbox } from "../../agent/session/session.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 
 type Body = NonNullable<Entry["body"]>;

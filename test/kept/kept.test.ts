@@ -5,10 +5,10 @@ import { ObjectService } from "../../controller/areas/objects/index.ts";
 import type { TenantStore } from "../../controller/store/engine.ts";
 import type { DamagedRow } from "../../controller/store/scrub.ts";
 import { checkStore, openEmbeddedEngine, type EmbeddedEngine } from "../../controller/store/embedded/index.ts";
-import { Environment } from "../../controller/store/embedded/environment.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { storeFolder } from "../helpers/folders.ts";
-import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { Environment } from "../../controller/store/embedded/environment/environment.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { storeFolder } from "../helpers/runs/folders.ts";
+import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { unpackFolder } from "./archive.ts";
 
 const VERSIONS = ["13059a9", "ae85b99"];

@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { packFolder } from "./archive.ts";
 
 const [name = ""] = process.argv.slice(2);

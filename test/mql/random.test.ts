@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
-import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
+import { AGGREGATES } from "../../controller/areas/query/expressions/aggregates/aggregate.ts";
+import { FUNCTIONS } from "../../controller/areas/query/expressions/functions/functions.ts";
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
-import { realClock } from "../helpers/clock.ts";
-import { onCluster, openTestEngine } from "../helpers/engine.ts";
-import { MemoryObjects } from "../helpers/memory-objects.ts";
-import { testRuntime } from "../helpers/runtime.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { onCluster, openTestEngine } from "../helpers/engines/engine.ts";
+import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
+import { testRuntime } from "../helpers/time/runtime.ts";
 import { compareMany, TIMEOUT_MS } from "./random.ts";
 
 /** With `orderedMost`, ordered reads give up after a few rows. */

@@ -5,12 +5,12 @@ import type { Row } from "../../common/value.ts";
 import type { Objects } from "../../controller/areas/objects/index.ts";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import { realClock, seededRandom } from "../helpers/clock.ts";
-import { QueryGenerator } from "../helpers/mql-queries.ts";
-import { type Expected, inOrder, Reference, rowText } from "../helpers/mql-reference.ts";
-import { Dice, drawnRights, makeWorld, type PlainRights, type World } from "../helpers/mql-world.ts";
-import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
-import { TIMES } from "../helpers/times.ts";
+import { realClock, seededRandom } from "../helpers/time/clock.ts";
+import { QueryGenerator } from "../helpers/mql/queries.ts";
+import { type Expected, inOrder, Reference, rowText } from "../helpers/mql/reference.ts";
+import { Dice, drawnRights, makeWorld, type PlainRights, type World } from "../helpers/mql/world.ts";
+import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
+import { TIMES } from "../helpers/time/times.ts";
 
 /** Timeout of one test. */
 export const TIMEOUT_MS = 300_000 * TIMES;

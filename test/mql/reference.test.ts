@@ -24,9 +24,9 @@ import {
   type TestOperator,
   type When,
 } from "../../common/search/index.ts";
-import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
+import { AGGREGATES } from "../../controller/areas/query/expressions/aggregates/aggregate.ts";
 import { DECLARED_OTHERS } from "../../controller/areas/query/expressions/declared.ts";
-import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
+import { FUNCTIONS } from "../../controller/areas/query/expressions/functions/functions.ts";
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import type { ColumnType } from "../../controller/areas/objects/index.ts";
 import { type Block, fencesOf, parseBlocks } from "./blocks.ts";

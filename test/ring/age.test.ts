@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { EntityChange, EntityKey, ObjectStore } from "../../controller/store/objects.ts";
 import { again, all } from "../../controller/store/contract/harness.ts";
-import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { openRing } from "../helpers/ring.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { openRing } from "../helpers/cluster/ring.ts";
 
 /** Factor for the numbers of the short form; `npm run soak` sets it. */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);

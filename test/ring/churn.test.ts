@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { again, all, bytes, seedOfRun, text, uniqueCid } from "../../controller/store/contract/harness.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../controller/store/objects.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { prove } from "../helpers/evidence.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 /** Factor for the numbers of the short form; `npm run soak` sets it. */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clock } from "../../common/time.ts";
 import type { TenantStore } from "../../controller/store/engine.ts";
 import type { EntityKey } from "../../controller/store/objects.ts";
-import { realClock } from "../helpers/clock.ts";
-import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { prove } from "../helpers/evidence.ts";
-import { openRing } from "../helpers/ring.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { openRing } from "../helpers/cluster/ring.ts";
 
 const BEHIND_MS = -5_000;
 const TURNS = 40;

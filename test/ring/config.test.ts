@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Random } from "../../common/time.ts";
 import { ConfigService } from "../../controller/areas/config/index.ts";
 import { seedOfRun, uniqueName } from "../../controller/store/contract/harness.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { ConfigClients } from "../helpers/config-clients.ts";
-import { configWorld } from "../helpers/config.ts";
-import { prove } from "../helpers/evidence.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { ConfigClients } from "../helpers/areas/config-clients.ts";
+import { configWorld } from "../helpers/areas/config.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 /** Number of repeats, set by `npm run soak`, which also runs every loss. */
 const TIMES = Number(process.env.ODP_RING_TIMES ?? 1);

@@ -4,12 +4,12 @@ import { BUCKET_LEVEL_SETTLES_MS, EDGE_BUCKETS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { again, all, bytes, seedOfRun, text, uniqueCid } from "../../controller/store/contract/harness.ts";
 import type { EdgeEnd, EntityKey } from "../../controller/store/objects.ts";
-import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
-import { edgeHash, levelOfBucket, type EdgeSide } from "../../controller/store/cluster/edge-places.ts";
+import { Cassandra } from "../../controller/store/cluster/cassandra/cassandra.ts";
+import { edgeHash, levelOfBucket, type EdgeSide } from "../../controller/store/cluster/edges/places.ts";
 import { keyspaceOf } from "../../controller/store/cluster/schema.ts";
-import { realClock, seededRandom } from "../helpers/clock.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { realClock, seededRandom } from "../helpers/time/clock.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 const CID = uniqueCid();
 const TYPE = "to";

@@ -4,12 +4,12 @@ import { encodeTime } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { again, all, uniqueCid } from "../../controller/store/contract/harness.ts";
 import type { ObjectStore, StoredRecord } from "../../controller/store/objects.ts";
-import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
-import { RECORD_LIVES } from "../../controller/store/cluster/record-places.ts";
+import { Cassandra } from "../../controller/store/cluster/cassandra/cassandra.ts";
+import { RECORD_LIVES } from "../../controller/store/cluster/records/places.ts";
 import { keyspaceOf } from "../../controller/store/cluster/schema.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { nodetool } from "../helpers/nodetool.ts";
-import { openRing, type Ring } from "../helpers/ring.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { nodetool } from "../helpers/cluster/nodetool.ts";
+import { openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 const CID = uniqueCid();
 const SECOND_MS = 1_000;

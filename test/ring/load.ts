@@ -5,8 +5,8 @@ import { uniqueCid } from "../../controller/store/contract/harness.ts";
 import type { TenantStore } from "../../controller/store/engine.ts";
 import type { KvLease } from "../../controller/store/kv.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord } from "../../controller/store/objects.ts";
-import { realClock } from "../helpers/clock.ts";
-import { ARE_TIMES_BOUND } from "../helpers/times.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { ARE_TIMES_BOUND } from "../helpers/time/times.ts";
 
 /** Number of store calls by kind and by fault. */
 export interface Tally {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seedOfRun } from "../../controller/store/contract/harness.ts";
 import type { TenantStore } from "../../controller/store/engine.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { prove } from "../helpers/evidence.ts";
-import { fillDisk, freeDisk, hasSmallDisk, mendRing, openRing, type Ring } from "../helpers/ring.ts";
-import { SMALL_DISKS } from "../helpers/ring-setup.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { prove } from "../helpers/runs/evidence.ts";
+import { fillDisk, freeDisk, hasSmallDisk, mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
+import { SMALL_DISKS } from "../helpers/cluster/ring-setup.ts";
 import { Load, type LoadOptions } from "./load.ts";
 
 /** True: every loss, for `npm run soak`. Otherwise one for each promise. */

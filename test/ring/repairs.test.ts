@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mapLimited } from "../../common/concurrency.ts";
 import { REPAIRS_PER_READ } from "../../common/limits.ts";
-import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
+import { Cassandra } from "../../controller/store/cluster/cassandra/cassandra.ts";
 import { again } from "../../controller/store/contract/harness.ts";
 import type { TableRepair } from "../../controller/store/scrub.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { nodetool } from "../helpers/nodetool.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { nodetool } from "../helpers/cluster/nodetool.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 const AT_ONCE = 32;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mendRing, openRing } from "../helpers/ring.ts";
+import { mendRing, openRing } from "../helpers/cluster/ring.ts";
 
 test("members of a ring are killed, paused and brought back by name", async () => {
   const ring = await openRing();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
-import { ClusterAdmin } from "../helpers/cluster-admin.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
-import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
+import { ClusterAdmin } from "../helpers/cluster/admin.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
+import { mendRing, openRing, type Ring } from "../helpers/cluster/ring.ts";
 
 let ring: Ring;
 let admin: ClusterAdmin;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundle } from "../helpers/bundle.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
 import { openWorld, type World } from "../security/world.ts";
 
 interface Case {

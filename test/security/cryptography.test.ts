@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { programSources } from "../helpers/program-sources.ts";
+import { programSources } from "../helpers/programs/program-sources.ts";
 
 /** The cryptography in the programs must match the table in SECURITY.md. */
 

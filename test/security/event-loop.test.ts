@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ARE_TIMES_BOUND } from "../helpers/times.ts";
+import { ARE_TIMES_BOUND } from "../helpers/time/times.ts";
 import { HOSTILE_REQUESTS } from "./hostile.ts";
 import { held, HELD_HEAP_MAX_MB } from "./measure.ts";
 import { openWorld, type World } from "./objects.ts";

@@ -2,10 +2,10 @@ import { readFile } from "node:fs/promises";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Random } from "../../common/time.ts";
-import { endpoint } from "../../controller/http/endpoint.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
-import { TIMES } from "../helpers/times.ts";
+import { endpoint } from "../../controller/http/interface/endpoint.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { openTestHttp, type TestHttp } from "../helpers/areas/http-app.ts";
+import { TIMES } from "../helpers/time/times.ts";
 
 /**
  * Forms and multipart bodies, intact and damaged: each must be understood or refused with a reason; none may cause an

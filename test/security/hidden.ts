@@ -3,8 +3,8 @@ import type { Statement } from "../../common/mql/index.ts";
 import type { Segment } from "../../common/search/index.ts";
 import type { GroupContent } from "../../controller/areas/groups/index.ts";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { openWorld, type World, type WorldOptions } from "./world.ts";
 
 /** Objects whose rows and columns data rules hide, users for every kind of rule, and texts that ask for hidden data. */

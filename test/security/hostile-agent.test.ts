@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { createKeyPem, createRequest } from "../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
 import {
   AGENT_FRAME_MAX_FIELDS,
   HOST_CONFIG_MAX_ENTRIES,
@@ -16,14 +16,14 @@ import { openSecretKey } from "../../controller/secrets/index.ts";
 import { decodeStored } from "../../controller/store/format.ts";
 import type { Entry, Pin } from "../../proto/gen/agent/v1/agent.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { realClock } from "../helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../helpers/engine.ts";
-import { BareAgent, enrolRequest, sha256, type TestIdentity } from "../helpers/hosts.ts";
-import { eventually } from "../helpers/programs.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
-import { StoppableStores } from "../helpers/stoppable-stores.ts";
-import { storeFolder } from "../helpers/folders.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../helpers/engines/engine.ts";
+import { BareAgent, enrolRequest, sha256, type TestIdentity } from "../helpers/hosts/hosts.ts";
+import { eventually } from "../helpers/programs/programs.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
+import { StoppableStores } from "../helpers/engines/stoppable-stores.ts";
+import { storeFolder } from "../helpers/runs/folders.ts";
 
 /** An agent on a machine that an attacker controls: it has a valid certificate and sends arbitrary frames. */
 

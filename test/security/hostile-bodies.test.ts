@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ARE_TIMES_BOUND } from "../helpers/times.ts";
+import { ARE_TIMES_BOUND } from "../helpers/time/times.ts";
 import { BodySender } from "./body-sender.ts";
 import { HOSTILE_BODIES, HOSTILE_TARGETS, type HostileBody, type HostileTarget } from "./hostile-bodies.ts";
 import { HELD_HEAP_MAX_MB, heldBy } from "./measure.ts";

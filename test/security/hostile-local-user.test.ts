@@ -18,9 +18,9 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { putInPlace, takeAway } from "../../agent/plugins/depot-deployer/remote.ts";
-import { openTrusted, TrustedFolder } from "../../agent/trusted-path.ts";
-import { seededRandom } from "../helpers/clock.ts";
-import { LogAgent } from "../helpers/log-agent.ts";
+import { openTrusted, TrustedFolder } from "../../agent/disk/trusted-path.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { LogAgent } from "../helpers/hosts/log-agent.ts";
 
 /** Any user except root; the user needs no name. */
 const USER = 4_321;

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 import { SIGN_IN_FREE_FAILURES_PER_USER } from "../../common/limits.ts";
 import { AUDIT_CLASS_PATH } from "../../controller/areas/audit/types.ts";
 import { CONSOLE_LOG_CLASSES } from "../../controller/areas/consolelog/index.ts";
-import { openTestHttp } from "../helpers/http-app.ts";
-import { programSources } from "../helpers/program-sources.ts";
-import { testRuntime } from "../helpers/runtime.ts";
+import { openTestHttp } from "../helpers/areas/http-app.ts";
+import { programSources } from "../helpers/programs/program-sources.ts";
+import { testRuntime } from "../helpers/time/runtime.ts";
 
 /** The programs must log events only to the places in the table of SECURITY.md. */
 
@@ -33,9 +33,9 @@ test("the terminal and standard output are written to by the mains alone, each l
 test("no file grows but the controller's log and the anchors, and nothing is told to a log of another machine", () => {
   expect(filesWith(/\bappendFile|\bopen(?:Sync)?\([^()]*, "a/)).toEqual([
     "controller/areas/audit/anchor-file.ts",
-    "controller/log-file.ts",
+    "controller/log/file.ts",
   ]);
-  expect(filesWith(/\bcreateWriteStream\(/)).toEqual(["controller/http/multipart.ts"]);
+  expect(filesWith(/\bcreateWriteStream\(/)).toEqual(["controller/http/body/multipart.ts"]);
   expect(filesWith(/from "(?:node:dgram|node:syslog|pino\/|pino-)/)).toEqual([]);
 });
 

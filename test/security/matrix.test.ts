@@ -3,9 +3,9 @@ import type { IncomingMessage } from "node:http";
 import { text as textOf } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import type { Endpoint } from "../../controller/http/endpoint.ts";
-import type { SocketEndpoint } from "../../controller/http/socket.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
+import type { SocketEndpoint } from "../../controller/http/sockets/socket.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { credentialsOf, join, nameOf, neighbourOf, type Call, type Credentials } from "./people.ts";
 import { openWorld, type World } from "./world.ts";
 

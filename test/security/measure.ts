@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { isAppError } from "../../common/errors.ts";
 import type { QueryResult } from "../../controller/areas/query/index.ts";
 import { QUERY_TENANT_MEMORY_MAX_BYTES } from "../../common/limits.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import type { HostileRequest } from "./hostile.ts";
 import type { World } from "./objects.ts";
 

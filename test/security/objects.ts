@@ -1,9 +1,9 @@
 import type { Row, Value } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
-import { realClock } from "../helpers/clock.ts";
-import { openTestEngine } from "../helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { openTestEngine } from "../helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 
 export const ITEM = "/matrix/h/item";
 export const WIDE = "/matrix/h/wide";

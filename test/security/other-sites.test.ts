@@ -5,8 +5,8 @@ import type { TSchema } from "typebox";
 import { WebSocket } from "ws";
 import type { Statement } from "../../common/mql/index.ts";
 import type { Segment } from "../../common/search/index.ts";
-import type { Endpoint } from "../../controller/http/endpoint.ts";
-import { TIMES } from "../helpers/times.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
+import { TIMES } from "../helpers/time/times.ts";
 import { HOST, SENDERS, type Sender } from "./senders.ts";
 import { openWorld, type World } from "./world.ts";
 

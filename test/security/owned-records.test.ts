@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ExplainService } from "../../controller/areas/groups/index.ts";
 import type { DataRule, Principal } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**

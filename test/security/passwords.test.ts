@@ -1,11 +1,11 @@
 import { dictionary } from "@zxcvbn-ts/language-common";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PASSWORD_MIN_CHARACTERS, RECOVERY_CODE_BYTES, SECOND_FACTOR_SECRET_BYTES } from "../../common/limits.ts";
-import { passwordPolicy } from "../../controller/areas/users/policy.ts";
-import { realClock } from "../helpers/clock.ts";
-import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
-import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
-import { TIMES } from "../helpers/times.ts";
+import { passwordPolicy } from "../../controller/areas/users/credentials/password-policy.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { openTestHttp, type TestHttp } from "../helpers/areas/http-app.ts";
+import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
+import { TIMES } from "../helpers/time/times.ts";
 
 /** Every run tries the `COMMONEST` first passwords and one in `SHARE` of the others; `npm run soak` tries all. */
 const COMMONEST = 300;

@@ -1,4 +1,4 @@
-import { ThreadSlices } from "../../controller/slices.ts";
+import { ThreadSlices } from "../../controller/turns/slices.ts";
 
 /**
  * Ends every slice at each check of the clock, and counts the pauses that follow; all others get a turn between two

@@ -1,7 +1,7 @@
 import type { InjectOptions } from "fastify";
-import type { Endpoint } from "../../controller/http/endpoint.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import type { World } from "./world.ts";
 
 /** Headers that identify a user. They contain no session, so no call can end it. */

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { isAppError } from "../../common/errors.ts";
 import { RECORD_MAX_BYTES } from "../../common/limits.ts";
 import type { Random } from "../../common/time.ts";
-import { compileRule, checkRuleText } from "../../controller/areas/rules/compile.ts";
-import { compileGrok } from "../../controller/areas/rules/grok.ts";
+import { compileRule, checkRuleText } from "../../controller/areas/rules/definitions/compile.ts";
+import { compileGrok } from "../../controller/areas/rules/grok/grok.ts";
 import type { ParsedRecord } from "../../controller/areas/rules/types.ts";
-import { ruleWarnings } from "../../controller/areas/rules/warnings.ts";
+import { ruleWarnings } from "../../controller/areas/rules/definitions/warnings.ts";
 import type { ClassView, Column } from "../../controller/areas/objects/index.ts";
-import { seededRandom } from "../helpers/clock.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
 
 const columns = (["varchar", "int", "map"] as const).map(
   (type, number): Column => ({ name: `c${number}`, type, number, definedBy: "/ns/a", indexed: false, key: false }),

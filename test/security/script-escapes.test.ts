@@ -8,8 +8,8 @@ import type { Technique } from "../../controller/scripting/contract/sandbox.ts";
 import { JAVASCRIPT_TECHNIQUES } from "../../controller/scripting/contract/techniques-javascript.ts";
 import { LUA_TECHNIQUES } from "../../controller/scripting/contract/techniques-lua.ts";
 import { HostObjects, ThreadScripts } from "../../controller/scripting/index.ts";
-import { bundle } from "../helpers/bundle.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Condition } from "../../common/mql/index.ts";
-import type { Endpoint } from "../../controller/http/endpoint.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { beyond, ENT, type Hidden, openHidden, SEARCHES, STATEMENTS, USERS } from "./hidden.ts";
 import type { World } from "./world.ts";
 

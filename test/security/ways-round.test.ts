@@ -1,8 +1,8 @@
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { bundle } from "../helpers/bundle.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { beyond, ENT, type Hidden, openHidden, SEARCHES, STATEMENTS, USERS } from "./hidden.ts";
 
 /** Data that a data rule hides must not leak indirectly either: through scripts, cursors or error texts. */

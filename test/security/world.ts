@@ -4,11 +4,11 @@ import type { FastifyInstance } from "fastify";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
 import type { Engine, TenantStore } from "../../controller/store/engine.ts";
-import { realClock } from "../helpers/clock.ts";
-import { openTestEngine } from "../helpers/engine.ts";
-import { PASSWORD } from "../helpers/http-app.ts";
-import { testRuntime } from "../helpers/runtime.ts";
-import { storeFolder } from "../helpers/folders.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { openTestEngine } from "../helpers/engines/engine.ts";
+import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { testRuntime } from "../helpers/time/runtime.ts";
+import { storeFolder } from "../helpers/runs/folders.ts";
 
 /** A whole controller without ports and agents, with an administrator. It counts writes. */
 export interface World extends AsyncDisposable {

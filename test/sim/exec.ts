@@ -1,4 +1,4 @@
-import type { Exec, ExecOptions, ExecResult } from "../../agent/exec.ts";
+import type { Exec, ExecOptions, ExecResult } from "../../agent/commands/exec.ts";
 import { wait } from "../../common/time.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Process } from "./process.ts";

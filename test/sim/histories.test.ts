@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { prove } from "../helpers/evidence.ts";
+import { prove } from "../helpers/runs/evidence.ts";
 import { runHistories } from "./histories.ts";
 import { runHistory } from "./run.ts";
 import { FAILED_ONCE } from "./seeds.ts";

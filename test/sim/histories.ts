@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { bundle } from "../helpers/bundle.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
 import type { Outcome } from "./run.ts";
 import type { WorkerNews, WorkerTask } from "./worker.ts";
 

@@ -1,7 +1,7 @@
-import { loadIdentity, type Identity } from "../../agent/identity.ts";
-import { Outbox } from "../../agent/outbox.ts";
+import { loadIdentity, type Identity } from "../../agent/identity/identity.ts";
+import { Outbox } from "../../agent/outbox/outbox.ts";
 import { work } from "../../agent/work.ts";
-import { ForgetfulFiles } from "../helpers/forgetful-files.ts";
+import { ForgetfulFiles } from "../helpers/engines/forgetful-files.ts";
 import { simulatedExec } from "./exec.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Network } from "./network.ts";

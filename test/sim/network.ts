@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
-import type { Identity } from "../../agent/identity.ts";
-import type { Transport, TunnelCall, Wire } from "../../agent/transport.ts";
+import type { Identity } from "../../agent/identity/identity.ts";
+import type { Transport, TunnelCall, Wire } from "../../agent/session/transport.ts";
 import type { SessionWire } from "../../controller/grpc/session-stream.ts";
 import { AgentFrame, ControllerFrame } from "../../proto/gen/agent/v1/agent.ts";
 import { Connection, type Side } from "./connection.ts";

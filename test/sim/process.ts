@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../../common/time.ts";
-import { seededRandom } from "../helpers/clock.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
 import type { World } from "./world.ts";
 
 export interface ProcessOptions {

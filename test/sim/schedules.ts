@@ -1,6 +1,6 @@
 import { parseSchedule } from "../../common/schedule/index.ts";
 import type { Assembly } from "../../controller/assembly.ts";
-import type { ScheduleState } from "../../controller/areas/jobs/firings.ts";
+import type { ScheduleState } from "../../controller/areas/jobs/schedule/firings.ts";
 import { definitionKey, scheduleKey, type StoredJob } from "../../controller/areas/jobs/store.ts";
 import { decodeStored } from "../../controller/store/format.ts";
 import { History } from "./history.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock, Random } from "../../common/time.ts";
-import { seededRandom } from "../helpers/clock.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
 
 interface Event {
   readonly atMs: number;

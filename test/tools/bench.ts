@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { bundle } from "../helpers/bundle.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
 
 /**
  * `npm run bench [-- name …]`: builds the benches as the programs are built and runs them. If they were loaded as

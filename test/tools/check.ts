@@ -18,6 +18,7 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
   ["ratchets", "tsx test/tools/ratchets.ts --check"],
   ["dead code", "knip --no-progress"],
   // Pages that name tests, titles and words of other files: a change of those is told here, not after all tests.
+  ["named files", "tsx test/tools/named-files.ts"],
   ["page of promises", "tsx test/tools/promises.ts --page"],
   ["page of ASVS", "vitest run --project unit --reporter dot test/security/asvs.test.ts"],
 ];

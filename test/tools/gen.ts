@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assemble } from "../../controller/assembly.ts";
-import { SETTINGS } from "../../controller/config.ts";
-import { openApiDocument } from "../../controller/http/openapi.ts";
+import { SETTINGS } from "../../controller/settings/config.ts";
+import { openApiDocument } from "../../controller/http/interface/openapi.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
-import { openTestEngine } from "../helpers/engine.ts";
-import { realClock } from "../helpers/clock.ts";
-import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { openTestEngine } from "../helpers/engines/engine.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
 import { platformClasses } from "./platform-classes.ts";
@@ -62,7 +62,7 @@ function settings(): string {
     "# Settings",
     "",
     "In `odp.toml` (or the file that `ODP_CONFIG` names) and as variables; a variable wins. An unknown or wrong setting is refused by name at the start.",
-    "Generated from `controller/config.ts` by `npm run gen`.",
+    "Generated from `controller/settings/config.ts` by `npm run gen`.",
     "",
     "| Setting | Variable | Meaning | Default |",
     "| --- | --- | --- | --- |",

@@ -1,5 +1,5 @@
-import { GROK_PATTERNS } from "../../controller/areas/rules/grok-patterns.ts";
-import { compileGrok } from "../../controller/areas/rules/grok.ts";
+import { GROK_PATTERNS } from "../../controller/areas/rules/grok/known-patterns.ts";
+import { compileGrok } from "../../controller/areas/rules/grok/grok.ts";
 
 /** A text that the whole pattern matches. */
 const SAMPLES: Readonly<Record<string, string>> = {

@@ -5,14 +5,14 @@ import {
   DECLARED_OTHERS,
   type Declared,
 } from "../../controller/areas/query/expressions/declared.ts";
-import type { FunctionSpec } from "../../controller/areas/query/expressions/function.ts";
-import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
+import type { FunctionSpec } from "../../controller/areas/query/expressions/functions/function.ts";
+import { FUNCTIONS } from "../../controller/areas/query/expressions/functions/functions.ts";
 import { compileOperand } from "../../controller/areas/query/expressions/predicate.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { DECLARED_WINDOWS } from "../../controller/areas/query/plan/windows.ts";
-import { realClock } from "../helpers/clock.ts";
-import { MemoryObjects } from "../helpers/memory-objects.ts";
-import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { realClock } from "../helpers/time/clock.ts";
+import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
+import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 
 /** Rows for the examples of functions of several rows; a row each ten seconds. */
 const CLASS = "/matrix/sample";

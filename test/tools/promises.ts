@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PROMISES, type FailurePromise, type PromiseId } from "../promises.ts";
-import { EVIDENCE_FOLDER, type Evidence } from "../helpers/evidence.ts";
+import { EVIDENCE_FOLDER, type Evidence } from "../helpers/runs/evidence.ts";
 
 /**
  * `npm run promises`: writes the page of promises under failure, from the records of all test runs since `.evidence`

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventually, freePort } from "../helpers/programs.ts";
+import { eventually, freePort } from "../helpers/programs/programs.ts";
 import { fencesOf, parseBlocks } from "../mql/blocks.ts";
 
 /**

@@ -2,8 +2,8 @@ import { pathToFileURL } from "node:url";
 import type { InjectOptions } from "fastify";
 import { parseJson } from "../../common/json.ts";
 import type { Row, Value } from "../../common/value.ts";
-import { bundle } from "../helpers/bundle.ts";
-import { multipart } from "../helpers/monitoring.ts";
+import { bundle } from "../helpers/programs/bundle.ts";
+import { multipart } from "../helpers/areas/monitoring.ts";
 import { openWorld, type World } from "../security/world.ts";
 
 export interface Reply {

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../controller/http/endpoint.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
 import { type Coverage, takesValues, tried, untried } from "./declared.ts";
 
 /** Endpoints, sockets and streams that store or pass on texts, in addition to those that take values of any type. */

@@ -1,5 +1,5 @@
 import type { Condition, Insert, Statement, ValueNode } from "../../common/mql/index.ts";
-import type { Endpoint } from "../../controller/http/endpoint.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
 
 /**
  * Places in which the program takes or returns values, with their tests: names of ways, or the reason why none is

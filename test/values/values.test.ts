@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { seededRandom } from "../helpers/clock.ts";
-import { onCluster } from "../helpers/engine.ts";
-import { Dice } from "../helpers/mql-world.ts";
-import { TIMES } from "../helpers/times.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { onCluster } from "../helpers/engines/engine.ts";
+import { Dice } from "../helpers/mql/world.ts";
+import { TIMES } from "../helpers/time/times.ts";
 import { Caller } from "./calls.ts";
 import {
   answersValues,

@@ -1,5 +1,5 @@
 import type { Row } from "../../common/value.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { type Caller, messageOf } from "./calls.ts";
 import type { KeptWay } from "./kept.ts";
 import { TEXT_WAYS } from "./ways-texts.ts";

@@ -1,6 +1,6 @@
 import { parseJson } from "../../common/json.ts";
 import type { Row } from "../../common/value.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { type Caller, messageOf } from "./calls.ts";
 import { sendLine } from "./ways-in.ts";
 import { columnOf, type Shape, type TestedValue } from "./values.ts";

@@ -1,6 +1,6 @@
 import type { Row } from "../../common/value.ts";
-import { multipart } from "../helpers/monitoring.ts";
-import { testPrincipal } from "../helpers/runtime.ts";
+import { multipart } from "../helpers/areas/monitoring.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import type { KeptWay } from "./kept.ts";
 

@@ -1,6 +1,6 @@
 import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
-import type { Runner } from "../../plugin.ts";
+import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
 import { carryOut } from "./output.ts";
 import { interruptedRun, Run } from "./run.ts";

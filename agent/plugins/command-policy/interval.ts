@@ -1,9 +1,9 @@
 import { CLOCK_JUMP_MAX_MS, POLICY_RUN_MAX_MS, TIMER_MAX_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
-import { policyMarks } from "../../host.ts";
-import type { Emission } from "../../outbox.ts";
-import type { Mark } from "../../outbox-segment.ts";
-import type { Runner } from "../../plugin.ts";
+import { policyMarks } from "../../policies/host.ts";
+import type { Emission } from "../../outbox/outbox.ts";
+import type { Mark } from "../../outbox/segment.ts";
+import type { Runner } from "../../policies/plugin.ts";
 import type { CommandWork } from "./work.ts";
 import { dueAfter, dueBetween } from "./due.ts";
 import { carryOut } from "./output.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { compileCutter } from "../../../common/agent/records.ts";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { encodingNamed } from "../../../common/text/encodings.ts";
-import type { RawRecord } from "../../records.ts";
+import type { RawRecord } from "../../outbox/records.ts";
 import { outputRecords } from "./output-records.ts";
 import type { CommandWork } from "./work.ts";
 

@@ -2,7 +2,7 @@ import { RecordStream } from "../../../common/agent/records.ts";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
-import { decodedRecord, type RawRecord } from "../../records.ts";
+import { decodedRecord, type RawRecord } from "../../outbox/records.ts";
 import type { CommandWork } from "./work.ts";
 
 /** Makes records, in UTF-8, of the standard output of one command. Bytes that are no character become U+FFFD. */

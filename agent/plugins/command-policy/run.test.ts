@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import type { Emission } from "../../outbox.ts";
-import type { Host } from "../../host.ts";
+import type { Emission } from "../../outbox/outbox.ts";
+import type { Host } from "../../policies/host.ts";
 import { Run } from "./run.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 
 it("that is told to stop while its records wait for room keeps them for its end, and counts what it sent", async () => {
   const sent: Emission[] = [];

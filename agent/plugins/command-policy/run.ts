@@ -1,10 +1,10 @@
 import type { Policy, PolicyRun } from "../../../proto/gen/agent/v1/agent.ts";
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 import { RUN_BUFFER_MAX_BYTES } from "../../../common/limits.ts";
-import { policyMarks, type Host } from "../../host.ts";
-import type { Emission } from "../../outbox.ts";
-import type { Mark } from "../../outbox-segment.ts";
-import { packRecords, sizeOf, type RawRecord } from "../../records.ts";
+import { policyMarks, type Host } from "../../policies/host.ts";
+import type { Emission } from "../../outbox/outbox.ts";
+import type { Mark } from "../../outbox/segment.ts";
+import { packRecords, sizeOf, type RawRecord } from "../../outbox/records.ts";
 
 /** A run that has begun and not ended, as it is journalled. */
 interface OpenRun {

@@ -1,8 +1,8 @@
 import type { RecordCutter } from "../../../common/agent/records.ts";
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
-import type { Host } from "../../host.ts";
-import type { PolicyWork } from "../../plugin.ts";
+import type { Host } from "../../policies/host.ts";
+import type { PolicyWork } from "../../policies/plugin.ts";
 
 /** Parts that both kinds of runner work with. */
 export interface CommandWork extends Omit<PolicyWork, "spec"> {

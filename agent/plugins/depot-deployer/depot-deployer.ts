@@ -1,8 +1,8 @@
 import type { Depot, UndeployDepot } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { EXEC_ERROR_TAIL_BYTES } from "../../../common/limits.ts";
-import type { Host } from "../../host.ts";
-import type { CommandPlugin, CommandTask, Outcome } from "../../plugin.ts";
+import type { Host } from "../../policies/host.ts";
+import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
 import type { DepotFolders } from "./folders.ts";
 
 /** Puts depots in place and takes them away, by command. */

@@ -7,7 +7,7 @@ import { AppError } from "../../../common/errors.ts";
 import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
 import { absolutePath, fileName, relativePath } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
-import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../files.ts";
+import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../disk/files.ts";
 import type { ContentCache } from "./cache.ts";
 import { putInPlace, takeAway } from "./remote.ts";
 

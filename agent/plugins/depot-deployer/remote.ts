@@ -4,8 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
-import { nodeFiles, syncTree } from "../../files.ts";
-import { TrustedFolder } from "../../trusted-path.ts";
+import { nodeFiles, syncTree } from "../../disk/files.ts";
+import { TrustedFolder } from "../../disk/trusted-path.ts";
 
 /** A copy beside the place where it belongs. */
 interface Beside {

@@ -2,9 +2,9 @@ import type { CommandOutput, Exec } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { COMMAND_OUTPUT_ENTRY_BYTES, COMMAND_OUTPUT_KEPT_BYTES, JOB_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
 import { maskedOutputOf } from "../../../common/masking.ts";
-import type { ExecResult } from "../../exec.ts";
-import type { Host } from "../../host.ts";
-import type { CommandPlugin, CommandTask, Outcome } from "../../plugin.ts";
+import type { ExecResult } from "../../commands/exec.ts";
+import type { Host } from "../../policies/host.ts";
+import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
 
 /** Runs one line of a job in the host's shell. */
 export const jobRunner: CommandPlugin = {

@@ -1,21 +1,21 @@
 import { dirname } from "node:path";
 import { LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
-import { policyMarks } from "../../host.ts";
-import type { Emission } from "../../outbox.ts";
-import type { Mark } from "../../outbox-segment.ts";
-import { compareWith, firstBytes, NO_TAIL } from "./content.ts";
-import { Copies } from "./copies.ts";
-import { Endings } from "./endings.ts";
+import { policyMarks } from "../../policies/host.ts";
+import type { Emission } from "../../outbox/outbox.ts";
+import type { Mark } from "../../outbox/segment.ts";
+import { compareWith, firstBytes, NO_TAIL } from "./rotation/content.ts";
+import { Copies } from "./rotation/copies.ts";
+import { Endings } from "./rotation/endings.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
 import { FollowedFile } from "./followed.ts";
-import { fileMarks, type FileState } from "./life.ts";
-import { Homes } from "./homes.ts";
-import { compareGenerations, isNumbered, isYoungest, originsOf } from "./names.ts";
-import { comparePlaces, logOf, placeOf } from "./order.ts";
-import { MissedLives, type UnreadLife } from "./missed.ts";
-import type { Scene } from "./scene.ts";
-import { dirtyLogs } from "./turns.ts";
-import type { Switches } from "./switches.ts";
+import { fileMarks, type FileState } from "./rotation/life.ts";
+import { Homes } from "./rotation/homes.ts";
+import { compareGenerations, isNumbered, isYoungest, originsOf } from "./rotation/names.ts";
+import { comparePlaces, logOf, placeOf } from "./rotation/order.ts";
+import { MissedLives, type UnreadLife } from "./rotation/missed.ts";
+import type { Scene } from "./rotation/scene.ts";
+import { dirtyLogs } from "./rotation/turns.ts";
+import type { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
 
 /** A file that is not followed yet, and the name by which it is known. */

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, beforeEach, it } from "vitest";
-import { LogAgent } from "../../../test/helpers/log-agent.ts";
+import { LogAgent } from "../../../test/helpers/hosts/log-agent.ts";
 
 const DEADLINE_MS = 20_000;
 

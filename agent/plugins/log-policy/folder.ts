@@ -2,7 +2,7 @@ import { lstat, opendir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, isAppError } from "../../../common/errors.ts";
 import { LOG_FOLDERS_MAX, LOG_WALK_ENTRIES_MAX, PATH_DEPTH_MAX } from "../../../common/limits.ts";
-import { trustedTarget } from "../../trusted-path.ts";
+import { trustedTarget } from "../../disk/trusted-path.ts";
 
 /** Text that is not text any more; a rotated file was read before it was packed. */
 const PACKED = /\.(gz|bz2|xz|zst|zip|lz4|Z)$/;

@@ -11,23 +11,23 @@ import {
   LOG_TAIL_BYTES,
 } from "../../../common/limits.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
-import type { EmitOptions } from "../../host.ts";
-import type { Emission } from "../../outbox.ts";
-import type { Mark } from "../../outbox-segment.ts";
-import { packRecords, type RawRecord } from "../../records.ts";
-import { openTrusted } from "../../trusted-path.ts";
-import { extendChain } from "./chain.ts";
-import { cutHead, extendsHead, hasHead, headOf, tailOf } from "./content.ts";
-import { headingBefore, withHeadings, type Heading } from "./headings.ts";
-import { beginsWithHole, printBehindHole, Room, textEnds } from "./holes.ts";
-import { fileMarks, type Copy, type FileState } from "./life.ts";
+import type { EmitOptions } from "../../policies/host.ts";
+import type { Emission } from "../../outbox/outbox.ts";
+import type { Mark } from "../../outbox/segment.ts";
+import { packRecords, type RawRecord } from "../../outbox/records.ts";
+import { openTrusted } from "../../disk/trusted-path.ts";
+import { extendChain } from "./rotation/chain.ts";
+import { cutHead, extendsHead, hasHead, headOf, tailOf } from "./rotation/content.ts";
+import { headingBefore, withHeadings, type Heading } from "./records/headings.ts";
+import { beginsWithHole, printBehindHole, Room, textEnds } from "./records/holes.ts";
+import { fileMarks, type Copy, type FileState } from "./rotation/life.ts";
 import type { PackedRest } from "./packed.ts";
 import { readAt } from "./reading.ts";
-import { recordOf } from "./record-text.ts";
-import { mayBeDivided, readRest } from "./rest.ts";
-import type { Position } from "./switches.ts";
+import { recordOf } from "./records/record-text.ts";
+import { mayBeDivided, readRest } from "./records/rest.ts";
+import type { Position } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
-import { lengthBeforeCut } from "./writer.ts";
+import { lengthBeforeCut } from "./records/writer.ts";
 
 /**
  * Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write.

@@ -4,12 +4,12 @@ import { AppError } from "../../../common/errors.ts";
 import { LOG_FILES_MAX, LOG_HEADINGS_KEPT_MAX_BYTES, LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
-import type { Host } from "../../host.ts";
-import type { PolicyPlugin } from "../../plugin.ts";
-import { storedEncoding } from "../../stored-encoding.ts";
-import { KeptHeadings } from "./kept-headings.ts";
+import type { Host } from "../../policies/host.ts";
+import type { PolicyPlugin } from "../../policies/plugin.ts";
+import { storedEncoding } from "../../policies/stored-encoding.ts";
+import { KeptHeadings } from "./records/kept-headings.ts";
 import { LogRunner } from "./runner.ts";
-import { storedHeading } from "./stored-heading.ts";
+import { storedHeading } from "./records/stored-heading.ts";
 import type { LogWork } from "./work.ts";
 
 /** Follows the files of a folder through rotation and truncation, and sends what is written to them. */

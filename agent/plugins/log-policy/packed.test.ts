@@ -9,8 +9,8 @@ import {
   LOG_PACKED_WAIT_MS,
   LOG_READ_BYTES,
 } from "../../../common/limits.ts";
-import { LogLooks } from "../../../test/helpers/log-looks.ts";
-import { headOf, NO_TAIL } from "./content.ts";
+import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
+import { headOf, NO_TAIL } from "./rotation/content.ts";
 import { contentOf, packedRest } from "./packed.ts";
 
 /** As gzip does: the packed file has the time of the other, which is gone then. */

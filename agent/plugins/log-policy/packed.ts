@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { createGunzip } from "node:zlib";
 import { LOG_HEAD_BYTES, LOG_PACKED_MAX_BYTES, LOG_TAIL_BYTES } from "../../../common/limits.ts";
-import { openTrusted } from "../../trusted-path.ts";
-import { extendsHead, headOf, tailOf, type Print } from "./content.ts";
+import { openTrusted } from "../../disk/trusted-path.ts";
+import { extendsHead, headOf, tailOf, type Print } from "./rotation/content.ts";
 import { isLink, look, type FileLook } from "./folder.ts";
-import { originsOf } from "./names.ts";
+import { originsOf } from "./rotation/names.ts";
 import { readAt } from "./reading.ts";
 
 const GZIP = /\.gz$/;

@@ -9,7 +9,7 @@ import {
   LOG_READ_BYTES,
   RECORD_MAX_BYTES,
 } from "../../../common/limits.ts";
-import { LogLooks } from "../../../test/helpers/log-looks.ts";
+import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
 
 const KIB = 1_024;
 

@@ -2,7 +2,7 @@ import { truncateSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { LOG_HEAD_BYTES, LOG_READ_BYTES } from "../../../common/limits.ts";
-import { LogLooks } from "../../../test/helpers/log-looks.ts";
+import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
 
 const LONG = "x".repeat(LOG_HEAD_BYTES);
 const LINES = [

@@ -2,9 +2,9 @@ import { appendFile, copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/pro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { LogAgent } from "../../../test/helpers/log-agent.ts";
-import { eventually } from "../../../test/helpers/programs.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { LogAgent } from "../../../test/helpers/hosts/log-agent.ts";
+import { eventually } from "../../../test/helpers/programs/programs.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 
 const DEADLINE_MS = 30_000;
 

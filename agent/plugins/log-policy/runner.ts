@@ -10,10 +10,10 @@ import {
   LOG_POLL_UNWATCHED_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
-import type { Runner } from "../../plugin.ts";
+import type { Runner } from "../../policies/plugin.ts";
 import { LogFiles } from "./files.ts";
 import type { FollowedFile } from "./followed.ts";
-import { Switches } from "./switches.ts";
+import { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
 
 /** Looks after a folder: wakes when something changes there, finds what is new, reads what grew. */

@@ -4,8 +4,8 @@ import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
-import type { Host } from "../../host.ts";
-import type { KeptHeadings } from "./kept-headings.ts";
+import type { Host } from "../../policies/host.ts";
+import type { KeptHeadings } from "./records/kept-headings.ts";
 
 export interface LogWork {
   readonly policy: Policy;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { APPCONTEXT_LIST_MAX_ITEMS, SLICE_MAX_MS } from "../../../common/limits.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { Slices } from "../query/index.ts";
 import { HeldBytes } from "./held.ts";
 import { endOf, listed } from "./listing.ts";

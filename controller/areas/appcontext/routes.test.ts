@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { appcontextRoutes } from "./routes.ts";
 import { AppcontextService } from "./service.ts";

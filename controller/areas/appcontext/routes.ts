@@ -12,7 +12,7 @@ import {
 } from "../../../common/api/appcontext.ts";
 import { AppError } from "../../../common/errors.ts";
 import { APPCONTEXT_ITEM_MAX_BYTES, APPCONTEXT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { AppcontextService } from "./service.ts";
 
 export function appcontextRoutes(appcontext: AppcontextService): readonly Endpoint[] {

@@ -7,16 +7,16 @@ import {
   APPCONTEXT_TEXT_MAX_BYTES,
   APPCONTEXT_TTL_MAX_SECONDS,
 } from "../../../common/limits.ts";
-import { realClock, seededRandom, shiftedClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock, seededRandom, shiftedClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { openEmbeddedEngine } from "../../store/embedded/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ObjectStore } from "../../store/objects.ts";
 import { AppcontextService } from "./service.ts";
 import type { Item, ItemQuery } from "./types.ts";
-import { storeFolder } from "../../../test/helpers/folders.ts";
-import { AGED_CHANGES } from "../../../test/helpers/times.ts";
+import { storeFolder } from "../../../test/helpers/runs/folders.ts";
+import { AGED_CHANGES } from "../../../test/helpers/time/times.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");

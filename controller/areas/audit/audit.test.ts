@@ -10,11 +10,11 @@ import {
   AUDIT_WAITING_MAX_ENTRIES,
   STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { MemoryTrail } from "../../../test/helpers/http-app.ts";
-import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { MemoryTrail } from "../../../test/helpers/areas/http-app.ts";
+import { ForgetfulFiles } from "../../../test/helpers/engines/forgetful-files.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { ObjectService } from "../objects/index.ts";

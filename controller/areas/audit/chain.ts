@@ -2,7 +2,7 @@ import { createHmac, hash as digest } from "node:crypto";
 import { AUDIT_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { cutText } from "../../../common/text/cut.ts";
 import type { SecretBox } from "../../secrets/index.ts";
-import { madeWellFormed } from "../../well-formed.ts";
+import { madeWellFormed } from "../../turns/well-formed.ts";
 import type { AuditEntry } from "./types.ts";
 
 /** A stored entry, bound to the previous entry of the same run of the same controller. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { AUDIT_CLOCK_SLACK_MS, AUDIT_HEAD_INTERVAL_MS, AUDIT_MARK_INTERVAL_MS } from "../../../common/limits.ts";
-import { AuditWorld, madePlain } from "../../../test/helpers/audit-world.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { AuditWorld, madePlain } from "../../../test/helpers/areas/audit-world.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 
 let engine: TestEngine;
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AUDIT_EXPIRY_SLACK_MS, AUDIT_KEEP_SECONDS, AUDIT_MARK_INTERVAL_MS } from "../../../common/limits.ts";
-import { AuditWorld, madePlain, REGISTER_KEY, type Controller } from "../../../test/helpers/audit-world.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { TEST_SECRETS } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { AuditWorld, madePlain, REGISTER_KEY, type Controller } from "../../../test/helpers/areas/audit-world.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { TEST_SECRETS } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { hashOf, type AuditRecord } from "./chain.ts";
 import type { Head } from "./heads.ts";

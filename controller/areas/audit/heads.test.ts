@@ -8,9 +8,9 @@ import {
   AUDIT_KEEP_SECONDS,
   AUDIT_MARK_INTERVAL_MS,
 } from "../../../common/limits.ts";
-import { AuditWorld, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/runtime.ts";
+import { AuditWorld, REGISTER_KEY } from "../../../test/helpers/areas/audit-world.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { secretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";

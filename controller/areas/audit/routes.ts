@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { AuditCompare, AuditExport, AuditReport, AuditVerify } from "../../../common/api/audit.ts";
 import { AppError } from "../../../common/errors.ts";
 import { AUDIT_PROGRESS_ENTRIES } from "../../../common/limits.ts";
-import { endpoint, type Answer, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { AuditService, VerifyOptions } from "./service.ts";
 

@@ -14,7 +14,7 @@ import {
 } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
-import { ThreadSlices } from "../../slices.ts";
+import { ThreadSlices } from "../../turns/slices.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
 import type { Anchoring } from "./anchoring.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
-import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { AGED_CHANGES } from "../../../test/helpers/times.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { ForgetfulFiles } from "../../../test/helpers/engines/forgetful-files.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { AGED_CHANGES } from "../../../test/helpers/time/times.ts";
 import { ObjectService } from "../objects/index.ts";
 import { AnchorFile } from "./anchor-file.ts";
 import { Anchoring } from "./anchoring.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { openTestHttp } from "../../../test/helpers/http-app.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { READY_KEPT_MS } from "../../../common/limits.ts";
 import { encodeJson } from "../../store/format.ts";

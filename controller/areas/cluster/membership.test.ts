@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { eventually } from "../../../test/helpers/programs.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { eventually } from "../../../test/helpers/programs/programs.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
 import { Membership } from "./membership.ts";
 

@@ -14,7 +14,7 @@ import {
   ScrubStatusInput,
 } from "../../../common/api/cluster.ts";
 import { AHEAD_PAGE_OBJECTS, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ObjectService } from "../objects/index.ts";
 import type { RepairService } from "./repairs.ts";
 import type { RowCheckService } from "./row-checks.ts";

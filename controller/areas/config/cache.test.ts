@@ -4,11 +4,11 @@ import {
   CONFIG_CACHED_READS_MAX,
   CONFIG_CACHED_TREE_MAX_ENTRIES,
 } from "../../../common/limits.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { configWorld } from "../../../test/helpers/config.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { configWorld } from "../../../test/helpers/areas/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvEvent, KvStore, KvWatchOptions } from "../../store/kv.ts";
 import { mapLimited } from "../../../common/concurrency.ts";

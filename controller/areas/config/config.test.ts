@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CONFIG_HISTORY_MAX_ENTRIES, CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
-import { configWorld } from "../../../test/helpers/config.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { configWorld } from "../../../test/helpers/areas/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { ConfigHistory } from "./history.ts";
 import { MASK } from "./rights.ts";

@@ -1,7 +1,7 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { HTTP_JSON_BOUNDS, type JsonBounds } from "../../../common/json-decoder.ts";
 import { CONFIG_CHANGE_MAX_KEYS, CONFIG_FAULTS_MAX, CONFIG_IMPORT_MAX_MEMBERS } from "../../../common/limits.ts";
-import { decodeJson } from "../../decoding.ts";
+import { decodeJson } from "../../turns/decoding.ts";
 import type { Slices } from "../query/index.ts";
 import { below, entryKey } from "./keys.ts";
 import { namedKey, placing } from "./placing.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { configWorld } from "../../../test/helpers/config.ts";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { configWorld } from "../../../test/helpers/areas/config.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../query/index.ts";
 import { ConfigHistory } from "./history.ts";
 import { MASK } from "./rights.ts";

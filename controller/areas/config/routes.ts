@@ -20,9 +20,9 @@ import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { encodingGiven } from "../../../common/text/encodings.ts";
-import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
-import { followOnSocket } from "../../http/following.ts";
-import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
+import { followOnSocket } from "../../http/sockets/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import { fileOf } from "./file.ts";
 import type { ConfigHistory } from "./history.ts";
 import type { ConfigImport } from "./import.ts";

@@ -6,13 +6,13 @@ import {
   CONFIG_TXN_MAX_KEYS,
   CONFIG_VALUE_MAX_BYTES,
 } from "../../../common/limits.ts";
-import { uploadFolder } from "../../../test/helpers/archives.ts";
-import { configWorld } from "../../../test/helpers/config.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { prove } from "../../../test/helpers/evidence.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { uploadFolder } from "../../../test/helpers/runs/archives.ts";
+import { configWorld } from "../../../test/helpers/areas/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores, TenantStore } from "../../store/engine.ts";
 import { decodeStored } from "../../store/format.ts";
 import type { KvTxn } from "../../store/kv.ts";

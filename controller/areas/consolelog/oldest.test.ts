@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { oldest, type TimeRange } from "./oldest.ts";
 
 const NOW_MS = 1_900_000_000_000;

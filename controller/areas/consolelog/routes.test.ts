@@ -3,10 +3,10 @@ import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogArea } from "./index.ts";
 

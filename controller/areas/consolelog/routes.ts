@@ -1,8 +1,8 @@
 import { Type, type Static } from "typebox";
 import { ConsoleLogFollow, ConsoleLogName, ConsoleLogPage, ConsoleLogRead } from "../../../common/api/consolelog.ts";
-import { endpoint, type Endpoint, type ServerEvent } from "../../http/endpoint.ts";
-import { followOnSocket } from "../../http/following.ts";
-import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { endpoint, type Endpoint, type ServerEvent } from "../../http/interface/endpoint.ts";
+import { followOnSocket } from "../../http/sockets/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import { CONSOLE_LOG_KINDS, type ConsoleLogKind } from "./classes.ts";
 import type { ConsoleLogService, LogPage, LogSelection } from "./service.ts";
 

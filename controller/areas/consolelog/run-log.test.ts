@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { levelOf, RunLogs } from "./index.ts";
 import type { Said } from "./service.ts";
 

@@ -8,9 +8,9 @@ import {
   DAY_SECONDS,
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService, type NewRecord } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { QueryService } from "../query/index.ts";

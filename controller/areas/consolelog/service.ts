@@ -17,7 +17,7 @@ import { consoleLogPath, type ConsoleLogKind } from "./classes.ts";
 import { readLevels } from "./levels.ts";
 import { oldest, type TimeRange } from "./oldest.ts";
 import { baseTimeMs, BEGINNING, nextPosition, readPosition, writePosition, type Position } from "./position.ts";
-import { keptRow } from "../../well-formed.ts";
+import { keptRow } from "../../turns/well-formed.ts";
 
 /** Selects a log and entries of it. */
 export interface LogSelection {

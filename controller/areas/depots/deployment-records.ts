@@ -11,7 +11,7 @@ import type { Objects } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
-import { keptRow } from "../../well-formed.ts";
+import { keptRow } from "../../turns/well-formed.ts";
 
 /** An open deployment to one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
 export interface OpenDeployment extends OpenWork {

@@ -6,9 +6,9 @@ import {
   DEPLOY_MESSAGE_MAX_CHARACTERS,
   DISPATCH_GRACE_MS,
 } from "../../../common/limits.ts";
-import { prove } from "../../../test/helpers/evidence.ts";
-import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
 import type { NewRecord } from "../objects/index.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { noClasses } from "../../../test/helpers/memory-objects.ts";
-import { tarOf, uploadFolder } from "../../../test/helpers/archives.ts";
-import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
+import { tarOf, uploadFolder } from "../../../test/helpers/runs/archives.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { SystemClass } from "../objects/index.ts";
 import { depotClasses } from "./classes.ts";
 import { DepotService } from "./service.ts";

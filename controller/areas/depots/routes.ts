@@ -16,7 +16,7 @@ import {
 } from "../../../common/api/depots.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
 import { nameEncoding } from "./entry-names.ts";
 import type { DepotService } from "./service.ts";

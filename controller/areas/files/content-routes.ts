@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { Answer, Client, StatusNote } from "../../http/endpoint.ts";
+import type { Answer, Client, StatusNote } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { contentTypeOf } from "./content-types.ts";
 import { extensionOf, nameOf } from "./names.ts";

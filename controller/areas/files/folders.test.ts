@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
 import { PATH_DEPTH_MAX } from "../../../common/limits.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { fileController, type FileController } from "../../../test/helpers/files.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { Interleaving, interleaved } from "../../../test/helpers/interleaving.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { Interleaving, interleaved } from "../../../test/helpers/engines/interleaving.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 
 const admin = testPrincipal();
 

@@ -14,7 +14,7 @@ import {
 } from "../../../common/api/files.ts";
 import { AppError } from "../../../common/errors.ts";
 import { relativePath } from "../../../common/paths.ts";
-import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { CONTENT_STATUSES, contentAnswer } from "./content-routes.ts";

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
-import { uploadFolder } from "../../../test/helpers/archives.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { testEntries } from "../../../test/helpers/config.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { prove } from "../../../test/helpers/evidence.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { uploadFolder } from "../../../test/helpers/runs/archives.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { testEntries } from "../../../test/helpers/areas/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import type { Workers } from "../../workers/index.ts";
 import { ObjectService, type TenantRoom } from "../objects/index.ts";

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { fileController, type FileController } from "../../../test/helpers/files.ts";
-import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/tags.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
+import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagRuntime } from "../../../test/helpers/areas/tags.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService } from "../objects/index.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { GROUPS_PER_CHANGE_MAX } from "../../../common/limits.ts";
 
 let http: TestHttp;

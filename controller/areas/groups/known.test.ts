@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { GroupService } from "./service.ts";
 import type { GroupContent } from "./types.ts";

@@ -16,7 +16,7 @@ import {
   GroupReply,
 } from "../../../common/api/perms.ts";
 import { GROUP_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ExplainService } from "./explain.ts";
 import type { GroupService } from "./service.ts";
 import { groupReply } from "./shown.ts";

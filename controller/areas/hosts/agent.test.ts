@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runAgent } from "../../../agent/agent.ts";
 import { readConfig } from "../../../agent/config.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
-import { eventually } from "../../../test/helpers/programs.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
+import { eventually } from "../../../test/helpers/programs/programs.ts";
 import { targetContract } from "./contract/target.ts";
 
 let test: TestHosts;

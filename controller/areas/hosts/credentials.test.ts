@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { HostInput } from "../../../common/api/hosts.ts";
-import { BareAgent, openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
-import { eventually } from "../../../test/helpers/programs.ts";
-import { TEST_SECRETS } from "../../../test/helpers/runtime.ts";
+import { BareAgent, openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
+import { eventually } from "../../../test/helpers/programs/programs.ts";
+import { TEST_SECRETS } from "../../../test/helpers/time/runtime.ts";
 import { SshAccess } from "./ssh/access.ts";
 import { HostRecords } from "./records.ts";
 import { QueryService } from "../query/index.ts";

@@ -1,10 +1,10 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createKeyPem, createRequest } from "../../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../../agent/identity/csr.ts";
 import { parseJoinToken } from "../../../common/agent/enrolment.ts";
 import { JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { answerProven, enrolRequest, openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { answerProven, enrolRequest, openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { Authority } from "./authority/authority.ts";
 

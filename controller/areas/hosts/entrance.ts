@@ -1,4 +1,4 @@
-import { Networks } from "../../network.ts";
+import { Networks } from "../../settings/network.ts";
 
 /** Address at which hosts join. */
 export interface Entrance {

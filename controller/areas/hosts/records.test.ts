@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
+import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
 import type { HostView } from "../../../common/api/hosts.ts";
 import { encodeJson } from "../../store/format.ts";
 import { QueryService } from "../query/index.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createKeyPem, createRequest } from "../../../agent/csr.ts";
+import { createKeyPem, createRequest } from "../../../agent/identity/csr.ts";
 import { AppError } from "../../../common/errors.ts";
-import { enrolRequest, openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
+import { enrolRequest, openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
 import type { HostLimits } from "./room.ts";
 
 let limits: HostLimits | AppError;

@@ -10,7 +10,7 @@ import {
   TokenInput,
 } from "../../../common/api/hosts.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Entrance } from "./entrance.ts";
 import type { HostService } from "./service.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { KV_KEY_MAX_BYTES } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { recordsEntry } from "../../../test/helpers/ingest.ts";
+import { recordsEntry } from "../../../test/helpers/areas/ingest.ts";
 import { policyNames, ruleKeys, spanUs, writeTimes } from "./batches.ts";
 
 describe("entries of a batch", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { recordsEntry } from "../../../test/helpers/ingest.ts";
+import { recordsEntry } from "../../../test/helpers/areas/ingest.ts";
 import {
   ADMIN,
   audit,
@@ -17,7 +17,7 @@ import {
   scripts,
   SOURCE,
   take,
-} from "../../../test/helpers/rule-bodies.ts";
+} from "../../../test/helpers/areas/rule-bodies.ts";
 import type { Objects } from "../objects/index.ts";
 
 openRuleBodies();

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, COMMAND_ID_MAX_CHARACTERS, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { BASE_MS, EVERYTHING_SENT, openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
-import { TestClock, testPrincipal } from "../../../test/helpers/runtime.ts";
+import {
+  BASE_MS,
+  EVERYTHING_SENT,
+  openTestIngest,
+  recordsEntry,
+  TestOutbox,
+} from "../../../test/helpers/areas/ingest.ts";
+import { TestClock, testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { RecordWriter } from "./index.ts";
 import type { Asked } from "./sent-policies.ts";
 

@@ -9,7 +9,7 @@ import type { NewRecord } from "../objects/index.ts";
 import { misdatedText, type RawRecord } from "../rules/index.ts";
 import { entryIdentity } from "./batches.ts";
 import type { PreparedBatch } from "./types.ts";
-import { keptRow } from "../../well-formed.ts";
+import { keptRow } from "../../turns/well-formed.ts";
 
 const US_PER_MS = 1_000;
 /** Behind all records of an entry. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { RULE_RETRIES_COUNTED_MS } from "../../../common/limits.ts";
-import { BASE_MS, recordsEntry } from "../../../test/helpers/ingest.ts";
+import { BASE_MS, recordsEntry } from "../../../test/helpers/areas/ingest.ts";
 import {
   ADMIN,
   authors,
@@ -19,9 +19,9 @@ import {
   said,
   SOURCE,
   take,
-} from "../../../test/helpers/rule-bodies.ts";
+} from "../../../test/helpers/areas/rule-bodies.ts";
 import type { Objects } from "../objects/index.ts";
-import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/body-objects.ts";
+import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/bodies/body-objects.ts";
 import { RETRY_PATH } from "./retries.ts";
 
 openRuleBodies();

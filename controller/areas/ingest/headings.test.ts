@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { LOG_HEADING_MAX_BYTES } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/areas/ingest.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 
 /** Heading lines that agents send with the records of a file. */
 

@@ -7,9 +7,9 @@ import {
   INGEST_HINTS_STREAMS_MAX,
   KV_TXN_MAX_OPERATIONS,
 } from "../../../common/limits.ts";
-import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
-import { testRuntime, TestClock } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { testRuntime, TestClock } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored } from "../../store/format.ts";
 import type { KvTxn } from "../../store/kv.ts";

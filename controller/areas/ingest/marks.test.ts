@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { MemoryAudit } from "../../../test/helpers/audit.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
-import { LogLooks } from "../../../test/helpers/log-looks.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { MemoryAudit } from "../../../test/helpers/areas/audit.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/areas/ingest.ts";
+import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { HostObjects } from "../../scripting/index.ts";
 import { ConsoleLogService } from "../consolelog/index.ts";
 import { type Principal, systemPrincipal } from "../permissions/index.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { CELL_MAX_BYTES } from "../../../common/limits.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { BASE_MS, recordsEntry } from "../../../test/helpers/ingest.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { BASE_MS, recordsEntry } from "../../../test/helpers/areas/ingest.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";

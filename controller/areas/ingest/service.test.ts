@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import {
   BASE_MS,
   EVERYTHING_SENT,
@@ -11,10 +11,10 @@ import {
   RUNS,
   TEST_KEYS,
   TestOutbox,
-} from "../../../test/helpers/ingest.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { testEntries } from "../../../test/helpers/config.ts";
+} from "../../../test/helpers/areas/ingest.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { testEntries } from "../../../test/helpers/areas/config.ts";
 import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";

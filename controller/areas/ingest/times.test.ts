@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WRITE_AHEAD_MAX_MS } from "../../../common/limits.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { BASE_MS, EVERYTHING_SENT, recordsEntry, TEST_KEYS, TestOutbox } from "../../../test/helpers/ingest.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testEntries } from "../../../test/helpers/config.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { BASE_MS, EVERYTHING_SENT, recordsEntry, TEST_KEYS, TestOutbox } from "../../../test/helpers/areas/ingest.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testEntries } from "../../../test/helpers/areas/config.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { CONSOLE_LOG_CLASSES } from "../consolelog/index.ts";
 import { ObjectService, type ObjectRow } from "../objects/index.ts";
 import { RuleService } from "../rules/index.ts";

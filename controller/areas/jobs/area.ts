@@ -2,12 +2,12 @@ import type { Area } from "../../area.ts";
 import type { SealedKind } from "../../secrets/index.ts";
 import type { Query } from "../query/index.ts";
 import { jobClasses, jobGroupClass } from "./classes.ts";
-import type { JobContexts } from "./contexts.ts";
-import type { JobGroups } from "./groups.ts";
+import type { JobContexts } from "./context/contexts.ts";
+import type { JobGroups } from "./groups/groups.ts";
 import { jobHostObject } from "./host-objects.ts";
-import type { JobScheduler } from "./scheduler.ts";
-import type { RunRetention } from "./retention.ts";
-import type { RunAges } from "./run-ages.ts";
+import type { JobScheduler } from "./schedule/scheduler.ts";
+import type { RunRetention } from "./history/retention.ts";
+import type { RunAges } from "./history/ages.ts";
 import { contextRoutes, groupRoutes, jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
 
 export function jobsArea(

@@ -4,15 +4,15 @@ import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
 import { requirePermission } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
-import { runBatch } from "./batch.ts";
+import { runBatch } from "./runs/batch.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
-import { contextFunctions } from "./host-contexts.ts";
-import type { JobContexts } from "./contexts.ts";
-import type { JobGroups } from "./groups.ts";
-import { endOf, outputOf, untilAborted } from "./run-answers.ts";
-import type { RunCancelling } from "./cancelling.ts";
-import type { RunRetrying } from "./retrying.ts";
-import type { JobRuns } from "./runs.ts";
+import { contextFunctions } from "./context/host-contexts.ts";
+import type { JobContexts } from "./context/contexts.ts";
+import type { JobGroups } from "./groups/groups.ts";
+import { endOf, outputOf, untilAborted } from "./history/answers.ts";
+import type { RunCancelling } from "./runs/cancelling.ts";
+import type { RunRetrying } from "./runs/retrying.ts";
+import type { JobRuns } from "./runs/runs.ts";
 import type { JobService } from "./service.ts";
 
 export interface JobHostParts {

@@ -22,21 +22,21 @@ import {
   JOB_CALL_GRACE_MS,
   JOB_MAX_S,
 } from "../../../common/limits.ts";
-import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
-import { followedEvents, followOnSocket, positionOf } from "../../http/following.ts";
-import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
+import { followedEvents, followOnSocket, positionOf } from "../../http/sockets/following.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import type { Audit } from "../audit/index.ts";
-import { runBatch } from "./batch.ts";
-import type { RunCancelling } from "./cancelling.ts";
-import type { JobContexts } from "./contexts.ts";
-import { definitionRoutes } from "./definition-routes.ts";
-import type { JobGroups } from "./groups.ts";
-import type { OutputFollowing } from "./following.ts";
-import type { JobRuns } from "./runs.ts";
-import { endOf, outputOf, untilAborted } from "./run-answers.ts";
-import type { RunRetrying } from "./retrying.ts";
+import { runBatch } from "./runs/batch.ts";
+import type { RunCancelling } from "./runs/cancelling.ts";
+import type { JobContexts } from "./context/contexts.ts";
+import { definitionRoutes } from "./definitions/routes.ts";
+import type { JobGroups } from "./groups/groups.ts";
+import type { OutputFollowing } from "./output/following.ts";
+import type { JobRuns } from "./runs/runs.ts";
+import { endOf, outputOf, untilAborted } from "./history/answers.ts";
+import type { RunRetrying } from "./runs/retrying.ts";
 import type { JobService } from "./service.ts";
-import { OutputStream } from "./stream.ts";
+import { OutputStream } from "./output/stream.ts";
 import type { ExecutionRequest } from "./types.ts";
 
 export interface JobRouteDependencies {

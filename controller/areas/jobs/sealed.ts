@@ -2,10 +2,10 @@ import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } 
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored } from "../../store/format.ts";
-import { EXECUTIONS } from "./executions.ts";
-import { passwordContext } from "./group-secrets.ts";
-import { GROUPS, type StoredGroup } from "./group-store.ts";
-import { OPEN_RUNS, type RunOrder } from "./open-runs.ts";
+import { EXECUTIONS } from "./runs/executions.ts";
+import { passwordContext } from "./groups/secrets.ts";
+import { GROUPS, type StoredGroup } from "./groups/store.ts";
+import { OPEN_RUNS, type RunOrder } from "./runs/open-runs.ts";
 
 /** Passwords of groups, and parameters of unfinished runs; the latter are removed with their run. */
 export function sealedJobs(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {

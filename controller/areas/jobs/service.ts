@@ -9,11 +9,11 @@ import type { Objects } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
-import { changedJob, emptyJob, saysWhatIsExecuted } from "./definition.ts";
-import { withoutEffect } from "./effects.ts";
-import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
+import { changedJob, emptyJob, saysWhatIsExecuted } from "./definitions/definition.ts";
+import { withoutEffect } from "./definitions/effects.ts";
+import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./definitions/names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
-import { SYSTEM_JOBS, systemJobOf } from "./system-jobs.ts";
+import { SYSTEM_JOBS, systemJobOf } from "./definitions/system-jobs.ts";
 
 /** This word replaces the whole name of a job in a path of the interface. */
 const SYNC = "sync";

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster } from "../../../test/helpers/engine.ts";
-import { KeyWorld, NEW, OLD } from "../../../test/helpers/key-world.ts";
-import { Mortality } from "../../../test/helpers/mortal.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster } from "../../../test/helpers/engines/engine.ts";
+import { KeyWorld, NEW, OLD } from "../../../test/helpers/areas/key-world.ts";
+import { Mortality } from "../../../test/helpers/engines/mortal.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { keyIdOf, secretBox, type SealedItem, type SealedKind } from "../../secrets/index.ts";
 import { encodeJson } from "../../store/format.ts";
 import { Resealing } from "./resealing.ts";
@@ -161,13 +161,13 @@ const SEALED: Readonly<Record<string, string>> = {
   "hosts/authority/authority.ts": "authority",
   "hosts/records.ts": "hosts",
   "hosts/ssh/destination.ts": "hosts",
-  "jobs/group-secrets.ts": "groups of hosts",
-  "jobs/parameters.ts": "runs",
-  "jobs/run-access.ts": "runs",
+  "jobs/groups/secrets.ts": "groups of hosts",
+  "jobs/definitions/parameters.ts": "runs",
+  "jobs/rights/run-access.ts": "runs",
   "keys/kept-parts.ts": "parts of former keys",
   "openid/tickets.ts": "(a cookie of minutes)",
-  "users/second-factor.ts": "second factors",
-  "users/tickets.ts": "(a form of minutes)",
+  "users/second-factor/second-factor.ts": "second factors",
+  "users/second-factor/tickets.ts": "(a form of minutes)",
 };
 /** The same for derived secrets: how each works after the key is gone. */
 const DERIVED: Readonly<Record<string, string>> = {

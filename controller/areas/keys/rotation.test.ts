@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { KeyStatus } from "../../../common/api/keys.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { KeyWorld, NEW, OLD } from "../../../test/helpers/key-world.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { KeyWorld, NEW, OLD } from "../../../test/helpers/areas/key-world.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { secretBox } from "../../secrets/index.ts";
 
 const admin = testPrincipal();

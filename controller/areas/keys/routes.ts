@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { KeyStatus, KeyStatusInput } from "../../../common/api/keys.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES, KEY_STATUS_DEADLINE_MS } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { KeyService } from "./service.ts";
 
 export function keyRoutes(keys: KeyService): readonly Endpoint[] {

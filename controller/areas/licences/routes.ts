@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { LicenceImport, LicenceName, LicenceView } from "../../../common/api/licences.ts";
 import { AppError } from "../../../common/errors.ts";
 import { LICENCE_MAX_BYTES } from "../../../common/limits.ts";
-import { endpoint, type Endpoint, type MessageAnswer, type UploadedFile } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint, type MessageAnswer, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { LicenceInfo, Licences, LicenceView as Shown } from "./types.ts";
 
 export function licenceRoutes(licences: Licences): readonly Endpoint[] {

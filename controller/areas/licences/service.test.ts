@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { LICENCE_MAX_BYTES } from "../../../common/limits.ts";
 import { makeKeys, makeLicence, type LicenceWish } from "../../../deploy/licence/make.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { LicenceService } from "./service.ts";
 

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { WEBSOCKET_QUEUE_MAX_BYTES, WEBSOCKET_QUEUE_MAX_FRAMES } from "../../../common/limits.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { Delivery, type DeliveryDependencies } from "./delivery.ts";
 import type { Notification, NotifiedObject } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { type NotificationFrame, WebSocketInput } from "../../../common/api/notifications.ts";
-import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
+import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import { Delivery } from "./delivery.ts";
 import type { NotificationRights } from "./rights.ts";
 import type { Notification, Notifications } from "./types.ts";

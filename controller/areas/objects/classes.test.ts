@@ -8,7 +8,7 @@ import {
   openObjects,
   other,
   readAll,
-} from "../../../test/helpers/object-world.ts";
+} from "../../../test/helpers/areas/object-world.ts";
 
 openObjects();
 

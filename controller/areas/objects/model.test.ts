@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { tokens } from "../../../common/text/tokens.ts";
 import { wildcard } from "../../../common/text/wildcard.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import { ObjectService, type Edit, type Pushdown } from "./index.ts";
 
 const admin = testPrincipal();

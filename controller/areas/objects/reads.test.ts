@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { OBJECT_PAGE_EXAMINED_MAX, RANGE_SLOTS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
 import {
   admin,
   BOX,
@@ -12,7 +12,7 @@ import {
   readAll,
   valuesOf,
   viewer,
-} from "../../../test/helpers/object-world.ts";
+} from "../../../test/helpers/areas/object-world.ts";
 import type { ClassSpec, ObjectRow } from "./index.ts";
 
 openObjects();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Row } from "../../../common/value.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import {
   admin,
   BOX,
@@ -13,7 +13,7 @@ import {
   openObjects,
   readAll,
   valuesOf,
-} from "../../../test/helpers/object-world.ts";
+} from "../../../test/helpers/areas/object-world.ts";
 import { decodeStored } from "../../store/format.ts";
 import { ObjectService } from "./index.ts";
 

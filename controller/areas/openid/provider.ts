@@ -8,7 +8,7 @@ import {
   OPENID_REQUEST_DEADLINE_MS,
   OPENID_SUBJECT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
-import type { OpenIdSettings } from "../../openid-settings.ts";
+import type { OpenIdSettings } from "../../settings/openid.ts";
 import { serviceFetch, type ServiceFetch } from "../../outbound/index.ts";
 import type { Runtime } from "../../runtime.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../../../common/api/openid.ts";
 import { UserIdInput } from "../../../common/api/users.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { CodeNeeded, codePage, type ProviderAccount, type SignedIn } from "../users/index.ts";
 import { departurePage } from "./pages.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { OPENID_CHECKS_AT_ONCE_MAX, OPENID_GROUPS_MAX, OPENID_TICKET_MS } from "../../../common/limits.ts";
-import type { OpenIdSettings } from "../../openid-settings.ts";
+import type { OpenIdSettings } from "../../settings/openid.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";

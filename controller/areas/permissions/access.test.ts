@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isInside } from "../../../common/paths.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { accessKey, classAccess, closingOf, decidingRules, isUnrestricted, seesAll, seesWhole } from "./access.ts";
 import { byRulesAlone } from "./grants.ts";
 import type { ClassAccess, DataRule } from "./types.ts";

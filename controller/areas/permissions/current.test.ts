@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { currentRights } from "./current.ts";
 import type { Principal } from "./types.ts";
 

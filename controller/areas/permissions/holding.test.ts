@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { holds, requireHolding, requireNoPartToken } from "./holding.ts";
 import { ROLES } from "./principal.ts";
 import type { DataRule } from "./types.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { allows } from "./grants.ts";
 import { pathAllowed } from "./principal.ts";
 import { sharedGrant, sharedRights } from "./shared.ts";

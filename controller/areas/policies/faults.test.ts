@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { noClasses } from "../../../test/helpers/memory-objects.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { again } from "../../store/contract/harness.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvTxn } from "../../store/kv.ts";

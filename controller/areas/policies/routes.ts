@@ -7,7 +7,7 @@ import {
   PolicyRecord,
   PolicySelect,
 } from "../../../common/api/policies.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
 

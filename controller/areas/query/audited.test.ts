@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { audited, type AuditEntry } from "../audit/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "./service.ts";

@@ -11,9 +11,9 @@ import {
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
-import { admin, boxes, openQueries, query } from "../../../test/helpers/query-world.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { admin, boxes, openQueries, query } from "../../../test/helpers/mql/query-world.ts";
 import type { ObjectRow } from "../objects/index.ts";
 import { QueryService } from "./index.ts";
 

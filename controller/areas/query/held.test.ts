@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { QUERY_TENANT_MEMORY_MAX_BYTES } from "../../../common/limits.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { PROCESS_MEMORY } from "./expressions/memory.ts";
+import { PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
 import { QueryService, SearchService } from "./index.ts";
 
 /** The tenant of this file alone: what the queries of a tenant hold is counted for the whole process. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OBJECT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import { ObjectService, type NewRecord } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";

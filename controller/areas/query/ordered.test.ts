@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ORDERED_CLASS_MIN, QUERY_IN_ORDER_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
-import { Dice } from "../../../test/helpers/mql-world.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { Dice } from "../../../test/helpers/mql/world.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { type ObjectRow, type Objects, ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService } from "./index.ts";

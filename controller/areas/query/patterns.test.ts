@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WORD_PATTERN_WORDS_MAX } from "../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import { faulty } from "../../store/faulty.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";

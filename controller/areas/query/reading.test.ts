@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { admin, boxes, objects, openQueries, query, ruled } from "../../../test/helpers/query-world.ts";
+import { admin, boxes, objects, openQueries, query, ruled } from "../../../test/helpers/mql/query-world.ts";
 
 openQueries();
 

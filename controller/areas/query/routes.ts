@@ -1,9 +1,9 @@
 import { MqlInput, MqlRows, SearchInput } from "../../../common/api/query.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
-import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { type Call, endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
-import { requireZone } from "./expressions/calendar-steps.ts";
+import { requireZone } from "./expressions/functions/calendar-steps.ts";
 import type { Searches } from "./search/index.ts";
 import type { Query } from "./types.ts";
 

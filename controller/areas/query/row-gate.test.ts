@@ -1,8 +1,8 @@
 import { ulid } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { type NewRecord, ObjectService } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { QueryService, rowGate } from "./index.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestHttp } from "../../../test/helpers/http-app.ts";
-import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { SearchService, searchRoutes } from "./index.ts";
 
 test("a search comes as form, JSON, plain body or query; rows stream into the envelope, meta only when asked for", async () => {

@@ -12,7 +12,7 @@ import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
 import { batchAt, batchChanges, flat } from "./batch/statements.ts";
 import type { Arguments } from "./expressions/literal.ts";
-import { type MemoryShare, PROCESS_MEMORY } from "./expressions/memory.ts";
+import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
 import { aboutLater, located } from "./expressions/placing.ts";
 import { withSchemaClass } from "./plan/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";

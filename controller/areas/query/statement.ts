@@ -31,7 +31,7 @@ import { repeatableChange } from "./batch/found.ts";
 import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
-import type { MemoryShare } from "./expressions/memory.ts";
+import type { MemoryShare } from "./expressions/aggregates/memory.ts";
 import { type Present, settled } from "./expressions/settled.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";

@@ -12,7 +12,7 @@ import {
   query,
   ruled,
   viewer,
-} from "../../../test/helpers/query-world.ts";
+} from "../../../test/helpers/mql/query-world.ts";
 
 openQueries();
 

@@ -1,16 +1,16 @@
 import type { Area } from "../../area.ts";
 import { forwardHostObject, ruleHostObject } from "./host-objects.ts";
-import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
-import type { RuleMemory } from "./memory.ts";
-import { OMNIBUS_HOST_OBJECT } from "./omnibus.ts";
-import type { RecentRecords } from "./recent.ts";
-import type { FileParser } from "./parse-file.ts";
-import { patternRoutes } from "./pattern-routes.ts";
-import type { PatternService } from "./patterns.ts";
+import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./bodies/body-objects.ts";
+import type { RuleMemory } from "./bodies/memory.ts";
+import { OMNIBUS_HOST_OBJECT } from "./bodies/omnibus.ts";
+import type { RecentRecords } from "./parsing/recent.ts";
+import type { FileParser } from "./parsing/parse-file.ts";
+import { patternRoutes } from "./grok/pattern-routes.ts";
+import type { PatternService } from "./grok/patterns.ts";
 import { ruleRoutes } from "./routes.ts";
-import type { SentLines } from "./sent-lines.ts";
+import type { SentLines } from "./parsing/sent-lines.ts";
 import type { RuleService } from "./service.ts";
-import type { RuleTrials } from "./trial.ts";
+import type { RuleTrials } from "./trial/trial.ts";
 
 export interface RuleParts {
   readonly rules: RuleService;

@@ -2,8 +2,8 @@ import { Type } from "typebox";
 import { RuleNew } from "../../../common/api/rules.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
-import type { FileParser } from "./parse-file.ts";
-import type { SentLines } from "./sent-lines.ts";
+import type { FileParser } from "./parsing/parse-file.ts";
+import type { SentLines } from "./parsing/sent-lines.ts";
 import type { RuleService } from "./service.ts";
 
 export interface RuleHostParts {

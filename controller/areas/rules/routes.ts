@@ -13,11 +13,11 @@ import {
   SentLinesQuery,
   SentLinesReply,
 } from "../../../common/api/rules.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
-import type { FileParser } from "./parse-file.ts";
-import type { SentLines } from "./sent-lines.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
+import type { FileParser } from "./parsing/parse-file.ts";
+import type { SentLines } from "./parsing/sent-lines.ts";
 import type { RuleService } from "./service.ts";
-import type { RuleTrials } from "./trial.ts";
+import type { RuleTrials } from "./trial/trial.ts";
 
 export function ruleRoutes({
   rules,

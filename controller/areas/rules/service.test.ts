@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { KV_PAGE_MAX_ENTRIES } from "../../../common/limits.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testEntries } from "../../../test/helpers/config.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testEntries } from "../../../test/helpers/areas/config.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { RuleService } from "./service.ts";
 

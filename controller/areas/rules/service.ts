@@ -1,10 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import {
-  GROK_PATTERNS_PER_RULE_MAX,
-  RULE_CACHE_MAX_ENTRIES,
-  RULE_TEXT_MAX_BYTES,
-  TRIGGER_RUN_MAX_MS,
-} from "../../../common/limits.ts";
+import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey } from "../config/index.ts";
@@ -17,30 +12,26 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { ScriptEngine } from "../../scripting/index.ts";
-import { checkRuleText, compileRule, missingFields, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
-import { readExtension } from "./extension.ts";
-import { NO_TARGET, requireTimedRecords, targetOf, targetThen, withClasses } from "./classes.ts";
-import { compileGrok, patternsReached } from "./grok.ts";
-import { checkedOnly } from "./frames.ts";
-import { classOrEmpty } from "./named.ts";
-import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
+import {
+  checkRuleText,
+  compileRule,
+  missingFields,
+  missingOption,
+  ruleClass,
+  type CompiledRule,
+} from "./definitions/compile.ts";
+import { readExtension } from "./definitions/extension.ts";
+import { NO_TARGET, requireTimedRecords, targetOf, targetThen, withClasses } from "./definitions/classes.ts";
+import { patternsReached } from "./grok/grok.ts";
+import { checkedOnly } from "./bodies/frames.ts";
+import { classOrEmpty } from "./definitions/named.ts";
+import { fieldOptions, grokOptions, type NewRule } from "./definitions/new-rule.ts";
+import { bodyOf, readRuleText, writeRuleText } from "./definitions/options.ts";
 import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule, textGone } from "./store.ts";
-import { digestOf } from "./supplements.ts";
-import { idleTimes } from "./times.ts";
+import { digestOf } from "./definitions/supplements.ts";
+import { idleTimes } from "./definitions/times.ts";
 import type { Rule, Rules } from "./types.ts";
-import { ruleWarnings, untilIt } from "./warnings.ts";
-
-/**
- * The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. If
- * the mapping names several of the fields, one line has all of them, with blanks between; otherwise they are
- * alternatives.
- */
-export interface NewRule {
-  readonly class: string;
-  readonly type: "text" | "json" | "csv" | "grok";
-  readonly fields?: readonly string[];
-  readonly mapping?: Readonly<Record<string, string>>;
-}
+import { ruleWarnings, untilIt } from "./definitions/warnings.ts";
 
 export interface RuleListing {
   readonly key: string;
@@ -228,36 +219,13 @@ export class RuleService implements Rules {
     const text = writeRuleText([
       ["class", view.path],
       ["parser", rule.type],
-      ...(rule.type === "grok" ? await this.#grokOptions(principal, rule) : fieldOptions(rule, view)),
+      ...(rule.type === "grok"
+        ? grokOptions(rule, await this.#store.patterns(principal.tenant))
+        : fieldOptions(rule, view)),
     ]);
     await this.#compileWith(principal, { key, text }, view);
     await this.#store.put(principal, key, text);
     return key;
-  }
-
-  async #grokOptions(
-    { tenant }: Principal,
-    { fields, mapping }: NewRule,
-  ): Promise<readonly (readonly [string, string])[]> {
-    if (!fields || fields.length === 0)
-      throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
-    if (!mapping || Object.keys(mapping).length === 0)
-      throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
-    if (fields.length > GROK_PATTERNS_PER_RULE_MAX)
-      throw new AppError("too_large", `A rule has at most ${GROK_PATTERNS_PER_RULE_MAX} patterns.`);
-    const own = await this.#store.patterns(tenant);
-    const patterns = fields.map((name) => `%{${name}}`);
-    const captures = patterns.map((pattern) => compileGrok(pattern, own).captures);
-    const captured = new Set(captures.flat());
-    for (const [field, name] of Object.entries(mapping)) {
-      if (!captured.has(name))
-        throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
-    }
-    const expressions = isOneLine(captures, mapping) ? [patterns.join(BLANKS)] : patterns;
-    return [
-      ...expressions.map((expression, index) => [`pattern_${index + 1}`, expression] as const),
-      ...Object.entries(mapping).map(([field, name]) => [`var_${field}`, `field ${name}`] as const),
-    ];
   }
 
   /** Refuses to replace or create a rule of a class that the principal may not read. */
@@ -360,17 +328,6 @@ export function isReadable(principal: Principal, text: string): boolean {
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
-/** Separates successive patterns of a line. */
-const BLANKS = "[ \\t]+";
-
-/** Columns of several patterns mean one line of all of them; otherwise the patterns are alternatives. */
-function isOneLine(captures: readonly (readonly string[])[], mapping: Readonly<Record<string, string>>): boolean {
-  const mapped = new Set(Object.values(mapping));
-  // A pattern is known by the first name that it captures.
-  const names = new Set(captures.flatMap((ofPattern) => ofPattern.slice(0, 1)));
-  return [...names].filter((name) => mapped.has(name)).length > 1;
-}
-
 /** Refuses a rule for another tenant: rules work only in their own tenant. */
 function refuseForeign({ tenant, ospace }: Principal, text: string): void {
   const keyspace = lenient(readRuleText(text), "keyspace") ?? "";
@@ -389,10 +346,4 @@ function listing({ key, text }: StoredRule): RuleListing {
 
 function lenient(rule: ReturnType<typeof readRuleText>, name: string): string | undefined {
   return rule.options.find((option) => option.name === name)?.value;
-}
-
-function fieldOptions(rule: NewRule, view: ClassView): readonly (readonly [string, string])[] {
-  const unknown = rule.fields?.find((field) => !view.column(field));
-  if (unknown !== undefined) throw new AppError("not_found", `The class ${view.path} has no column ${unknown}.`);
-  return rule.fields && rule.fields.length > 0 ? [["fields", rule.fields.join(",")]] : [];
 }

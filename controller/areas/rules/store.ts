@@ -5,13 +5,13 @@ import type { Stores } from "../../store/engine.ts";
 import type { ConfigEntries } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { TableRow } from "../tables/index.ts";
-import { grokExpressions } from "./compile.ts";
-import { patternsReached } from "./grok.ts";
-import { looksUp } from "./mapping.ts";
-import { readRuleText } from "./options.ts";
-import { readPatterns } from "./pattern-store.ts";
-import { textsOf } from "./patterns.ts";
-import { rulesNamed, runsMore, tablesNamed } from "./named.ts";
+import { grokExpressions } from "./definitions/compile.ts";
+import { patternsReached } from "./grok/grok.ts";
+import { looksUp } from "./definitions/mapping.ts";
+import { readRuleText } from "./definitions/options.ts";
+import { readPatterns } from "./grok/pattern-store.ts";
+import { textsOf } from "./grok/patterns.ts";
+import { rulesNamed, runsMore, tablesNamed } from "./definitions/named.ts";
 import {
   digestOf,
   type ForwardedRule,
@@ -19,7 +19,7 @@ import {
   NO_SUPPLEMENTS,
   type PinnedTable,
   type Supplements,
-} from "./supplements.ts";
+} from "./definitions/supplements.ts";
 
 const EXTENSIONS = "rule-extension";
 

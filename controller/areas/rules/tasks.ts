@@ -1,7 +1,7 @@
 import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
-import { compileRule, type CompiledRule } from "./compile.ts";
-import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
-import type { Supplements } from "./supplements.ts";
+import { compileRule, type CompiledRule } from "./definitions/compile.ts";
+import { type GrokMatch, type GrokTrial, grokTrial } from "./grok/trial.ts";
+import type { Supplements } from "./definitions/supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
 export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns" | "timeColumns"> {

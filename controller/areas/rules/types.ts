@@ -1,9 +1,9 @@
 import type { TimeWriting, TimeZone } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
-import type { CsvRows } from "./csv.ts";
-import type { RuleBody } from "./options.ts";
-import type { Supplements } from "./supplements.ts";
+import type { CsvRows } from "./parsing/csv.ts";
+import type { RuleBody } from "./definitions/options.ts";
+import type { Supplements } from "./definitions/supplements.ts";
 
 /** Options of a rule that concern times. */
 export interface RuleTimes extends TimeWriting {

@@ -6,7 +6,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import { canonicalText, canonicalValue, type ClassView, idFromColumns, keptByPlatform } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 import { classRef } from "./definition.ts";
-import type { ThreadSlices } from "../../slices.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
 import type { VisibleSchema } from "./records.ts";
 
 export interface Action {

@@ -14,9 +14,9 @@ import {
   SchemaTable,
 } from "../../../common/api/schema.ts";
 import type { Row } from "../../../common/value.ts";
-import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
-import { parseUrlEncoded } from "../../http/form-decoder.ts";
-import { readInput } from "../../http/input.ts";
+import { type Call, endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
+import { parseUrlEncoded } from "../../http/body/form-decoder.ts";
+import { readInput } from "../../http/input/input.ts";
 import { looksLikeJson, parseJson } from "../../../common/json.ts";
 import type { SchemaService } from "./service.ts";
 

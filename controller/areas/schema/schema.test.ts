@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { slicesOfOneStep } from "../../../test/helpers/slices.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { slicesOfOneStep } from "../../../test/helpers/time/slices.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "../query/index.ts";

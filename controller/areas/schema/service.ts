@@ -6,7 +6,7 @@ import { NOWHERE, printStatement, type Statement } from "../../../common/mql/ind
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import { ThreadSlices } from "../../slices.ts";
+import { ThreadSlices } from "../../turns/slices.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query, QueryMeta } from "../query/index.ts";

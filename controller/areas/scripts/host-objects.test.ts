@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { expect, test } from "vitest";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { hostFunction, type HostObject, HostObjects } from "../../scripting/index.ts";
 import { CONCURRENT_HOST_OBJECT } from "./host-objects.ts";
 

@@ -1,7 +1,7 @@
 import { FunctionList, FunctionsInput, ScriptInput, ScriptOutput } from "../../../common/api/scripts.ts";
 import type { Static } from "typebox";
 import type { Value } from "../../../common/value.ts";
-import { type Answer, type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { type Answer, type Call, endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ScriptKind } from "../../scripting/index.ts";
 import type { ScriptService } from "./service.ts";
 

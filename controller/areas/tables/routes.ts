@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { TableName, TableNames, TableRows, TableWrite } from "../../../common/api/tables.ts";
 import { TABLE_BODY_MAX_BYTES } from "../../../common/limits.ts";
 
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { TableService } from "./service.ts";
 
 export function tableRoutes(tables: TableService): readonly Endpoint[] {

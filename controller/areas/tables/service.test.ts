@@ -7,11 +7,11 @@ import {
   TABLE_ROWS_MAX,
   TABLES_PER_TENANT_MAX,
 } from "../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { merged, type TableRow } from "./rows.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagController, tagRuntime, type TagController } from "../../../test/helpers/tags.ts";
+import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagController, tagRuntime, type TagController } from "../../../test/helpers/areas/tags.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TAG_MOVE_ANSWER_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagController, tagRuntime, type TagController } from "../../../test/helpers/tags.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagController, tagRuntime, type TagController } from "../../../test/helpers/areas/tags.ts";
 import { filesArea, FileService } from "../files/index.ts";
 import { jobClasses, JobService } from "../jobs/index.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/tags.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
 import type { Stores } from "../../store/engine.ts";
 import { tagRoutes } from "./routes.ts";
 

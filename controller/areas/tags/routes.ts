@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { TaggingInput, TagMove, TagNamed, TagTree, TagTreeGet } from "../../../common/api/tags.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { TagService } from "./service.ts";
 
 export function tagRoutes(tags: TagService): readonly Endpoint[] {

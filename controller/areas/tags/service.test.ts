@@ -6,12 +6,12 @@ import {
   TAG_PATH_MAX_BYTES,
   TAGS_PER_TENANT_MAX,
 } from "../../../common/limits.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { MemoryDatabase } from "../../../test/helpers/memory-engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/tags.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { MemoryDatabase } from "../../../test/helpers/engines/memory-engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { TagService } from "./service.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TAGGED_IDS_PER_CALL_MAX, TAGS_PER_CALL_MAX } from "../../../common/limits.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/tags.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
 
 const admin = testPrincipal();
 const BOX = "/matrix/ent/box";

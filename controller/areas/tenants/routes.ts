@@ -10,7 +10,7 @@ import {
   CompanyViews,
 } from "../../../common/api/tenants.ts";
 import { TENANT_BODY_MAX_BYTES, TENANT_MAKE_DEADLINE_MS } from "../../../common/limits.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Companies } from "./types.ts";
 
 export function tenantRoutes(companies: Companies): readonly Endpoint[] {

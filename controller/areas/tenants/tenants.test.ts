@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { TENANT_REGISTER_ATTEMPTS_MAX } from "../../../common/limits.ts";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { TenantService } from "./service.ts";
 
 test("a tenant is made once, with its stores, and keeps its name space", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { CHANGE_BATCH_MAX, TENANT_USE_UNTOLD_MAX_OBJECTS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { AppError } from "../../../common/errors.ts";

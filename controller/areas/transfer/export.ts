@@ -1,6 +1,6 @@
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
-import { ThreadSlices } from "../../slices.ts";
+import { ThreadSlices } from "../../turns/slices.ts";
 import type { ClassView, EdgeType } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { PastTexts, requireTimes } from "./past/texts.ts";

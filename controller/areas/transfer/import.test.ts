@@ -1,12 +1,12 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { prove } from "../../../test/helpers/evidence.ts";
-import { Mortality } from "../../../test/helpers/mortal.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
-import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
+import { Mortality } from "../../../test/helpers/engines/mortal.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { StoppableStores } from "../../../test/helpers/engines/stoppable-stores.ts";
+import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored } from "../../store/format.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import * as limits from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
 import { runPage } from "../../../test/mql/script.ts";
 import type { Principal } from "../permissions/index.ts";
 

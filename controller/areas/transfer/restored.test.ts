@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
 
 const admin = testPrincipal();
 

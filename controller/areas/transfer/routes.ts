@@ -8,7 +8,7 @@ import {
   TransferReport,
 } from "../../../common/api/transfer.ts";
 import { AppError } from "../../../common/errors.ts";
-import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
+import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { ExportService } from "./export.ts";
 import { planned, scriptUpload, workbookUpload, type ImportService, type Upload } from "./import.ts";
 import type { ExportRequest } from "./types.ts";

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { prove } from "../../../test/helpers/evidence.ts";
-import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/transfer.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
+import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import { ObjectService, type ObjectTriggers } from "../objects/index.ts";
 import { ImportService } from "./import.ts";

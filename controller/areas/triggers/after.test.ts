@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { onCluster } from "../../../test/helpers/engine.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { onCluster } from "../../../test/helpers/engines/engine.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import {
   admin,
   bound,
@@ -9,7 +9,7 @@ import {
   controllers,
   opened,
   openTriggers,
-} from "../../../test/helpers/trigger-world.ts";
+} from "../../../test/helpers/areas/trigger-world.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
 import type { DataRule } from "../permissions/index.ts";
 import { Aside } from "./aside.ts";

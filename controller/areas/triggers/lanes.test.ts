@@ -8,7 +8,7 @@ import {
   TRIGGER_RUNS_AT_ONCE,
   TRIGGER_WAITING_MAX,
 } from "../../../common/limits.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
 import type { Errand } from "./errand.ts";
 import { Lanes, type LanesDependencies } from "./lanes.ts";

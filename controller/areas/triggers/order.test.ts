@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { TRIGGER_ORDER_WAIT_MS } from "../../../common/limits.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { objectOf, type TriggerDefinition } from "../objects/index.ts";
 import type { Errand } from "./errand.ts";
 import { ChangeOrder } from "./order.ts";

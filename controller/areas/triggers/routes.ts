@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { TriggerList, TriggerName, TriggerPut, TriggerQuery } from "../../../common/api/triggers.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { TriggerService } from "./service.ts";
 
 export function triggerRoutes(triggers: TriggerService): readonly Endpoint[] {

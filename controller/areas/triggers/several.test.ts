@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OBJECT_TURN_WAIT_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import { UNAUDITED } from "../../../test/helpers/audit.ts";
-import { bundle } from "../../../test/helpers/bundle.ts";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { UNAUDITED } from "../../../test/helpers/areas/audit.ts";
+import { bundle } from "../../../test/helpers/programs/bundle.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import { type HostObject, HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService } from "../objects/index.ts";

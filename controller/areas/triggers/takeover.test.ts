@@ -1,10 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/clock.ts";
-import { testEntries } from "../../../test/helpers/config.ts";
-import { EVERYTHING_SENT, GAPS, recordsEntry, RUNS, TEST_KEYS, TestOutbox } from "../../../test/helpers/ingest.ts";
-import { onCluster } from "../../../test/helpers/engine.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testEntries } from "../../../test/helpers/areas/config.ts";
+import {
+  EVERYTHING_SENT,
+  GAPS,
+  recordsEntry,
+  RUNS,
+  TEST_KEYS,
+  TestOutbox,
+} from "../../../test/helpers/areas/ingest.ts";
+import { onCluster } from "../../../test/helpers/engines/engine.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import {
   admin,
   bound,
@@ -15,7 +22,7 @@ import {
   type MortalOptions,
   opened,
   openTriggers,
-} from "../../../test/helpers/trigger-world.ts";
+} from "../../../test/helpers/areas/trigger-world.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Objects } from "../objects/index.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";

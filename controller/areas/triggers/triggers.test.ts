@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { openTestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { admin, bound, BOXES, Controller, opened, openTriggers } from "../../../test/helpers/trigger-world.ts";
+import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { admin, bound, BOXES, Controller, opened, openTriggers } from "../../../test/helpers/areas/trigger-world.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import type { DataRule } from "../permissions/index.ts";

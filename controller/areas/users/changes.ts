@@ -4,9 +4,9 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvEvent, KvStore } from "../../store/kv.ts";
-import { SIGN_IN_POLICY } from "./duties.ts";
+import { SIGN_IN_POLICY } from "./second-factor/duties.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
-import { ORGANIZATIONS } from "./tree-store.ts";
+import { ORGANIZATIONS } from "./directory/tree-store.ts";
 
 /** A changed user; without `user`, any user of the tenant may have changed. */
 export interface ChangedUser {

@@ -2,7 +2,7 @@ import type { Row } from "../../../common/value.ts";
 import { columns, textColumns, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserNode } from "./types.ts";
-import { objectIdOf, USER_CLASS_PATH } from "./visible.ts";
+import { objectIdOf, USER_CLASS_PATH } from "./directory/visible.ts";
 
 /** The part of the user service that the class of users needs. */
 interface NodeOwner {

@@ -3,8 +3,8 @@ import { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
 import { requirePermission } from "../permissions/index.ts";
-import type { UserDirectory } from "./directory.ts";
-import { changeUser, createNode } from "./inputs.ts";
+import type { UserDirectory } from "./directory/directory.ts";
+import { changeUser, createNode } from "./directory/inputs.ts";
 
 const UID = { name: "uid", schema: Type.String({ description: "Id of the user" }) } as const;
 const USER = (description: string) => ({ name: "user", schema: Type.Object({}, { description }) }) as const;

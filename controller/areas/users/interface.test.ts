@@ -2,10 +2,10 @@ import { hash } from "@node-rs/argon2";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HTTP_PUBLIC_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
-import { ROOT_ID } from "./organizations.ts";
+import { ROOT_ID } from "./directory/organizations.ts";
 import type { UserNode } from "./types.ts";
 
 let http: TestHttp;

@@ -9,18 +9,18 @@ import {
   SignInOutput,
 } from "../../../common/api/users.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
-import { accountRoutes } from "./account-routes.ts";
-import { directoryRoutes } from "./directory-routes.ts";
-import { isOwnPath } from "./homes.ts";
-import { factorRoutes } from "./factor-routes.ts";
-import { policyRoutes } from "./policy-routes.ts";
-import { codePage, homePage, loginPage } from "./pages.ts";
+import { accountRoutes } from "./pages/routes.ts";
+import { directoryRoutes } from "./directory/routes.ts";
+import { isOwnPath } from "./pages/homes.ts";
+import { factorRoutes } from "./second-factor/routes.ts";
+import { policyRoutes } from "./second-factor/policy-routes.ts";
+import { codePage, homePage, loginPage } from "./pages/pages.ts";
 import type { UserService } from "./service.ts";
-import { signInsRoutes } from "./signins-routes.ts";
-import { CodeNeeded } from "./tickets.ts";
+import { signInsRoutes } from "./sessions/routes.ts";
+import { CodeNeeded } from "./second-factor/tickets.ts";
 import type { SignedIn, SignInRequest } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";

@@ -18,26 +18,26 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
-import { Activity } from "./activity.ts";
-import { TIME_ZONE } from "./details.ts";
-import { UserDirectory } from "./directory.ts";
+import { Activity } from "./directory/activity.ts";
+import { TIME_ZONE } from "./directory/details.ts";
+import { UserDirectory } from "./directory/directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
-import type { BasicCredentials, Credentials, Verified } from "./credentials.ts";
-import { Duties, type PolicyChange, type SignInPolicy } from "./duties.ts";
-import { Homes } from "./homes.ts";
-import { LeftWork } from "./left-work.ts";
-import { LinkStore } from "./link-store.ts";
-import { Passwords } from "./passwords.ts";
-import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
-import { StopsByPolicy, type PolicyStops } from "./policy-stops.ts";
-import { ProviderSignIns } from "./provider-signins.ts";
-import type { SecondFactors } from "./second-factor.ts";
-import type { Sessions } from "./sessions.ts";
-import { signInParts } from "./sign-in-parts.ts";
+import type { BasicCredentials, Credentials, Verified } from "./credentials/credentials.ts";
+import { Duties, type PolicyChange, type SignInPolicy } from "./second-factor/duties.ts";
+import { Homes } from "./pages/homes.ts";
+import { LeftWork } from "./rights/left-work.ts";
+import { LinkStore } from "./providers/link-store.ts";
+import { Passwords } from "./credentials/passwords.ts";
+import { passwordPolicy, type PasswordPolicy } from "./credentials/password-policy.ts";
+import { StopsByPolicy, type PolicyStops } from "./second-factor/policy-stops.ts";
+import { ProviderSignIns } from "./providers/provider-signins.ts";
+import type { SecondFactors } from "./second-factor/second-factor.ts";
+import type { Sessions } from "./sessions/sessions.ts";
+import { signInParts } from "./credentials/sign-in-parts.ts";
 import { digestOf, UserStore, type SessionStore, type UserRecord } from "./store.ts";
-import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
-import type { Tokens } from "./tokens.ts";
-import { TreeStore } from "./tree-store.ts";
+import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./rights/powers.ts";
+import type { Tokens } from "./sessions/tokens.ts";
+import { TreeStore } from "./directory/tree-store.ts";
 import type {
   AuthoredWork,
   BegunWork,

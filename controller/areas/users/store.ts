@@ -6,9 +6,9 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { putOnce, txnOnce } from "../../store/once.ts";
-import { NO_DETAILS } from "./details.ts";
-import { ROOT_ID } from "./organizations.ts";
-import { RecentReads } from "./recent.ts";
+import { NO_DETAILS } from "./directory/details.ts";
+import { ROOT_ID } from "./directory/organizations.ts";
+import { RecentReads } from "./sessions/recent.ts";
 import type { ProviderAccount, User } from "./types.ts";
 
 /** A stored user. Its hash never leaves the area. */

@@ -9,10 +9,10 @@ import {
   SIGN_IN_FREE_FAILURES_PER_ADDRESS,
   USER_CHANGE_ATTEMPTS_MAX,
 } from "../../../common/limits.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
-import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { UserService } from "./service.ts";
 

@@ -12,7 +12,7 @@ import {
   SCRIPT_VALUE_MAX_DEPTH,
   SCRIPT_VALUE_MAX_MEMBERS,
 } from "../../../common/limits.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage } from "../types.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { realClock } from "../../../test/helpers/clock.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
 import type { ThreadScripts } from "../engine.ts";
 import type { ScriptHost, ScriptLanguage } from "../types.ts";
 import type { threadScripts } from "./threads.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../../common/time.ts";
-import { bundle } from "../../../test/helpers/bundle.ts";
-import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { bundle } from "../../../test/helpers/programs/bundle.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { PoolLimits } from "../../workers/index.ts";
 import { ThreadScripts, type HostFunctionName, type ScriptLanguage } from "../index.ts";
 

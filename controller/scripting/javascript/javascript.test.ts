@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AppError } from "../../../common/errors.ts";
 import { SCRIPT_MACHINES_KEPT_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { scriptEngineContract } from "../contract/engine.ts";
 import { threadScripts } from "../contract/threads.ts";
 import type { ScriptHost, ThreadScripts } from "../index.ts";

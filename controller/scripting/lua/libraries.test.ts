@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LUA_LAYOUT_MAX_CHARACTERS, SCRIPT_MEMORY_MAX_BYTES } from "../../../common/limits.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { LUA_LIBRARY_OBJECTS } from "./declared.ts";
 import { LuaVm } from "./vm.ts";
 

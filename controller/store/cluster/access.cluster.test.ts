@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { singleEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
 import { startDaemon, stopDaemon, waitUntilUp, type Daemon } from "../../../deploy/local/process.ts";
-import { clusterRuntime, describeCluster } from "../../../test/helpers/cluster.ts";
-import { TestAuthority } from "../../../test/helpers/test-authority.ts";
+import { clusterRuntime, describeCluster } from "../../../test/helpers/cluster/cluster.ts";
+import { TestAuthority } from "../../../test/helpers/hosts/test-authority.ts";
 import type { StoreAccess } from "../access.ts";
-import { Etcd } from "./etcd.ts";
-import { EtcdKvStore } from "./kv.ts";
+import { Etcd } from "./etcd/etcd.ts";
+import { EtcdKvStore } from "./etcd/kv.ts";
 import { etcdIsReady } from "./readiness.ts";
 
 const START_DEADLINE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
-import { keepWarnings } from "../../../test/helpers/cassandra-warnings.ts";
-import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster.ts";
+import { keepWarnings } from "../../../test/helpers/cluster/cassandra-warnings.ts";
+import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster/cluster.ts";
 import { ageContract } from "../contract/age.ts";
 
 describeCluster("contract", () => {

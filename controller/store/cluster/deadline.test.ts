@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { Deadline } from "./deadline.ts";
 
 const fault = (): Error => new Error("too late");

@@ -2,18 +2,18 @@ import { ulid } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clock } from "../../../common/time.ts";
 import { KV_SWEEP_EVERY_MS, NUMBER_SLOTS } from "../../../common/limits.ts";
-import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
+import { realClock, shiftedClock } from "../../../test/helpers/time/clock.ts";
 import {
   clusterRuntime,
   clusterSettings,
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
-} from "../../../test/helpers/cluster.ts";
+} from "../../../test/helpers/cluster/cluster.ts";
 import { decodeStored, encodeJson } from "../format.ts";
-import { Cassandra } from "./cassandra.ts";
-import { Etcd } from "./etcd.ts";
-import { EtcdKvStore } from "./kv.ts";
+import { Cassandra } from "./cassandra/cassandra.ts";
+import { Etcd } from "./etcd/etcd.ts";
+import { EtcdKvStore } from "./etcd/kv.ts";
 import { TENANT_FORMAT } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 

@@ -4,18 +4,18 @@ import { CallDeadline } from "../call-deadline.ts";
 import type { DataNode, Engine, LostTenant, Readiness, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { StoreAccess } from "../access.ts";
-import { CassandraBlobStore } from "./blobs.ts";
-import { Cassandra } from "./cassandra.ts";
+import { CassandraBlobStore } from "./blobs/blobs.ts";
+import { Cassandra } from "./cassandra/cassandra.ts";
 import { KvSweep } from "../kv-sweep.ts";
-import { Etcd } from "./etcd.ts";
-import { EtcdKvStore } from "./kv.ts";
+import { Etcd } from "./etcd/etcd.ts";
+import { EtcdKvStore } from "./etcd/kv.ts";
 import { CassandraObjectStore } from "./objects.ts";
-import { dataNodes } from "./nodes.ts";
+import { dataNodes } from "./cassandra/nodes.ts";
 import { cassandraIsReady, etcdIsReady, readinessDefinition } from "./readiness.ts";
 import { TenantRegistry } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
-import { CassandraScrub } from "./scrub.ts";
-import { WordTable } from "./words.ts";
+import { CassandraScrub } from "./upkeep/scrub.ts";
+import { WordTable } from "./postings/words.ts";
 
 export interface ClusterEngineOptions {
   /** For example `http://10.0.0.1:2379`. */

@@ -7,18 +7,18 @@ import { CLUSTER_REQUESTS_IN_FLIGHT_MAX, STORE_CALL_DEADLINE_MS } from "../../..
 import { etcdIsUp, singleEtcd, startEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
 import { stopDaemon } from "../../../deploy/local/process.ts";
-import { addressOf, openProxy, type LinkProxy } from "../../../test/helpers/cluster-proxy.ts";
+import { addressOf, openProxy, type LinkProxy } from "../../../test/helpers/cluster/proxy.ts";
 import {
   clusterRuntime,
   clusterSettings,
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
-} from "../../../test/helpers/cluster.ts";
-import { ARE_TIMES_BOUND, expectWithin } from "../../../test/helpers/times.ts";
+} from "../../../test/helpers/cluster/cluster.ts";
+import { ARE_TIMES_BOUND, expectWithin } from "../../../test/helpers/time/times.ts";
 import type { TenantStore } from "../engine.ts";
-import { Etcd } from "./etcd.ts";
-import { EtcdKvStore } from "./kv.ts";
+import { Etcd } from "./etcd/etcd.ts";
+import { EtcdKvStore } from "./etcd/kv.ts";
 
 /** Allowance for a slow machine, in addition to a promised deadline. */
 const SLACK_MS = 3_000;

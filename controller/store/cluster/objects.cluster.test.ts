@@ -1,4 +1,4 @@
-import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster.ts";
+import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster/cluster.ts";
 import { objectsContract } from "../contract/objects.ts";
 
 describeCluster("contract", () => objectsContract("cluster", openClusterSubject));

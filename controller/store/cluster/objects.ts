@@ -24,17 +24,17 @@ import type {
 } from "../objects.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import type { Deadline } from "./deadline.ts";
-import { EdgeTable } from "./edges.ts";
-import { EntityTable } from "./entities.ts";
-import { Finder } from "./finder.ts";
-import { PostingTable } from "./postings.ts";
-import { RecordTable } from "./records.ts";
-import { allWritten } from "./writes.ts";
-import { selectionOf } from "./selection.ts";
+import { EdgeTable } from "./edges/edges.ts";
+import { EntityTable } from "./entities/entities.ts";
+import { Finder } from "./entities/finder.ts";
+import { PostingTable } from "./postings/postings.ts";
+import { RecordTable } from "./records/records.ts";
+import { allWritten } from "./cassandra/writes.ts";
+import { selectionOf } from "./entities/selection.ts";
 import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
-import { CellSweeps } from "./sweeps.ts";
-import { VersionTable } from "./versions.ts";
-import type { WordTable } from "./words.ts";
+import { CellSweeps } from "./upkeep/sweeps.ts";
+import { VersionTable } from "./entities/versions.ts";
+import type { WordTable } from "./postings/words.ts";
 
 export class CassandraObjectStore implements ObjectStore {
   readonly #tables: Tables;

@@ -12,10 +12,10 @@ import {
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
-} from "../../../test/helpers/cluster.ts";
-import { openTestHttp, PASSWORD } from "../../../test/helpers/http-app.ts";
-import { Cassandra } from "./cassandra.ts";
-import { Etcd } from "./etcd.ts";
+} from "../../../test/helpers/cluster/cluster.ts";
+import { openTestHttp, PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { Cassandra } from "./cassandra/cassandra.ts";
+import { Etcd } from "./etcd/etcd.ts";
 import { keyspaceOf, tenantDefinitions } from "./schema.ts";
 
 describeCluster("readiness of a cluster", () => {

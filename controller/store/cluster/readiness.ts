@@ -1,8 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import { encodeJson } from "../format.ts";
 import type { KvStore } from "../kv.ts";
-import type { Cassandra } from "./cassandra.ts";
-import type { Etcd } from "./etcd.ts";
+import type { Cassandra } from "./cassandra/cassandra.ts";
+import type { Etcd } from "./etcd/etcd.ts";
 
 const TABLE = "readiness";
 const KEY = "readiness";

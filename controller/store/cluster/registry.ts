@@ -4,11 +4,11 @@ import type { LostTenant } from "../engine.ts";
 import { entriesUnder } from "../entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
 import type { KvLease } from "../kv.ts";
-import type { Cassandra } from "./cassandra.ts";
+import type { Cassandra } from "./cassandra/cassandra.ts";
 import { Deadline } from "./deadline.ts";
-import type { Etcd } from "./etcd.ts";
-import { EtcdKvStore } from "./kv.ts";
-import { dataNodes } from "./nodes.ts";
+import type { Etcd } from "./etcd/etcd.ts";
+import { EtcdKvStore } from "./etcd/kv.ts";
+import { dataNodes } from "./cassandra/nodes.ts";
 import { endDefinitions, keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
 /** Increased when the meaning of stored data changes. */

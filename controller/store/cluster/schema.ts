@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { NUMBER_SLOTS } from "../../../common/limits.ts";
-import { RECORD_LIVES, type RecordLife } from "./record-places.ts";
+import { RECORD_LIVES, type RecordLife } from "./records/places.ts";
 import { REMOVAL_KEPT_SECONDS } from "./tables.ts";
 
 /** Cassandra's limit for the name of a keyspace. */

@@ -7,12 +7,12 @@ import {
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
-} from "../../../test/helpers/cluster.ts";
+} from "../../../test/helpers/cluster/cluster.ts";
 import { bytes, text, uniqueName } from "../contract/harness.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
-import { Cassandra } from "./cassandra.ts";
+import { Cassandra } from "./cassandra/cassandra.ts";
 import { keyspaceOf } from "./schema.ts";
-import { OPEN_DAY } from "./versions.ts";
+import { OPEN_DAY } from "./entities/versions.ts";
 
 type Execute = (this: Client, ...args: readonly unknown[]) => Promise<types.ResultSet>;
 

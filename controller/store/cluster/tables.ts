@@ -1,6 +1,6 @@
 import { OBJECT_TOMBSTONE_KEEP_MS, WRITE_LATE_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { Cassandra } from "./cassandra.ts";
+import type { Cassandra } from "./cassandra/cassandra.ts";
 
 /** Shared by the parts of one tenant's store. */
 export interface Tables {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BLOB_CHUNK_MAX_BYTES } from "../../../common/limits.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import type { BlobStore, ByteRange } from "../blobs.ts";
 import { again, bytes, same, seedOfRun, text, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
 

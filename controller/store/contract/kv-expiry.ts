@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { KV_TXN_MAX_OPERATIONS, KV_VALUE_MAX_BYTES } from "../../../common/limits.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { KvSweep } from "../kv-sweep.ts";
 import type { KvEntry, KvEvent, KvStore, KvTxn } from "../kv.ts";
 import { again, bytes, type ContractSubject, put, remove, text, txn, uniqueName } from "./harness.ts";

@@ -5,7 +5,7 @@ import {
   KV_TXN_MAX_OPERATIONS,
   KV_VALUE_MAX_BYTES,
 } from "../../../common/limits.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import type { KvStore, KvTxn } from "../kv.ts";
 import {
   again,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { seededRandom } from "../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { ulid } from "ulid";
 import type { EntityChange, EntityKey, ObjectStore, TermsRequest } from "../objects.ts";
 import { again, all, seedOfRun, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";

@@ -1,4 +1,4 @@
-import { openEmbeddedSubject } from "../../../test/helpers/contract-subject.ts";
+import { openEmbeddedSubject } from "../../../test/helpers/engines/contract-subject.ts";
 import { ageContract } from "../contract/age.ts";
 
 ageContract("embedded", () => openEmbeddedSubject(), { isExact: true });

@@ -1,4 +1,4 @@
-import { openEmbeddedSubject } from "../../../test/helpers/contract-subject.ts";
+import { openEmbeddedSubject } from "../../../test/helpers/engines/contract-subject.ts";
 import { blobsContract } from "../contract/blobs.ts";
 import { kvContract } from "../contract/kv.ts";
 import { objectsContract } from "../contract/objects.ts";

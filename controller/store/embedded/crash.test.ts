@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { prove } from "../../../test/helpers/evidence.ts";
+import { prove } from "../../../test/helpers/runs/evidence.ts";
 import { crashRounds } from "../../../test/tools/crash/rounds.ts";
 
 /** Rounds with two stores; `npm run soak` runs a thousand. */

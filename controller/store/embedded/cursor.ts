@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
 import type { PageRequest } from "../objects.ts";
-import { concat, textBytes } from "./keys.ts";
+import { concat, textBytes } from "./bytes/keys.ts";
 
 const CHECK_BYTES = 8;
 

@@ -8,15 +8,15 @@ import {
   KV_SWEEP_EVERY_MS,
   OBJECT_TOMBSTONE_KEEP_MS,
 } from "../../../common/limits.ts";
-import { seededRandom } from "../../../test/helpers/clock.ts";
-import { TestClock } from "../../../test/helpers/runtime.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { disagreements } from "../../../test/tools/crash/verify.ts";
 import { encodePacked } from "../format.ts";
 import type { KvEvent, KvStore } from "../kv.ts";
-import { Environment } from "./environment.ts";
+import { Environment } from "./environment/environment.ts";
 import { openEmbeddedEngine, type EmbeddedEngine } from "./index.ts";
-import { textBytes } from "./keys.ts";
-import { storeFolder } from "../../../test/helpers/folders.ts";
+import { textBytes } from "./bytes/keys.ts";
+import { storeFolder } from "../../../test/helpers/runs/folders.ts";
 
 let dir: string;
 let clock: SleepyClock;

@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import { isThere, makeFolder, nodeFiles, syncFolder } from "../../files.ts";
 import type { DataNode, Engine, Readiness, TenantStore } from "../engine.ts";
-import { lockFolder } from "./lock.ts";
-import { ReadTurns } from "./read-turns.ts";
+import { lockFolder } from "./environment/lock.ts";
+import { ReadTurns } from "./environment/read-turns.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { openTenant, requireStore, type EmbeddedTenant } from "./tenant.ts";
 

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
-import { mountSmallDisk, type SmallDisk } from "../../../test/helpers/small-disk.ts";
-import { LogFile } from "../../log-file.ts";
+import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
+import { mountSmallDisk, type SmallDisk } from "../../../test/helpers/programs/small-disk.ts";
+import { LogFile } from "../../log/file.ts";
 import { openEmbeddedEngine, type EmbeddedEngine } from "./index.ts";
 
 /** Rejections without a handler, which would end the program. */

@@ -1,2 +1,2 @@
 export { EmbeddedEngine, openEmbeddedEngine } from "./engine.ts";
-export { checkStore } from "./check.ts";
+export { checkStore } from "./upkeep/check.ts";

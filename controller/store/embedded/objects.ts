@@ -21,15 +21,15 @@ import type {
   TimeRangeUs,
 } from "../objects.ts";
 import type { Posting } from "../scrub.ts";
-import type { InTurn } from "./read-turns.ts";
+import type { InTurn } from "./environment/read-turns.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
-import { Entities } from "./entities.ts";
-import type { Environment } from "./environment.ts";
-import { Expiry } from "./expiry.ts";
-import { Finder } from "./find.ts";
-import { EXPIRY_KINDS } from "./object-keys.ts";
-import { Records } from "./records.ts";
-import { readTerms } from "./term-list.ts";
+import { Entities } from "./entities/entities.ts";
+import type { Environment } from "./environment/environment.ts";
+import { Expiry } from "./environment/expiry.ts";
+import { Finder } from "./entities/find.ts";
+import { EXPIRY_KINDS } from "./bytes/object-keys.ts";
+import { Records } from "./records/records.ts";
+import { readTerms } from "./entities/term-list.ts";
 
 export interface ObjectStoreOptions {
   readonly env: Environment;

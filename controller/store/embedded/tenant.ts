@@ -3,13 +3,13 @@ import { makeFolder, nodeFiles } from "../../files.ts";
 import { storeDamaged } from "../damage.ts";
 import type { TenantStore } from "../engine.ts";
 import { KvSweep } from "../kv-sweep.ts";
-import { EmbeddedBlobStore } from "./blobs.ts";
+import { EmbeddedBlobStore } from "./blobs/blobs.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
-import { hasEnvironment, openEnvironment } from "./new-environment.ts";
-import { EmbeddedKvStore } from "./kv.ts";
+import { hasEnvironment, openEnvironment } from "./environment/new-environment.ts";
+import { EmbeddedKvStore } from "./kv/kv.ts";
 import { EmbeddedObjectStore } from "./objects.ts";
-import type { ReadTurns } from "./read-turns.ts";
-import { EmbeddedScrub } from "./scrub.ts";
+import type { ReadTurns } from "./environment/read-turns.ts";
+import { EmbeddedScrub } from "./upkeep/scrub.ts";
 
 export interface EmbeddedTenant extends TenantStore {
   readonly kv: EmbeddedKvStore;

@@ -2,11 +2,11 @@ import { writeSync } from "node:fs";
 import { join } from "node:path";
 import { encodeTime } from "ulid";
 import { isAppError } from "../../../common/errors.ts";
-import { Outbox } from "../../../agent/outbox.ts";
+import { Outbox } from "../../../agent/outbox/outbox.ts";
 import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
 import type { EntityChange } from "../../../controller/store/objects.ts";
 import type { TenantStore } from "../../../controller/store/engine.ts";
-import { realClock, seededRandom } from "../../helpers/clock.ts";
+import { realClock, seededRandom } from "../../helpers/time/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 
 /**

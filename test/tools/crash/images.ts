@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { Files } from "../../../common/files.ts";
-import { ForgetfulFiles } from "../../helpers/forgetful-files.ts";
+import { ForgetfulFiles } from "../../helpers/engines/forgetful-files.ts";
 import type { DiskEvent } from "./strace.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { Outbox } from "../../../agent/outbox.ts";
-import { Environment } from "../../../controller/store/embedded/environment.ts";
+import { Outbox } from "../../../agent/outbox/outbox.ts";
+import { Environment } from "../../../controller/store/embedded/environment/environment.ts";
 import { openEmbeddedEngine } from "../../../controller/store/embedded/index.ts";
 import type { TenantStore } from "../../../controller/store/engine.ts";
-import { realClock, seededRandom } from "../../helpers/clock.ts";
+import { realClock, seededRandom } from "../../helpers/time/clock.ts";
 import { OUTBOX, streamBytes, type Acknowledged } from "./acknowledged.ts";
 import { disagreements } from "./verify.ts";
 

@@ -4,8 +4,8 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import pLimit from "p-limit";
-import { bundle } from "../../helpers/bundle.ts";
-import { seededRandom } from "../../helpers/clock.ts";
+import { bundle } from "../../helpers/programs/bundle.ts";
+import { seededRandom } from "../../helpers/time/clock.ts";
 import type { Acknowledged } from "./acknowledged.ts";
 import { inspect } from "./inspect.ts";
 

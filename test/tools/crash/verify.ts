@@ -1,9 +1,9 @@
 import { decodeStored } from "../../../controller/store/format.ts";
-import { decodeEntity } from "../../../controller/store/embedded/entity-form.ts";
-import type { Indexed } from "../../../controller/store/embedded/entity-state.ts";
-import type { Environment } from "../../../controller/store/embedded/environment.ts";
-import { bytesText, concat, u32 } from "../../../controller/store/embedded/keys.ts";
-import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/object-keys.ts";
+import { decodeEntity } from "../../../controller/store/embedded/entities/form.ts";
+import type { Indexed } from "../../../controller/store/embedded/entities/state.ts";
+import type { Environment } from "../../../controller/store/embedded/environment/environment.ts";
+import { bytesText, concat, u32 } from "../../../controller/store/embedded/bytes/keys.ts";
+import { numberKey, numberOwner, recordTermPrefix } from "../../../controller/store/embedded/bytes/object-keys.ts";
 import { indexedTerms } from "../../../controller/store/terms.ts";
 
 /** Options of a range over everything. Each range needs new ones, because the library writes into them. */

@@ -24,8 +24,8 @@ describe("near tests", () => {
         .flat()
         .filter((test) => test.startsWith("test/"));
     expect(elsewhere("controller/areas/query/run/pipeline.ts")).toContain("test/mql/scripts.test.ts");
-    expect(elsewhere("agent/outbox.ts")).toContain("test/durability/outbox.test.ts");
-    expect(elsewhere("agent/exec.ts")).not.toContain("test/durability/outbox.test.ts");
+    expect(elsewhere("agent/outbox/outbox.ts")).toContain("test/durability/outbox.test.ts");
+    expect(elsewhere("agent/commands/exec.ts")).not.toContain("test/durability/outbox.test.ts");
   });
 
   it("of a file without its own are those beside it first", () => {

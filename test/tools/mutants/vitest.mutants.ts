@@ -34,7 +34,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ["test/helpers/program-flags.ts"],
+    setupFiles: ["test/helpers/programs/program-flags.ts"],
     pool: "forks",
     maxWorkers: 2,
     // Files share a process: loading the controller takes longer than most of them do.

@@ -69,7 +69,7 @@ export { ${type}Service } from "./service.ts";
 function routes({ name, type }: AreaNames): string {
   return `import { Type } from "typebox";
 import { ${type}List, ${type}Put } from "../../../common/api/${name}.ts";
-import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ${type}Service } from "./service.ts";
 
 export function ${name}Routes(${name}: ${type}Service): readonly Endpoint[] {
@@ -163,9 +163,9 @@ export class ${type}Store {
 
 function test({ name, type }: AreaNames): string {
   return `import { expect, test } from "vitest";
-import { openTestEngine } from "../../../test/helpers/engine.ts";
-import { openTestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
+import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { ${name}Routes } from "./routes.ts";
 import { ${type}Service } from "./service.ts";
 

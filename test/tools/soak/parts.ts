@@ -20,10 +20,10 @@ export interface SoakPart {
 
 export type Print = (text: string) => void;
 
-/** Tests that multiply their cases by `TIMES` of test/helpers/times.ts, or that take all cases instead of some. */
+/** Tests that multiply their cases by `TIMES` of test/helpers/time/times.ts, or that take all cases instead of some. */
 const RANDOM_TESTS = [
-  "agent/plugins/log-policy/lookalikes.test.ts",
-  "agent/plugins/log-policy/rotation.test.ts",
+  "agent/plugins/log-policy/rotation/lookalikes.test.ts",
+  "agent/plugins/log-policy/rotation/rotation.test.ts",
   "common/calendar",
   "common/schedule/zones.test.ts",
   "common/text/text-stream.test.ts",
@@ -33,10 +33,10 @@ const RANDOM_TESTS = [
   "controller/areas/config/many.test.ts",
   "controller/areas/files/work.test.ts",
   "controller/areas/ingest/holders.test.ts",
-  "controller/areas/jobs/contexts.test.ts",
-  "controller/areas/jobs/definitions.test.ts",
-  "controller/areas/jobs/groups.test.ts",
-  "controller/areas/jobs/takeover.test.ts",
+  "controller/areas/jobs/context/contexts.test.ts",
+  "controller/areas/jobs/definitions/definitions.test.ts",
+  "controller/areas/jobs/groups/groups.test.ts",
+  "controller/areas/jobs/runs/takeover.test.ts",
   "controller/areas/objects/model.test.ts",
   "controller/areas/objects/writing/futuretimes.test.ts",
   "controller/areas/objects/writing/races.test.ts",
@@ -48,7 +48,7 @@ const RANDOM_TESTS = [
   "controller/areas/tables/service.test.ts",
   "controller/areas/triggers/after.test.ts",
   "controller/areas/triggers/several.test.ts",
-  "controller/areas/users/slowdown.test.ts",
+  "controller/areas/users/credentials/slowdown.test.ts",
   "controller/store/journal/journal.test.ts",
   "test/durability",
   "test/mql/random.test.ts",
@@ -63,16 +63,16 @@ const RANDOM_ON_CLUSTER = ["controller/areas/triggers/takeover.test.ts", "test/m
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
-  "controller/store/cluster/sweeps.cluster.test.ts",
+  "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
 const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
-/** Tests that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
+/** Tests that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/time/times.ts). */
 const TIMED = [
   "common/agent/records.test.ts",
   "common/regex/pattern.test.ts",
-  "controller/areas/rules/compile.test.ts",
+  "controller/areas/rules/definitions/compile.test.ts",
   "test/security/event-loop.test.ts",
   "test/security/hostile-bodies.test.ts",
 ];

@@ -21,7 +21,7 @@ import {
   output,
   result,
   SOURCE,
-} from "../../../../test/helpers/agent-commands.ts";
+} from "../../../../test/helpers/hosts/agent-commands.ts";
 import { CountedPauses } from "../../../../test/security/pauses.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import type { DispatchOptions, HostCommand } from "../types.ts";

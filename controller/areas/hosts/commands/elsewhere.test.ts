@@ -5,7 +5,14 @@ import {
   COMMAND_PLACE_LATE_MS,
   COMMAND_REACH_MS,
 } from "../../../../common/limits.ts";
-import { OWN, UNKNOWN, TIMEOUT_MS, openCommands, ENDED, settled } from "../../../../test/helpers/agent-commands.ts";
+import {
+  OWN,
+  UNKNOWN,
+  TIMEOUT_MS,
+  openCommands,
+  ENDED,
+  settled,
+} from "../../../../test/helpers/hosts/agent-commands.ts";
 
 describe("a command whose host has its session at another controller", () => {
   const holder = (controller: string, epoch = 3) => ({ controller, epoch });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { COMMAND_ID_MAX_CHARACTERS, COMMAND_PIECES_PER_READ } from "../../../../common/limits.ts";
 import type { CommandResult, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { ObjectRow, Objects } from "../../objects/index.ts";
 import { CommandRecords } from "./records.ts";
 import { StoredCommands } from "./stored.ts";

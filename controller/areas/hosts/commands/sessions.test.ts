@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BareAgent, openTestHosts, type TestHosts } from "../../../../test/helpers/hosts.ts";
+import { BareAgent, openTestHosts, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
 
 let hosts: TestHosts;
 

@@ -2,9 +2,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import type { Random } from "../../../../common/time.ts";
 import type { CommandOutput, CommandResult } from "../../../../proto/gen/agent/v1/agent.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { prove } from "../../../../test/helpers/evidence.ts";
-import { testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { prove } from "../../../../test/helpers/runs/evidence.ts";
+import { testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandRecords } from "./records.ts";
 import { CommandWait, endingOf } from "./wait.ts";
 

@@ -7,9 +7,9 @@ import {
   PRESENCE_SWEEP_AGAIN_MS,
   PRESENCE_SWEEP_MS,
 } from "../../../../common/limits.ts";
-import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
+import { MemoryDatabase } from "../../../../test/helpers/engines/memory-engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { Membership } from "../../cluster/index.ts";
 import type { HostRecords } from "../records.ts";

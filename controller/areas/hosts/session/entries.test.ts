@@ -5,7 +5,7 @@ import {
   SESSION_WINDOW_ENTRIES,
   SESSION_WINDOW_MAX_BYTES,
 } from "../../../../common/limits.ts";
-import { batch, gate, heard, SessionWorld, settled } from "../../../../test/helpers/session-world.ts";
+import { batch, gate, heard, SessionWorld, settled } from "../../../../test/helpers/hosts/session-world.ts";
 
 describe("entries", () => {
   test("are kept and acknowledged; a batch that is sent again is passed over", async () => {

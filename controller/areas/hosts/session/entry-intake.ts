@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { INGEST_BATCH_MAX_ENTRIES, SESSION_WINDOW_ENTRIES } from "../../../../common/limits.ts";
 import type { Batch, ControllerFrame } from "../../../../proto/gen/agent/v1/agent.ts";
-import type { ThreadSlices } from "../../../slices.ts";
+import type { ThreadSlices } from "../../../turns/slices.ts";
 import type { EntrySink, EntrySource } from "../types.ts";
 import type { EntryPlace, EntryRoom } from "./entry-room.ts";
 

@@ -19,7 +19,7 @@ import {
   SessionWorld,
   settled,
   Wire,
-} from "../../../../test/helpers/session-world.ts";
+} from "../../../../test/helpers/hosts/session-world.ts";
 import type { KvStore } from "../../../store/kv.ts";
 
 describe("a hello", () => {

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TUNNEL_FRAME_MAX_BYTES } from "../../../../common/limits.ts";
-import { bundle } from "../../../../test/helpers/bundle.ts";
-import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts.ts";
-import { eventually, freePort, Program } from "../../../../test/helpers/programs.ts";
-import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/sshd.ts";
+import { bundle } from "../../../../test/helpers/programs/bundle.ts";
+import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
+import { eventually, freePort, Program } from "../../../../test/helpers/programs/programs.ts";
+import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/hosts/sshd.ts";
 import type { CommandOutcome, DispatchOptions, HostBehind, TunnelPlace } from "../types.ts";
 
 const DEADLINE_MS = 30_000;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { quickSshServer } from "../../../../test/helpers/ssh-server.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { quickSshServer } from "../../../../test/helpers/hosts/ssh-server.ts";
 import { SshConnection } from "./connection.ts";
 
 async function connectedTo(port: number): Promise<SshConnection> {

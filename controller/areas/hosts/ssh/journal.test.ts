@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SSH_JOURNAL_KEEP_MS } from "../../../../common/limits.ts";
-import { openTestEngine } from "../../../../test/helpers/engine.ts";
-import { TestClock } from "../../../../test/helpers/runtime.ts";
+import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { TestClock } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome, Target } from "../types.ts";
 import { SshJournal } from "./journal.ts";
 

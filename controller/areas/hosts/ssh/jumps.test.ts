@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SSH_CONNECTIONS_MAX, SSH_JUMP_TARGETS_MAX } from "../../../../common/limits.ts";
-import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts.ts";
-import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/sshd.ts";
-import { quickSshServer } from "../../../../test/helpers/ssh-server.ts";
+import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
+import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/hosts/sshd.ts";
+import { quickSshServer } from "../../../../test/helpers/hosts/ssh-server.ts";
 import type { CommandOutcome, DispatchOptions, HostBehind } from "../types.ts";
 
 const [jump, target, strict] = [await startSshd(), await startSshd(), await startSshd({ forwards: false })];

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openTestHosts, type TestHosts } from "../../../../test/helpers/hosts.ts";
-import { startSshd, type Sshd } from "../../../../test/helpers/sshd.ts";
+import { openTestHosts, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
+import { startSshd, type Sshd } from "../../../../test/helpers/hosts/sshd.ts";
 import { targetContract } from "../contract/target.ts";
 
 setFlagsFromString("--expose-gc");

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CHANGE_EVENTS_WAITING_MAX, CHANGE_FOREIGN_EVENTS_MAX } from "../../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { StoppableStores, type HeldCall } from "../../../../test/helpers/stoppable-stores.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { StoppableStores, type HeldCall } from "../../../../test/helpers/engines/stoppable-stores.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { ObjectService, type ClassSpec, type ObjectChangeEvent } from "../index.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { ChangeDispatcher } from "./dispatcher.ts";
 import type { Box, Intent, Outbox } from "./outbox.ts";
 import { Takeover } from "./takeover.ts";

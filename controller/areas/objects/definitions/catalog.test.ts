@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { openTestEngine } from "../../../../test/helpers/engine.ts";
-import { testRuntime } from "../../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { KvLease, KvStore } from "../../../store/kv.ts";
 import { TenantCatalog } from "./catalog.ts";
 import { createClass, ensureRoot } from "./classchanges.ts";

@@ -7,7 +7,7 @@ import {
   EDGE_TYPES_MAX,
   VERSION_TTL_MIN_SECONDS,
 } from "../../../../common/limits.ts";
-import { requireWellFormed } from "../../../well-formed.ts";
+import { requireWellFormed } from "../../../turns/well-formed.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "../types.ts";
 import {
   FOR_EVER,

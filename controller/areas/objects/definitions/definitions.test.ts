@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CATALOG_ACKNOWLEDGE_DEADLINE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { prove } from "../../../../test/helpers/evidence.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../../test/helpers/runs/evidence.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { StoppableStores } from "../../../../test/helpers/engines/stoppable-stores.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { ObjectService, type ClassSpec, type ObjectRow, type ReadRequest } from "../index.ts";
 import { TenantCatalog } from "./catalog.ts";

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { CATALOG_LEASE_MS } from "../../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { openTestEngine } from "../../../../test/helpers/engine.ts";
-import { MemoryDatabase } from "../../../../test/helpers/memory-engine.ts";
-import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { wrappedKv } from "../../../../test/helpers/wrapped-kv.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { MemoryDatabase } from "../../../../test/helpers/engines/memory-engine.ts";
+import { TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { Followers, type Follower } from "./followers.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { type ClassOptions, ObjectService, type ReadExplanation } from "../index.ts";
 
 const admin = testPrincipal();

@@ -7,7 +7,7 @@ import {
   EDGE_TYPE_NAME_MAX_CHARACTERS,
   TRIGGER_NAME_MAX_CHARACTERS,
 } from "../../../../common/limits.ts";
-import { madeWellFormed } from "../../../well-formed.ts";
+import { madeWellFormed } from "../../../turns/well-formed.ts";
 import { isBelow } from "./definition.ts";
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;

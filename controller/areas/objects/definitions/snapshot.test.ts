@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import type { ClassDefinition, Definitions } from "./definition.ts";
 import { Snapshot } from "./snapshot.ts";
 

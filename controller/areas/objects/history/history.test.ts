@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import {
   ObjectService,
   type ClassSpec,

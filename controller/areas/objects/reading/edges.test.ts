@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EDGE_READS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { Mortality } from "../../../../test/helpers/mortal.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { faulty, faultyStore } from "../../../store/faulty.ts";
 import type { EntityChange, EntityKey } from "../../../store/objects.ts";
 import { Retry } from "../../../store/retry.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ulidOf } from "../../../../common/ids.ts";
-import { seededRandom } from "../../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { AscendingEntropy } from "./identity.ts";
 
 const MS = 1_700_000_000_000;

@@ -6,10 +6,10 @@ import {
   WRITE_LATE_MS,
 } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/mortal.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { faulty } from "../../../store/faulty.ts";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Clock } from "../../../../common/time.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import type { EntityKey, ObjectStore } from "../../../store/objects.ts";
 import { ObjectService, type Edit, type ObjectRow } from "../index.ts";
 

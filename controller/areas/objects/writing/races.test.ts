@@ -4,13 +4,13 @@ import { isAppError } from "../../../../common/errors.ts";
 import { tokens } from "../../../../common/text/tokens.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { Chronicle, type Outcome } from "../../../../test/helpers/chronicle.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { prove } from "../../../../test/helpers/evidence.ts";
-import { Interleaving, interleaved } from "../../../../test/helpers/interleaving.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../../test/helpers/times.ts";
+import { Chronicle, type Outcome } from "../../../../test/helpers/runs/chronicle.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { prove } from "../../../../test/helpers/runs/evidence.ts";
+import { Interleaving, interleaved } from "../../../../test/helpers/engines/interleaving.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { ObjectService, type ClassSpec, type Edit, type ObjectRow, type Pushdown } from "../index.ts";
 
 /** Clock offsets of two or three controllers: the second is five seconds behind. */

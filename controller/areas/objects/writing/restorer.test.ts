@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { VERSION_END_LATE_MS } from "../../../../common/limits.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { openTestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService, type RestoredState } from "../index.ts";
 
 const admin = testPrincipal();

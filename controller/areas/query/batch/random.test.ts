@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { openTestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
 

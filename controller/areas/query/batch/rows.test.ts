@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
 import type { NewRecord } from "../../objects/index.ts";
 import type { Settled } from "./repeatable.ts";
 import { repeatableInsert, retimedIn } from "./rows.ts";

@@ -7,7 +7,7 @@ import {
   partsOf,
   printOperand,
 } from "../../../../common/mql/index.ts";
-import { STEPPED_AGGREGATES } from "./aggregate.ts";
+import { STEPPED_AGGREGATES } from "./aggregates/aggregate.ts";
 import type { BoundField, Fields, Names } from "./fields.ts";
 import type { Value } from "../../../../common/value.ts";
 import { ANY, type Kind } from "./kind.ts";

@@ -1,10 +1,10 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { Value } from "../../../../common/value.ts";
 import { numberValue } from "./arithmetic.ts";
-import { dateAt, dateText } from "./calendar.ts";
+import { dateAt, dateText } from "./functions/calendar.ts";
 import { BOOLEAN, DATE, type Kind, NUMBER, numberOf, TEXT, TIME, toComparable, toValue } from "./kind.ts";
 import type { Source } from "./source.ts";
-import { THREAD_TEXT_WORK } from "./textwork.ts";
+import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
 interface Cast {
   readonly kind: Kind;

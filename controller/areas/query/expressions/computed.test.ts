@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { seededRandom } from "../../../../test/helpers/clock.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { isAppError } from "../../../../common/errors.ts";
 import { QUERY_FUNCTION_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import {
@@ -14,7 +14,7 @@ import {
 import type { Value } from "../../../../common/value.ts";
 import { arithmetic } from "./arithmetic.ts";
 import { CAST_TYPES } from "./cast.ts";
-import { FUNCTIONS } from "./functions.ts";
+import { FUNCTIONS } from "./functions/functions.ts";
 import { ANY, BOOLEAN, DATE, type Kind, kindOf, LIST_OF_TEXT, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
 import { compileOperand, type PredicateContext } from "./predicate.ts";
 import { settled } from "./settled.ts";

@@ -3,12 +3,12 @@ import type { Case, Computed, Condition, Expression, Operand } from "../../../..
 import type { Value } from "../../../../common/value.ts";
 import { arithmetic, negative, type Sign } from "./arithmetic.ts";
 import { castTo } from "./cast.ts";
-import { callFunction } from "./functions.ts";
-import { boundedText } from "./functions-texts.ts";
+import { callFunction } from "./functions/functions.ts";
+import { boundedText } from "./functions/texts.ts";
 import { ANY, BOOLEAN, TEXT, toComparable } from "./kind.ts";
 import { about } from "./placing.ts";
 import type { Predicate, Source } from "./source.ts";
-import { THREAD_TEXT_WORK } from "./textwork.ts";
+import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
 /** How the operands and conditions inside an expression are compiled. */
 export interface Within<R> {

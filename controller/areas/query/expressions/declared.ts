@@ -1,4 +1,4 @@
-import type { AggregateName } from "./aggregate.ts";
+import type { AggregateName } from "./aggregates/aggregate.ts";
 
 /** Entry of the users' reference for a call that is not in `FUNCTIONS`. */
 export interface Declared {

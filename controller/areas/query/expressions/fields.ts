@@ -3,7 +3,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { Kind } from "./kind.ts";
 import type { Arguments } from "./literal.ts";
 import type { Source } from "./source.ts";
-import type { SeriesPart } from "./timeseries.ts";
+import type { SeriesPart } from "./aggregates/timeseries.ts";
 
 /** Fields that every object has besides its columns. A column of the same name does not hide them. */
 export type PseudoField = "id" | "class" | "day" | "vtime" | "ctime" | "mtime";

@@ -1,7 +1,7 @@
 import { parseTimestamp } from "../../../../common/timestamps.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { Column, ColumnType } from "../../objects/index.ts";
-import { dayOf } from "./day.ts";
+import { dayOf } from "./functions/day.ts";
 
 /** How values of a column are compared. Kinds are compared by identity: every kind exists once. */
 export interface Kind {

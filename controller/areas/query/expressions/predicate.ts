@@ -18,7 +18,7 @@ import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
 import { related, relatedMembers } from "./related.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
-import { THREAD_TEXT_WORK } from "./textwork.ts";
+import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
 export type { Predicate, Source } from "./source.ts";
 

@@ -5,7 +5,7 @@ import { compare, isSeveral, type Kind, toComparable } from "./kind.ts";
 import { hasMember, type Members } from "./members.ts";
 import { canonical } from "./questions.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
-import { THREAD_TEXT_WORK } from "./textwork.ts";
+import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
 /** One side of a comparison: a value of the row, or the members of one. */
 type Side<R> = Pick<Source<R>, "label" | "kinds" | "read" | "kind">;

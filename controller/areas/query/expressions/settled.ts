@@ -21,8 +21,8 @@ import {
   valueNode,
 } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { steppingOf } from "./calendar-steps.ts";
-import { requireDurationMs } from "./functions-times.ts";
+import { steppingOf } from "./functions/calendar-steps.ts";
+import { requireDurationMs } from "./functions/times.ts";
 import { type Arguments, withValues } from "./literal.ts";
 import { about } from "./placing.ts";
 import { compileOperand } from "./predicate.ts";

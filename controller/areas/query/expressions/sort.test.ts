@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
-import { seededRandom } from "../../../../test/helpers/clock.ts";
-import { PROCESS_MEMORY } from "./memory.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { PROCESS_MEMORY } from "./aggregates/memory.ts";
 import { Sorter, type SortKey } from "./sort.ts";
 
 const memory = PROCESS_MEMORY.share("matrix");

@@ -3,7 +3,7 @@ import { QUERY_SORT_MAX_ROWS } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { compare, type Comparable, type Kind, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
-import { bytesOf, type MemoryShare } from "./memory.ts";
+import { bytesOf, type MemoryShare } from "./aggregates/memory.ts";
 import { canonical } from "./questions.ts";
 
 /** Null sorts before every value. */

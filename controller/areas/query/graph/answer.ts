@@ -1,5 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
-import { freeing, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { freeing, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { canonical } from "../expressions/questions.ts";
 import { Slices } from "../run/slice.ts";
 import { type Candidates, candidatesOf } from "./candidates.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import {
   GRAPH_CHAINS_MAX,
   GRAPH_DEPTH_MAX,

@@ -2,7 +2,7 @@ import { GRAPH_PATH_SEARCH_MAX_STEPS, GRAPH_PATHS_MAX } from "../../../../common
 import { setMember } from "../../../../common/members.ts";
 import type { PathMode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import type { Slices } from "../run/slice.ts";
 import { combinations } from "./combinations.ts";
 import { type PathPlan, tooLarge } from "./plan.ts";

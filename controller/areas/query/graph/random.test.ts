@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
 import {
   edgesOf,
   edgeText,
@@ -10,10 +10,10 @@ import {
   type PlainHop,
   type PlainNode,
   tagsOf,
-} from "../../../../test/helpers/graph-reference.ts";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../../test/helpers/times.ts";
+} from "../../../../test/helpers/mql/graph-reference.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import type { Random } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Principal } from "../../permissions/index.ts";

@@ -3,7 +3,7 @@ import { GRAPH_NODES_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { matching, type RunContext } from "../run/run.ts";
 import { cellsOf, visibility } from "../plan/scope.ts";
 import { withRelations } from "../run/relatedrows.ts";

@@ -3,7 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { type Condition, type Fill, type Operand, type Select, type ValueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { bindOperand } from "../expressions/bind.ts";
-import { constantSteps, steppingOf } from "../expressions/calendar-steps.ts";
+import { constantSteps, steppingOf } from "../expressions/functions/calendar-steps.ts";
 import type { Names } from "../expressions/fields.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";

@@ -12,13 +12,19 @@ import {
   type SelectItem,
   type WindowItem,
 } from "../../../../common/mql/index.ts";
-import { AGGREGATES, type AggregateName, isAggregate, needsNumbers, parameterOf } from "../expressions/aggregate.ts";
+import {
+  AGGREGATES,
+  type AggregateName,
+  isAggregate,
+  needsNumbers,
+  parameterOf,
+} from "../expressions/aggregates/aggregate.ts";
 import { bindOperand, defined, isOfGroup, isSteps } from "../expressions/bind.ts";
 import type { BoundField, Fields, Names } from "../expressions/fields.ts";
 import { type Arguments, literal, withValues } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { SortKey } from "../expressions/sort.ts";
-import { stepsOf } from "../expressions/timeseries.ts";
+import { stepsOf } from "../expressions/aggregates/timeseries.ts";
 import { windowField, type WindowPlan, windowPlan } from "./windows.ts";
 import { type FillPlan, fillPlan } from "./fill.ts";
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../index.ts";
 
 const admin = testPrincipal();

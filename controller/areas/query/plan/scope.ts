@@ -9,7 +9,7 @@ import type { BoundField, Fields } from "../expressions/fields.ts";
 import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
 import { type Arguments, isMap, withValues } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
-import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
+import { partOf, WHOLE_SERIES, windowOf } from "../expressions/aggregates/timeseries.ts";
 import { Cells } from "./cells.ts";
 import { arrivalSource, pseudoSource, readPseudo } from "./pseudo.ts";
 import { followedField } from "./followed.ts";

@@ -1,8 +1,8 @@
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRow, Tally } from "../../objects/index.ts";
-import { type AggregateSpec, Grouping } from "../expressions/aggregate.ts";
+import { type AggregateSpec, Grouping } from "../expressions/aggregates/aggregate.ts";
 import { ANY } from "../expressions/kind.ts";
-import { freeing, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { freeing, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import type { Source } from "../expressions/source.ts";
 import type { CountPlan } from "../plan/counting.ts";
 import type { SelectPlan } from "../plan/plan.ts";

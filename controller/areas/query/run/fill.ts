@@ -1,9 +1,9 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_FILLED_ROWS_MAX } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
-import type { GroupRow } from "../expressions/aggregate.ts";
+import type { GroupRow } from "../expressions/aggregates/aggregate.ts";
 import { type Kind, NUMBER } from "../expressions/kind.ts";
-import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { canonical } from "../expressions/questions.ts";
 import type { FillPlan } from "../plan/fill.ts";
 

@@ -1,10 +1,10 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { type Call, type Field, type Operand, printCall } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { aggregateKind, type AggregateSpec, type GroupRow, onlyKind } from "../expressions/aggregate.ts";
+import { aggregateKind, type AggregateSpec, type GroupRow, onlyKind } from "../expressions/aggregates/aggregate.ts";
 import { bindOperand, defined, isOfGroup } from "../expressions/bind.ts";
 import { ANY, type Kind } from "../expressions/kind.ts";
-import type { MemoryShare } from "../expressions/memory.ts";
+import type { MemoryShare } from "../expressions/aggregates/memory.ts";
 import {
   compileOperand,
   compilePredicate,

@@ -7,7 +7,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
 import { type Comparable, toComparable, toValue } from "../expressions/kind.ts";
-import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import type { Joined, JoinPlan, Link } from "../plan/join.ts";
 import type { TablePlan } from "../plan/plan.ts";

@@ -1,6 +1,6 @@
 import { memberOf, setMember } from "../../../../common/members.ts";
 import type { ClassView, Column } from "../../objects/index.ts";
-import { answersList } from "../expressions/aggregate.ts";
+import { answersList } from "../expressions/aggregates/aggregate.ts";
 import type { BoundField, Names, PseudoField } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";

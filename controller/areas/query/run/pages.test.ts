@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { cutAt, paged, windowed } from "./pages.ts";
 import { Slices } from "./slice.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { QUERY_PARSED_MAX_CHARACTERS, QUERY_PARSED_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
-import { testRuntime } from "../../../../test/helpers/runtime.ts";
+import { testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ParsedTexts } from "./parsed.ts";
 import { Slices } from "./slice.ts";
 

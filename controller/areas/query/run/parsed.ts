@@ -1,6 +1,6 @@
 import { QUERY_PARSED_MAX_CHARACTERS, QUERY_PARSED_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import { parseScript, parseScriptInSteps, type Script } from "../../../../common/mql/index.ts";
-import type { MemoryShare } from "../expressions/memory.ts";
+import type { MemoryShare } from "../expressions/aggregates/memory.ts";
 import { inSlices, type Slices } from "./slice.ts";
 
 /** Trees of recently run texts, as programs repeat their texts. Trees contain nothing of their callers. */

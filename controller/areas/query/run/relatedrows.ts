@@ -3,7 +3,7 @@ import { OBJECT_PAGE_MAX, QUERY_FOLLOWED_MAX } from "../../../../common/limits.t
 import type { ObjectEdge, ObjectRow, Objects } from "../../objects/index.ts";
 import type { RelationPath } from "../expressions/fields.ts";
 import { LIST_OF_TEXT } from "../expressions/kind.ts";
-import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { compilePredicate, type Predicate } from "../expressions/predicate.ts";
 import type { SelectPlan } from "../plan/plan.ts";
 import { isRelated, type Related, type RelatedRow, together } from "../plan/related.ts";

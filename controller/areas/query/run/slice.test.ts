@@ -1,12 +1,12 @@
 import { expect, test, vi } from "vitest";
 import { CALLS_BEGUN_PER_TURN, QUERY_ROW_LOOKED_CHARACTERS_MAX, SLICE_MAX_MS } from "../../../../common/limits.ts";
-import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { parseConditionText } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import { STEPPINGS, steppedBy } from "../expressions/calendar-steps.ts";
+import { STEPPINGS, steppedBy } from "../expressions/functions/calendar-steps.ts";
 import { TEXT } from "../expressions/kind.ts";
 import { compilePredicate } from "../expressions/predicate.ts";
-import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
+import { THREAD_TEXT_WORK } from "../expressions/functions/textwork.ts";
 import { paged } from "./pages.ts";
 import { Slices } from "./slice.ts";
 

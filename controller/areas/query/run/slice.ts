@@ -1,6 +1,6 @@
-import type { MemoryShare } from "../expressions/memory.ts";
-import { THREAD_TEXT_WORK, ZoneOffsets } from "../expressions/textwork.ts";
-import { type SliceContext, ThreadSlices } from "../../../slices.ts";
+import type { MemoryShare } from "../expressions/aggregates/memory.ts";
+import { THREAD_TEXT_WORK, ZoneOffsets } from "../expressions/functions/textwork.ts";
+import { type SliceContext, ThreadSlices } from "../../../turns/slices.ts";
 
 /** `zones`: those of the statement; absent: each of its parts counts for itself. */
 export type QuerySliceContext = SliceContext & { readonly zones?: ZoneOffsets | undefined };

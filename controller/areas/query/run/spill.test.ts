@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import { seededRandom } from "../../../../test/helpers/clock.ts";
-import { PROCESS_MEMORY } from "../expressions/memory.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { SpillingSorter } from "./spill.ts";
 

@@ -9,7 +9,7 @@ import {
   QUERY_SORT_SPILL_MAX_BYTES,
 } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { heapify, orderOf, packedKey, sink, type SortEntry, Sorter, unpackedKey } from "../expressions/sort.ts";
 
 /** Rows that are written and read at once. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { MQL_SUB_SELECTS_MAX, QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { PROCESS_MEMORY } from "../expressions/memory.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { QueryService } from "../service.ts";
 
 const principal = testPrincipal();

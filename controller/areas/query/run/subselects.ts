@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
 import { type Match, NOWHERE, type Select, type Union, valueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { about } from "../expressions/placing.ts";
 import { canonical } from "../expressions/questions.ts";
 import { type Asking, subSelectsOf, withAnswers } from "../plan/subselects.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { NUMBER } from "../expressions/kind.ts";
 import { Slices } from "./slice.ts";
 import { united, type UnionPlan } from "./union.ts";

@@ -9,7 +9,7 @@ import type { Names } from "../expressions/fields.ts";
 import { ANY, type Kind } from "../expressions/kind.ts";
 import { type Arguments, rowCount, withValues } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
-import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { type SortEntry, type SortKey, sortKey } from "../expressions/sort.ts";
 import { callName, type Output, outputAt, type Shape } from "../plan/outputs.ts";
 import { pagingRefused } from "../plan/paging.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { TestClock } from "../../../../test/helpers/runtime.ts";
+import { TestClock } from "../../../../test/helpers/time/runtime.ts";
 import { isAppError } from "../../../../common/errors.ts";
 import { QUERY_WINDOW_ROWS_MAX } from "../../../../common/limits.ts";
 import type { Fields } from "../expressions/fields.ts";
-import { PROCESS_MEMORY } from "../expressions/memory.ts";
+import { PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { Slices } from "./slice.ts";
 import { WindowValues } from "./windows.ts";
 

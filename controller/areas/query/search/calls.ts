@@ -4,7 +4,7 @@ import { NOWHERE } from "../../../../common/mql/index.ts";
 import type { Alternative, Call, Match, Search } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectEdge, ObjectRef } from "../../objects/index.ts";
-import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import type { Output } from "../plan/outputs.ts";
 import { inSlices, type Slices } from "../run/slice.ts";
 import type { SearchPlan } from "./plan.ts";

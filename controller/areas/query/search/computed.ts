@@ -10,7 +10,7 @@ import type { Lua, Search } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ScriptEngine, ScriptHost } from "../../../scripting/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { bytesOf } from "../expressions/memory.ts";
+import { bytesOf } from "../expressions/aggregates/memory.ts";
 import type { QueryMeta } from "../types.ts";
 import { segmentOf } from "./segments.ts";
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Random } from "../../../../common/time.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
-import { onCluster, openTestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../../test/helpers/times.ts";
+import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { type QueryResult, QueryService } from "../index.ts";

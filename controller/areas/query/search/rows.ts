@@ -2,7 +2,7 @@ import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { HISTORY_READS_IN_FLIGHT_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
 import type { ObjectRef, ObjectRow, Objects } from "../../objects/index.ts";
-import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { canonical } from "../expressions/questions.ts";
 import { orderOf, type SortKey, sortKey } from "../expressions/sort.ts";

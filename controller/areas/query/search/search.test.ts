@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { bundle } from "../../../../test/helpers/bundle.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { bundle } from "../../../../test/helpers/programs/bundle.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ThreadScripts } from "../../../scripting/index.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";

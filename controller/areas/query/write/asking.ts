@@ -1,5 +1,5 @@
 import type { Delete, Select, Update } from "../../../../common/mql/index.ts";
-import { PROCESS_MEMORY } from "../expressions/memory.ts";
+import { PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { setsByAnswers } from "../plan/subselects.ts";
 import type { Reading } from "../run/run.ts";
 import { type SubAnswers, subSelects } from "../run/subselects.ts";

@@ -11,7 +11,7 @@ import type {
   ColumnType,
   KeyMode,
 } from "../../objects/index.ts";
-import { DURATION_UNITS, durationSeconds } from "../expressions/duration.ts";
+import { DURATION_UNITS, durationSeconds } from "../expressions/functions/duration.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

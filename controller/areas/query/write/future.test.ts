@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { Row } from "../../../../common/value.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal } from "../../../../test/helpers/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../index.ts";
 
 const admin = testPrincipal();

@@ -5,11 +5,11 @@ import { INSERT_JSON_VALUES_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/l
 import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, keptByPlatform } from "../../objects/index.ts";
-import { fitsOneTurn } from "../../../decoding.ts";
+import { fitsOneTurn } from "../../../turns/decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
-import { bytesOf } from "../expressions/memory.ts";
+import { bytesOf } from "../expressions/aggregates/memory.ts";
 import { isPseudo } from "../plan/pseudo.ts";
 import { type Scope, scopeOf } from "../plan/scope.ts";
 import type { Slices } from "../run/slice.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { ObjectRef } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../index.ts";

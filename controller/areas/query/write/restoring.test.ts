@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UNSTORED_TOLD_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import { realClock } from "../../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
 

@@ -1,0 +1,152 @@
+import { AppError } from "../../common/errors.ts";
+import {
+  INGEST_RULES_PER_BATCH_MAX,
+  PIN_AHEAD_MAX_US,
+  PIN_TOLD_FRESH_MS,
+  SESSION_BATCH_MAX_BYTES,
+} from "../../common/limits.ts";
+import { isRuleKey, writeSpanUs } from "../../common/agent/pins.ts";
+import type { Clock } from "../../common/time.ts";
+import type { Ask, Batch, Entry, Pin, PinnedRule, Told, ToldTime } from "../../proto/gen/agent/v1/agent.ts";
+import type { Outbox } from "./outbox.ts";
+import type { PinnedBatch } from "./pins.ts";
+import type { OutboxReader } from "./reader.ts";
+
+/** The parts of an outbox that batches are made from. */
+export type BatchOutbox = Pick<Outbox, "streamId" | "acknowledged"> & {
+  readonly pins: Pick<Outbox["pins"], "after" | "add" | "leaveOut" | "nextUs" | "told">;
+  readonly reader: (from: number) => Pick<OutboxReader, "next" | "close">;
+};
+
+export interface BatchesOptions {
+  readonly outbox: BatchOutbox;
+  readonly clock: Clock;
+  readonly ask: (ask: Ask) => Promise<Told>;
+}
+
+/** An answer of the controllers, for batches that are pinned soon after. */
+interface Said<T> {
+  readonly what: T;
+  readonly atMs: number;
+}
+
+/**
+ * The entries of an outbox as the batches of one session, in their order. A batch with records is pinned before it is
+ * sent the first time: its rows follow from it and its pin, and are the same each time they are stored.
+ */
+export class Batches {
+  readonly #options: BatchesOptions;
+  readonly #reader: ReturnType<BatchOutbox["reader"]>;
+  readonly #rules = new Map<string, Said<PinnedRule>>();
+  #time: Said<ToldTime> | undefined;
+  #sent: number;
+  /** Read, and not sent for want of room. */
+  #held: readonly Entry[] = [];
+
+  /** Everything up to `acknowledged` is safe. */
+  constructor(options: BatchesOptions, acknowledged: number) {
+    this.#options = options;
+    const cut = options.outbox.pins.after(acknowledged);
+    this.#sent = cut && cut.first <= acknowledged ? cut.first - 1 : acknowledged;
+    this.#reader = options.outbox.reader(this.#sent + 1);
+  }
+
+  /** Last sequence of the latest batch. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Undefined when there is nothing to send, or no room to pin it before something is acknowledged. */
+  async next(maxEntries: number): Promise<Batch | undefined> {
+    if (maxEntries <= 0) return undefined;
+    const pinned = this.#options.outbox.pins.after(this.#sent);
+    if (this.#held.length === 0) this.#held = await this.#fresh(maxEntries, pinned?.first ?? Infinity);
+    const [first] = this.#held;
+    if (!first) return pinned && this.#again(pinned, maxEntries);
+    const missing = first.sequence - this.#sent - 1;
+    const pin = await this.#pin(this.#held, missing);
+    if (pin === "no room") return undefined;
+    const entries = this.#held;
+    this.#held = [];
+    return this.#batch(entries, missing, pin);
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+  }
+
+  #batch(entries: readonly Entry[], missing: number, pin: Pin | undefined): Batch {
+    this.#sent = entries.at(-1)?.sequence ?? this.#sent;
+    return { streamId: this.#options.outbox.streamId, entries: [...entries], pin, missing };
+  }
+
+  /** Entries that go together: without a hole, and with no more rules than a pin names. */
+  #fresh(maxEntries: number, before: number): Promise<readonly Entry[]> {
+    const rules = new Set<string>();
+    return this.#reader.next(maxEntries, SESSION_BATCH_MAX_BYTES, (entry, last) => {
+      const rule = ruleOf(entry);
+      if (rule !== undefined) rules.add(rule);
+      const follows = last === undefined || entry.sequence === last.sequence + 1;
+      return follows && entry.sequence < before && rules.size <= INGEST_RULES_PER_BATCH_MAX;
+    });
+  }
+
+  /** Counts entries that a damaged disk has lost since as missing; if all are lost, the next batch counts them. */
+  async #again(pinned: PinnedBatch, maxEntries: number): Promise<Batch | undefined> {
+    const { first, last, pin } = pinned;
+    const size = last - first + 1;
+    const entries = await this.#reader.next(size, Infinity, ({ sequence }) => sequence <= last);
+    if (entries.length === 0) {
+      this.#options.outbox.pins.leaveOut(pinned);
+      return this.next(maxEntries);
+    }
+    const before = Math.max(pinned.missing, first - 1 - this.#sent);
+    return this.#batch(entries, before + size - entries.length, pin);
+  }
+
+  /** On disk when it resolves. Undefined when there is nothing to pin. */
+  async #pin(entries: readonly Entry[], missing: number): Promise<Pin | "no room" | undefined> {
+    const keys = new Set(entries.flatMap((entry) => ruleOf(entry) ?? []));
+    const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
+    if (!entries.some(({ body }) => body?.$case === "records")) return undefined;
+    const { pins } = this.#options.outbox;
+    const time = await this.#ask(keys);
+    const elapsedUs = Math.floor((this.#options.clock.monotonicMs() - time.atMs) * US_PER_MS);
+    const spanUs = spanOf(entries);
+    const latestUs = time.what.us + PIN_AHEAD_MAX_US - spanUs;
+    const writeUs = Math.min(Math.max(time.what.us + elapsedUs, pins.nextUs), latestUs);
+    const rules = [...keys].flatMap((key) => this.#rules.get(key)?.what ?? []);
+    const pin: Pin = { writeUs, told: time.what, rules };
+    const nextUs = Math.max(pins.nextUs, writeUs + spanUs);
+    return (await pins.add({ first, last, missing, pin }, nextUs)) ? pin : "no room";
+  }
+
+  /** Resolves with the time of the controllers, once fresh answers for these rules are there. */
+  async #ask(keys: ReadonlySet<string>): Promise<Said<ToldTime>> {
+    const { outbox, clock, ask } = this.#options;
+    const oldestMs = clock.monotonicMs() - PIN_TOLD_FRESH_MS;
+    for (const [key, { atMs }] of this.#rules) if (atMs <= oldestMs) this.#rules.delete(key);
+    const stale = [...keys].filter((key) => !this.#rules.has(key));
+    if (stale.length === 0 && this.#time && this.#time.atMs > oldestMs) return this.#time;
+    const askedMs = clock.monotonicMs();
+    const { time, rules } = await ask({ rules: stale, last: outbox.pins.told });
+    for (const rule of rules) if (stale.includes(rule.rule)) this.#rules.set(rule.rule, { what: rule, atMs: askedMs });
+    if (!time || !stale.every((key) => this.#rules.has(key)))
+      throw new AppError("invalid", "The controller does not tell what records are parsed by.");
+    this.#time = { what: time, atMs: clock.monotonicMs() };
+    return this.#time;
+  }
+}
+
+const US_PER_MS = 1_000;
+
+function ruleOf({ body }: Entry): string | undefined {
+  return body?.$case === "records" && isRuleKey(body.value.rule) ? body.value.rule : undefined;
+}
+
+function spanOf(entries: readonly Entry[]): number {
+  return entries.reduce(
+    (sum, { body }) => sum + writeSpanUs(body?.$case === "records" ? body.value.records.length : 0),
+    0,
+  );
+}

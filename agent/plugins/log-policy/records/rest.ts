@@ -1,0 +1,84 @@
+import { isAppError } from "../../../../common/errors.ts";
+import { LOG_READ_BYTES, LOG_READ_MIN_BYTES, LOG_TAIL_BYTES } from "../../../../common/limits.ts";
+import { beginsWithHole, textEnds } from "./holes.ts";
+
+/** Takes what is behind the place read of a life, which has an end. `before`: the last bytes before those given. */
+export interface RestSink {
+  readonly unitBytes: 1 | 2;
+  /** The place read is within a record whose beginning was sent. */
+  isSkipping(): boolean;
+  /** How many of the bytes are done with; all of them at the end. Nothing is where it throws. */
+  take(bytes: Buffer, isEnd: boolean, before: Buffer): Promise<number>;
+  /** A hole of so many bytes is left out. */
+  skip(bytes: Buffer, before: Buffer): void;
+}
+
+interface Rest {
+  readonly sink: RestSink;
+  before: Buffer;
+}
+
+/** Gives what a life ends with in pieces, without its holes: as a file that is there is read. */
+export async function readRest(chunks: AsyncIterable<Buffer>, sink: RestSink): Promise<void> {
+  const rest: Rest = { sink, before: Buffer.alloc(0) };
+  let held: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    held.push(chunk);
+    bytes += chunk.length;
+    if (bytes < LOG_READ_BYTES) continue;
+    const left = await take(Buffer.concat(held), rest, false);
+    [held, bytes] = [[left], left.length];
+  }
+  await take(Buffer.concat(held), rest, true);
+}
+
+/** Answers the bytes that are left for the next piece. */
+async function take(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<Buffer> {
+  let left = bytes;
+  while (left.length >= (isEnd ? 1 : LOG_READ_BYTES)) {
+    const isLast = isEnd && left.length <= LOG_READ_BYTES;
+    const done = await step(left.subarray(0, LOG_READ_BYTES), rest, isLast);
+    const last = left.subarray(Math.max(0, done - LOG_TAIL_BYTES), done);
+    rest.before = Buffer.concat([rest.before, last]).subarray(-LOG_TAIL_BYTES);
+    left = left.subarray(done);
+  }
+  return left;
+}
+
+async function step(bytes: Buffer, { sink, before }: Rest, isLast: boolean): Promise<number> {
+  const { unitBytes } = sink;
+  if (!beginsWithHole(bytes, unitBytes) || sink.isSkipping()) {
+    const ends = textEnds(bytes, { unitBytes, isWhole: isLast });
+    for (const end of ends) {
+      const isEnd = isLast && end === ends.at(-1);
+      const consumed = end === 0 ? 0 : await taken(bytes.subarray(0, end), { sink, before }, isEnd);
+      if (consumed > 0) return consumed;
+    }
+  }
+  const text = bytes.findIndex((byte) => byte !== 0);
+  const hole = text < 0 ? bytes.length : text - (text % unitBytes);
+  if (hole === 0) return sink.take(bytes, true, before);
+  sink.skip(bytes.subarray(0, hole), before);
+  return hole;
+}
+
+/** Takes fewer bytes where there are too many entries for one write. */
+async function taken(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<number> {
+  const { sink, before } = rest;
+  try {
+    return await sink.take(bytes, isEnd, before);
+  } catch (error) {
+    if (!isAppError(error, "too_large") || !mayBeDivided(error, bytes.length)) throw error;
+    const half = Math.floor(bytes.length / 2);
+    return taken(bytes.subarray(0, half - (half % sink.unitBytes)), rest, false);
+  }
+}
+
+/**
+ * True where fewer bytes may be taken than were: the outbox has little room, or there are too many entries for one write,
+ * as each record behind another heading line is an entry.
+ */
+export function mayBeDivided(error: unknown, bytes: number): boolean {
+  return isAppError(error, "limited") || (isAppError(error, "too_large") && bytes > LOG_READ_MIN_BYTES);
+}

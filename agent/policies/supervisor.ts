@@ -1,0 +1,173 @@
+import { join } from "node:path";
+import { Policy, type DesiredState } from "../../proto/gen/agent/v1/agent.ts";
+import { AppError, errorText } from "../../common/errors.ts";
+import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../../common/limits.ts";
+import type { Files } from "../../common/files.ts";
+import { wait } from "../../common/time.ts";
+import { nodeFiles, writeAtomically } from "../disk/files.ts";
+import { policyMarks, type Host } from "./host.ts";
+import type { PolicyPlugin, Runner } from "./plugin.ts";
+
+export interface SupervisorOptions {
+  readonly host: Host;
+  readonly plugins: readonly PolicyPlugin[];
+  /** Holds one folder per policy. */
+  readonly folder: string;
+  /** The disk of this machine when absent. */
+  readonly files?: Files;
+}
+
+interface Working {
+  readonly policy: Policy;
+  readonly abort: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** Keeps exactly the wanted policies at work: starts, stops, and tries again what fails. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #files: Files;
+  readonly #working = new Map<string, Working>();
+  readonly #failures = new Map<string, string>();
+  readonly #runners = new Map<string, Runner>();
+  #wanted: DesiredState | undefined;
+  #applying: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#files = options.files ?? nodeFiles;
+  }
+
+  /** Returns at once; of several states given quickly only the last is worked towards. */
+  apply(state: DesiredState): void {
+    this.#wanted = state;
+    this.#applying ??= this.#applyAll();
+  }
+
+  /** Every policy that is wanted, by name: `running`, `wanted` before it runs, or `failed: ` and why. */
+  get states(): ReadonlyMap<string, string> {
+    return new Map([...this.#working.keys()].map((name) => [name, this.#stateOf(name)]));
+  }
+
+  #stateOf(name: string): string {
+    const problem = this.#failures.get(name) ?? this.#runners.get(name)?.problem;
+    if (problem !== undefined) return `failed: ${problem}`;
+    return this.#runners.has(name) ? "running" : "wanted";
+  }
+
+  /** Resolves when the last state given is worked by. */
+  async settled(): Promise<void> {
+    while (this.#applying) await this.#applying;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const { abort } of this.#working.values()) abort.abort();
+    await this.settled();
+    await Promise.all([...this.#working.values()].map(({ done }) => done));
+  }
+
+  async #applyAll(): Promise<void> {
+    await Promise.resolve();
+    for (let state = this.#wanted; state && !this.#stopped; state = this.#wanted) {
+      this.#wanted = undefined;
+      try {
+        await this.#applyOne(state);
+      } catch (error) {
+        this.#options.host.log("error", "state not applied", { revision: state.revision, error: errorText(error) });
+      }
+    }
+    // In the same turn as the look at what is wanted.
+    this.#applying = undefined;
+  }
+
+  async #applyOne(state: DesiredState): Promise<void> {
+    const wanted = new Map(state.policies.map((policy) => [policy.name, policy]));
+    const stopping = [...this.#working.values()].filter(({ policy }) => !same(policy, wanted.get(policy.name)));
+    await Promise.all(stopping.map((working) => this.#end(working)));
+    await this.#forgetOthers(wanted);
+    for (const policy of wanted.values()) if (!this.#working.has(policy.name) && !this.#stopped) this.#begin(policy);
+  }
+
+  async #end(working: Working): Promise<void> {
+    working.abort.abort();
+    await working.done;
+    this.#working.delete(working.policy.name);
+    this.#failures.delete(working.policy.name);
+  }
+
+  /** Marks of policies that are removed, also of those whose removal a crash interrupted. */
+  async #forgetOthers(wanted: ReadonlyMap<string, Policy>): Promise<void> {
+    const { host, plugins } = this.#options;
+    const names = new Set(host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/"))));
+    for (const name of names) {
+      if (wanted.has(name)) continue;
+      for (const plugin of plugins) await plugin.forget?.(name, host);
+      await host.emit([], { marks: host.marks(policyMarks(name)).map(([key]) => ({ key })), reserve: true });
+      await this.#files.rm(this.#folder(name), { recursive: true, force: true });
+    }
+  }
+
+  #begin(policy: Policy): void {
+    const abort = new AbortController();
+    this.#working.set(policy.name, { policy, abort, done: this.#keepRunning(policy, abort.signal) });
+  }
+
+  async #keepRunning(policy: Policy, signal: AbortSignal): Promise<void> {
+    const { host } = this.#options;
+    let pauseMs = POLICY_RESTART_MIN_MS;
+    while (!signal.aborted) {
+      try {
+        await this.#run(policy, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures.set(policy.name, errorText(error));
+        host.log("error", "policy fails", { policy: policy.name, revision: policy.revision, error: errorText(error) });
+      }
+      await wait(host.clock, pauseMs * (1 + host.random.next() / 2), signal);
+      pauseMs = Math.min(POLICY_RESTART_MAX_MS, pauseMs * 2);
+    }
+  }
+
+  async #run(policy: Policy, signal: AbortSignal): Promise<void> {
+    const { host, plugins } = this.#options;
+    const spec: unknown = JSON.parse(policy.spec);
+    const kind = kindOf(spec);
+    const plugin = plugins.find((candidate) => candidate.kind === kind);
+    if (!plugin) throw new AppError("unsupported", `This agent knows no policy of the kind ${String(kind)}.`);
+    const folder = await this.#prepare(policy);
+    const depotFolder = policy.depot ? await host.depots.ensure(policy.depot, signal) : undefined;
+    const runner = plugin.create({ policy, spec, folder, depotFolder }, host);
+    this.#failures.delete(policy.name);
+    host.log("info", "policy at work", { policy: policy.name, revision: policy.revision, kind });
+    this.#runners.set(policy.name, runner);
+    try {
+      await runner.run(signal);
+    } finally {
+      this.#runners.delete(policy.name);
+    }
+  }
+
+  async #prepare(policy: Policy): Promise<string> {
+    const folder = this.#folder(policy.name);
+    await this.#files.mkdir(folder, { recursive: true, mode: 0o700 });
+    const conf = join(folder, `${encodeURIComponent(policy.name)}.conf`);
+    if (policy.conf === "") await this.#files.rm(conf, { force: true });
+    else await writeAtomically(this.#files, conf, Buffer.from(policy.conf));
+    return folder;
+  }
+
+  #folder(name: string): string {
+    // Encoded, a name has no slash; the prefix keeps `.` and `..` away.
+    return join(this.#options.folder, `p-${encodeURIComponent(name)}`);
+  }
+}
+
+function kindOf(spec: unknown): unknown {
+  return typeof spec === "object" && spec !== null && "kind" in spec ? spec.kind : undefined;
+}
+
+function same(a: Policy, b: Policy | undefined): boolean {
+  return b !== undefined && Buffer.compare(Policy.encode(a).finish(), Policy.encode(b).finish()) === 0;
+}

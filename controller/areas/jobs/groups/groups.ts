@@ -1,0 +1,200 @@
+import type { GroupInput, GroupView } from "../../../../common/api/jobs.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { isMask, MASK, type SecretBox } from "../../../secrets/index.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type { Objects } from "../../objects/index.ts";
+import { requirePermission, type Principal } from "../../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../../query/index.ts";
+import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
+import { checkGroup, checkSize } from "./checks.ts";
+import { placeText, sealPassword, type Place } from "./secrets.ts";
+import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./store.ts";
+
+const WRITE_BYTES = 12;
+
+type HostInput = GroupInput["hosts"][number];
+
+export interface SavedGroup {
+  readonly group: GroupView;
+  /** Losses caused by the change, and parts without effect yet. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Groups of hosts that jobs name: of type `group`, or of type `proxy` for hosts behind another host. Passwords are
+ * sealed together with the server they are sent to, and are never answered.
+ */
+export class JobGroups {
+  readonly #stores: Stores;
+  readonly #secrets: SecretBox;
+  readonly #runtime: Runtime;
+  readonly #objects: Pick<Objects, "catalog">;
+
+  constructor({
+    stores,
+    objects,
+    secrets,
+    runtime,
+  }: {
+    readonly stores: Stores;
+    readonly objects: Pick<Objects, "catalog">;
+    readonly secrets: SecretBox;
+    readonly runtime: Runtime;
+  }) {
+    this.#stores = stores;
+    this.#objects = objects;
+    this.#secrets = secrets;
+    this.#runtime = runtime;
+  }
+
+  /** The groups that the principal may see, without hidden members; by type and name. */
+  async list(principal: Principal): Promise<readonly GroupView[]> {
+    requirePermission(principal, "jobs:read");
+    const filter = await this.#filter(principal);
+    return (await this.all(principal)).flatMap((group) => shownOf(principal, group, filter) ?? []);
+  }
+
+  /** For the class of groups; queries apply the rules for rows and columns. */
+  async all(principal: Principal): Promise<readonly GroupView[]> {
+    requirePermission(principal, "jobs:read");
+    return (await (await this.#store(principal)).all()).map(viewOf);
+  }
+
+  /** Creates the group, or replaces the one of that type and name. */
+  save(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+    requirePermission(principal, "jobs:write");
+    return this.#put(principal, input, false);
+  }
+
+  /** Replaces the group of that type and name; `AppError("not_found")` if there is none for the principal. */
+  replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+    requirePermission(principal, "jobs:write");
+    return this.#put(principal, input, true);
+  }
+
+  /** `AppError("not_found")` if there is none for the principal. */
+  async remove(principal: Principal, name: GroupName): Promise<void> {
+    requirePermission(principal, "jobs:write");
+    const store = await this.#store(principal);
+    const found = await store.read(name);
+    const { sees } = await this.#filter(principal);
+    if (!found || !sees(groupRow(principal, found.group)) || !(await store.remove(name))) throw groupNotFound(name);
+  }
+
+  async #put(principal: Principal, input: GroupInput, ifThere: boolean): Promise<SavedGroup> {
+    checkGroup(input);
+    const store = await this.#store(principal);
+    const filter = await this.#filter(principal);
+    for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const before = await store.read(input);
+      if (ifThere && !(before && filter.sees(groupRow(principal, before.group)))) throw groupNotFound(input);
+      if (before) requireWhole(principal, before.group, filter);
+      requireWhole(principal, input, filter);
+      if (!before && (await store.count()) >= JOB_GROUPS_MAX) throw tooManyGroups();
+      const warnings: string[] = [];
+      const hosts = input.hosts.map((host) =>
+        this.#hostOf(principal, input, host, {
+          before: before?.group.hosts.find((one) => one.host === host.host),
+          warn: (text) => warnings.push(text),
+        }),
+      );
+      const write = Buffer.from(this.#runtime.random.bytes(WRITE_BYTES)).toString("base64url");
+      const group: StoredGroup = { write, name: input.name, gtype: input.gtype, hosts };
+      checkSize(group);
+      if (await store.put(group, before?.revision ?? 0))
+        return { group: viewOf(group), warnings: [...warnings, ...withoutEffect(group)] };
+    }
+    throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
+  }
+
+  /** A missing or masked password stays unless the server has changed; an empty one is removed. */
+  #hostOf(
+    principal: Principal,
+    group: GroupName,
+    input: HostInput,
+    { before, warn }: { readonly before: StoredGroupHost | undefined; readonly warn: (text: string) => void },
+  ): StoredGroupHost {
+    const { host, proxy = "", port = "", username = "", password } = input;
+    const place = { host, proxy, port: String(port), username };
+    const sshkey = input.sshkey ?? keptKey(place, before);
+    const stored = { ...place, ...(sshkey !== "" && { sshkey }) };
+    if (password !== undefined && password !== "" && !isMask(password)) {
+      const owner = { tenant: principal.tenant, group };
+      return { ...stored, sealed: sealPassword(this.#secrets, owner, { place, password }) };
+    }
+    if (password === "" || before?.sealed === undefined) return stored;
+    const known = before.sshkey ?? sshkey;
+    if (placeText(place) === placeText(before) && known === sshkey) return { ...stored, sealed: before.sealed };
+    warn(`The password of ${host} was removed, because proxy, port, username or sshkey is another one now.`);
+    return stored;
+  }
+
+  #filter(principal: Principal): Promise<RecordFilter> {
+    return recordFilter(principal, this.#objects, principal.ospace + JOB_GROUP_PATH);
+  }
+
+  async #store({ tenant }: Principal): Promise<GroupStore> {
+    return new GroupStore((await this.#stores.tenant(tenant)).kv, this.#runtime);
+  }
+}
+
+function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
+  return {
+    name,
+    gtype,
+    hosts: hosts.map(({ sealed, sshkey = "", ...place }) => ({
+      ...place,
+      password: sealed === undefined ? "" : MASK,
+      sshkey,
+    })),
+  };
+}
+
+type NamedHosts = GroupName & { readonly hosts: readonly { readonly host: string }[] };
+
+/** Undefined if there is no such group for the principal. */
+function shownOf(principal: Principal, group: GroupView, { sees, shown }: RecordFilter): GroupView | undefined {
+  const row = groupRow(principal, group);
+  if (!sees(row)) return undefined;
+  const seen = shown(row);
+  return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype } as GroupView);
+}
+
+/** A write replaces the whole group, so the principal must see all of it, before and after. */
+function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: RecordFilter): void {
+  const row = groupRow(principal, group);
+  if (sees(row) && "hosts" in shown(row)) return;
+  throw new AppError("denied", `The group ${group.name} is not among the groups that this user may change.`);
+}
+
+/** The key stays if the server is the same. */
+function keptKey({ proxy, port }: Place, before: StoredGroupHost | undefined): string {
+  return before?.proxy === proxy && before.port === port ? (before.sshkey ?? "") : "";
+}
+
+function withoutEffect({ gtype, hosts }: StoredGroup): readonly string[] {
+  if (gtype === "proxy") return hosts.flatMap(unreached);
+  const isPlain = hosts.every(({ proxy, port, username, sealed }) => !(proxy || port || username || sealed));
+  return isPlain
+    ? []
+    : ["In a group of type group only the names of hosts count; each host's own record says how it is reached."];
+}
+
+function unreached({ host, proxy, username, sealed }: StoredGroupHost): readonly string[] {
+  if (proxy === "") return [`No host leads to ${host}: its own record says how it is reached.`];
+  if (username === "" || sealed === undefined)
+    return [`Jobs do not reach ${host}: it has no ${username === "" ? "username" : "password"}.`];
+  return [];
+}
+
+function groupNotFound({ gtype, name }: GroupName): AppError {
+  return new AppError("not_found", `There is no group ${name} of type ${gtype}.`);
+}
+
+function tooManyGroups(): AppError {
+  return new AppError("too_large", `There are ${JOB_GROUPS_MAX} groups already.`, {
+    details: { limit: "JOB_GROUPS_MAX" },
+  });
+}

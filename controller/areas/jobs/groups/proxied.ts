@@ -1,0 +1,128 @@
+import { AppError } from "../../../../common/errors.ts";
+import { JOB_GROUP_CHANGE_ATTEMPTS_MAX } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { SecretBox } from "../../../secrets/index.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type {
+  CommandOutcome,
+  DispatchOptions,
+  HostBehind,
+  HostCommand,
+  Hosts,
+  TunnelPlace,
+} from "../../hosts/index.ts";
+import type { Objects } from "../../objects/index.ts";
+import { requirePermission, type Principal } from "../../permissions/index.ts";
+import { recordFilter } from "../../query/index.ts";
+import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
+import { passwordContext, placeText } from "./secrets.ts";
+import { GroupStore, type StoredGroup, type StoredGroupHost } from "./store.ts";
+
+const SSH_PORT = 22;
+const WRITE_BYTES = 12;
+
+export interface ProxiedDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "catalog">;
+  readonly secrets: Pick<SecretBox, "open">;
+  readonly hosts: Pick<Hosts, "dispatchBehind">;
+}
+
+interface Member {
+  /** Group of type proxy. */
+  readonly group: string;
+  readonly host: string;
+}
+
+interface Found {
+  readonly group: StoredGroup;
+  readonly revision: number;
+  readonly member: StoredGroupHost;
+}
+
+/** Hosts of groups of type proxy. Each is reached through its jump host, by the group's data at the time of use. */
+export class ProxiedHosts {
+  readonly #with: ProxiedDependencies;
+
+  constructor(dependencies: ProxiedDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Members of a group, for a principal who uses its credentials; `undefined` if there is none of that name for it. */
+  async members(principal: Principal, name: string): Promise<readonly StoredGroupHost[] | undefined> {
+    requirePermission(principal, "jobs:run");
+    const read = await (await this.#store(principal.tenant)).read({ gtype: "proxy", name });
+    if (!read) return undefined;
+    const filter = await recordFilter(principal, this.#with.objects, principal.ospace + JOB_GROUP_PATH);
+    return filter.sees(groupRow(principal, read.group)) ? read.group.hosts : undefined;
+  }
+
+  /** Never throws for a host's failure; `unreachable` if the group does not say how the host is reached. */
+  async dispatch(
+    principal: Principal,
+    of: Member,
+    sent: { readonly command: HostCommand & { readonly kind: "exec" }; readonly options: DispatchOptions },
+  ): Promise<CommandOutcome> {
+    requirePermission(principal, "jobs:run");
+    const way = await this.#way(principal.tenant, of);
+    if (typeof way !== "string") return this.#with.hosts.dispatchBehind(principal, way, sent.command, sent.options);
+    const atMs = this.#with.runtime.clock.nowMs();
+    return { host: of.host, state: "unreachable", message: way, startedMs: atMs, endedMs: atMs };
+  }
+
+  /** True if the group still says that the address is behind the host. */
+  async leads({ tenant, host, group, address, port }: TunnelPlace): Promise<boolean> {
+    const found = await this.#find(tenant, { group, host: address });
+    return found?.member.proxy === host && portOf(found.member.port) === port;
+  }
+
+  /** The way to a host, or a text that says why there is none. */
+  async #way(tenant: string, of: Member): Promise<HostBehind | string> {
+    const found = await this.#find(tenant, of);
+    if (!found) return `The group ${of.group} of type proxy has no host ${of.host} any more.`;
+    const { host, proxy, port, username, sealed, sshkey = "" } = found.member;
+    if (username === "" || sealed === undefined)
+      return `The group ${of.group} has no ${username === "" ? "username" : "password"} for ${host}.`;
+    const owner = { tenant, group: { gtype: "proxy", name: of.group } } as const;
+    const secret = this.#with.secrets.open(sealed, passwordContext(owner, found.member));
+    const noteKey = (fingerprint: string): Promise<void> => this.#noteKey(tenant, of, { ...found, fingerprint });
+    return { host, proxy, group: of.group, port: portOf(port), username, secret, sshkey, noteKey };
+  }
+
+  async #find(tenant: string, { group: name, host }: Member): Promise<Found | undefined> {
+    const read = await (await this.#store(tenant)).read({ gtype: "proxy", name });
+    const member = read?.group.hosts.find((one) => one.host === host && one.proxy !== "");
+    return read && member && { ...read, member };
+  }
+
+  /** Stores the first key that a host shows in its group, before anything else is sent to the host. */
+  async #noteKey(
+    tenant: string,
+    of: Member,
+    { member: used, fingerprint }: Pick<Found, "member"> & { readonly fingerprint: string },
+  ): Promise<void> {
+    const store = await this.#store(tenant);
+    for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const found = await this.#find(tenant, of);
+      if (!found || placeText(found.member) !== placeText(used))
+        throw new AppError("conflict", `The group ${of.group} was changed while ${of.host} was being reached.`);
+      const { sshkey = "" } = found.member;
+      if (sshkey === fingerprint) return;
+      if (sshkey !== "")
+        throw new AppError("denied", `The SSH key of ${of.host} is ${fingerprint}, its group says ${sshkey}.`);
+      const hosts = found.group.hosts.map((one) => (one === found.member ? { ...one, sshkey: fingerprint } : one));
+      const write = Buffer.from(this.#with.runtime.random.bytes(WRITE_BYTES)).toString("base64url");
+      if (await store.put({ ...found.group, write, hosts }, found.revision)) return;
+    }
+    throw new AppError("conflict", `Others change the group ${of.group} all the time.`);
+  }
+
+  async #store(tenant: string): Promise<GroupStore> {
+    return new GroupStore((await this.#with.stores.tenant(tenant)).kv, this.#with.runtime);
+  }
+}
+
+function portOf(port: string): number {
+  return Number(port || SSH_PORT);
+}

@@ -1,0 +1,41 @@
+import { Readable } from "node:stream";
+import { errorText } from "../../../../common/errors.ts";
+import { JOB_STREAM_BUFFER_BYTES } from "../../../../common/limits.ts";
+import type { OutputPiece } from "../../hosts/index.ts";
+import { endOf } from "../history/answers.ts";
+import type { Execution } from "../types.ts";
+
+/**
+ * Output of a run as lines of JSON for one caller: `{host, stream, data}` as it arrives, `{runid}` once it is known,
+ * and at the end `{runid, runs, skipped}`.
+ */
+export class OutputStream {
+  readonly content = new Readable({ read: () => undefined });
+  /** Bytes that were omitted because the caller read too slowly. They are stored anyway. */
+  #skipped = 0;
+
+  take(host: string, { stderr, data }: OutputPiece): void {
+    if (this.content.destroyed) return;
+    if (this.content.readableLength > JOB_STREAM_BUFFER_BYTES) this.#skipped += data.length;
+    else this.#line({ host, stream: stderr ? "stderr" : "stdout", data: Buffer.from(data).toString("base64") });
+  }
+
+  /** Ends the content when the execution ends. */
+  follow({ runId, finished }: Execution): void {
+    if (!this.content.destroyed) this.#line({ runid: runId });
+    finished.then(
+      (runs) => this.#end({ runid: runId, runs: runs.map(endOf), skipped: this.#skipped }),
+      (error: unknown) => this.#end({ runid: runId, runs: [], skipped: this.#skipped, message: errorText(error) }),
+    );
+  }
+
+  #end(last: unknown): void {
+    if (this.content.destroyed) return;
+    this.#line(last);
+    this.content.push(null);
+  }
+
+  #line(value: unknown): void {
+    this.content.push(`${JSON.stringify(value)}\n`);
+  }
+}

@@ -1,0 +1,152 @@
+import { JOB_CANCEL_LISTEN_AGAIN_MS } from "../../../../common/limits.ts";
+import { wait } from "../../../../common/time.ts";
+import { entriesUnder } from "../../../store/entries.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { FollowedKeys } from "../../../store/follow.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvEntry } from "../../../store/kv.ts";
+import { hasOpen } from "./executions.ts";
+
+/** A wish to cancel a run or its part on one host; KvStore: `jobs/cancel/<run>`, `jobs/cancel/<run>/<host>`. */
+interface CancelRequest {
+  readonly runId: string;
+  /** Absent: cancels the run on all of its hosts. */
+  readonly host?: string;
+  readonly by: string;
+}
+
+/**
+ * Signals of a run that this controller carries out. The reason of each signal is the name of the user who cancelled.
+ */
+export interface CancelSignals {
+  readonly run: AbortSignal;
+  /** The signal of one host; it also aborts with the signal of the run. */
+  of(host: string): AbortSignal;
+  /** To be called once, when this controller no longer carries the run out. */
+  leave(): void;
+}
+
+interface Entered {
+  readonly run: AbortController;
+  readonly hosts: Map<string, AbortController>;
+  count: number;
+}
+
+/** The runs of one tenant that this controller carries out. */
+interface Followed {
+  readonly keys: Promise<FollowedKeys | undefined>;
+  readonly requests: Map<string, CancelRequest>;
+  readonly runs: Map<string, Entered>;
+  readonly left: AbortController;
+}
+
+const CANCELS = "jobs/cancel/";
+
+/**
+ * Wishes to cancel runs, stored until the runs are over. Every controller that carries out a run gets them, also one
+ * that takes the run over later. A tenant is watched while this controller carries out runs of it.
+ */
+export class RunCancels {
+  readonly #stores: Stores;
+  readonly #runtime: Runtime;
+  readonly #tenants = new Map<string, Followed>();
+
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+    this.#stores = stores;
+    this.#runtime = runtime;
+  }
+
+  /** Resolves when the wish is stored. Safe to repeat; no effect for a run that is over. */
+  async request(tenant: string, request: CancelRequest): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    await kv.put(keyOf(request), encodeJson(request));
+  }
+
+  enter(tenant: string, runId: string): CancelSignals {
+    const followed = this.#tenants.get(tenant) ?? this.#follow(tenant);
+    const entered = followed.runs.get(runId) ?? { run: new AbortController(), hosts: new Map(), count: 0 };
+    entered.count++;
+    followed.runs.set(runId, entered);
+    for (const request of followed.requests.values()) if (request.runId === runId) apply(entered, request);
+    return {
+      run: entered.run.signal,
+      of: (host) => controllerOf(entered, host).signal,
+      leave: () => {
+        if (--entered.count > 0) return;
+        followed.runs.delete(runId);
+        if (followed.runs.size === 0) void this.#forget(tenant, followed);
+      },
+    };
+  }
+
+  /** Removes the wishes for runs that are over. */
+  async sweep(tenant: string): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for await (const { key, value } of entriesUnder(kv, CANCELS)) {
+      if (!(await hasOpen(this.#stores, tenant, decodeStored<CancelRequest>(value).runId))) await kv.delete(key);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#tenants].map(([tenant, followed]) => this.#forget(tenant, followed)));
+  }
+
+  #follow(tenant: string): Followed {
+    const requests = new Map<string, CancelRequest>();
+    const runs = new Map<string, Entered>();
+    const left = new AbortController();
+    const followed = { requests, runs, left, keys: this.#keys(tenant, { requests, runs, left }) };
+    this.#tenants.set(tenant, followed);
+    return followed;
+  }
+
+  async #keys(tenant: string, { requests, runs, left }: Omit<Followed, "keys">): Promise<FollowedKeys | undefined> {
+    const runtime = this.#runtime;
+    const put = ({ key, value }: KvEntry): void => {
+      const request = decodeStored<CancelRequest>(value);
+      requests.set(key, request);
+      const entered = runs.get(request.runId);
+      if (entered) apply(entered, request);
+    };
+    const end = (key: string): void => void requests.delete(key);
+    while (!left.signal.aborted) {
+      try {
+        const { kv } = await this.#stores.tenant(tenant);
+        const keys = new FollowedKeys({ kv, runtime, prefix: CANCELS, put, end });
+        await keys.start();
+        return keys;
+      } catch (error) {
+        runtime.log.warn({ err: error, tenant }, "cancels of job runs are not heard of yet");
+        await wait(runtime.clock, JOB_CANCEL_LISTEN_AGAIN_MS, left.signal);
+      }
+    }
+    return undefined;
+  }
+
+  async #forget(tenant: string, followed: Followed): Promise<void> {
+    if (this.#tenants.get(tenant) === followed) this.#tenants.delete(tenant);
+    followed.left.abort();
+    await (await followed.keys)?.close();
+  }
+}
+
+function apply(entered: Entered, { host, by }: CancelRequest): void {
+  if (host !== undefined) return controllerOf(entered, host).abort(by);
+  entered.run.abort(by);
+  for (const one of entered.hosts.values()) one.abort(by);
+}
+
+/** Ends with the run, too. `AbortSignal.any` costs the collector weak references, which thousands of hosts feel. */
+function controllerOf({ run, hosts }: Entered, host: string): AbortController {
+  const known = hosts.get(host);
+  if (known) return known;
+  const controller = new AbortController();
+  if (run.signal.aborted) controller.abort(run.signal.reason);
+  hosts.set(host, controller);
+  return controller;
+}
+
+function keyOf({ runId, host }: CancelRequest): string {
+  return host === undefined ? CANCELS + runId : `${CANCELS}${runId}/${encodeURIComponent(host)}`;
+}

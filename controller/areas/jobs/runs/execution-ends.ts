@@ -1,0 +1,70 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { JOB_FOLLOW_POLL_MS, JOB_LOST_AFTER_MS, JOB_PARALLEL_HOSTS } from "../../../../common/limits.ts";
+import { wait } from "../../../../common/time.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { workOf } from "./carrying.ts";
+import { LetGo, Overtaken } from "./commands.ts";
+import { exitOf, type RunEndings } from "./endings.ts";
+import type { ExecutionJournal } from "./executions.ts";
+import type { JobOutputs } from "../output/outputs.ts";
+import type { Run } from "./plan.ts";
+import { placeOf, STAGES, stageOf } from "../definitions/stages.ts";
+import type { HostRun } from "../types.ts";
+
+export interface EndsDependencies {
+  readonly runtime: Runtime;
+  readonly executions: ExecutionJournal;
+  readonly endings: RunEndings;
+  readonly outputs: JobOutputs;
+}
+
+/** The end of an execution, as far as other controllers carried it out. */
+export class ExecutionEnds {
+  readonly #with: EndsDependencies;
+
+  constructor(dependencies: EndsDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** The ends of the scripts in `told` and of the first `opened` hosts; all of them have ended. */
+  async all(run: Run, opened: number, told: readonly HostRun[]): Promise<readonly HostRun[]> {
+    const known = new Map(told.map((end) => [end.host, end]));
+    const ends = await mapLimited(
+      run.order.hosts.slice(0, opened),
+      JOB_PARALLEL_HOSTS,
+      async (host) => known.get(host) ?? this.recorded(run, host),
+    );
+    return [...told.filter(({ host }) => stageOf(host) !== undefined), ...ends];
+  }
+
+  /** Waits while another controller carries the execution out; then answers what a caller there gets. */
+  async follow(run: Run): Promise<readonly HostRun[]> {
+    const { executions, outputs, runtime } = this.#with;
+    const { tenant } = run.order.principal;
+    const untilMs = run.deadlineMs + 4 * JOB_LOST_AFTER_MS;
+    while (await executions.find(tenant, run.id)) {
+      if (runtime.clock.nowMs() >= untilMs) throw new Overtaken(run.id);
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, executions.underWay.stopping);
+      if (executions.underWay.stopping.aborted) throw new LetGo(run.id);
+    }
+    const ran = (host: string): Promise<boolean> => outputs.knows(tenant, { runId: run.id, host });
+    const ends: HostRun[] = [];
+    for (const place of [...run.order.hosts, ...STAGES.map(placeOf)]) {
+      if (!(await ran(place))) continue;
+      const end = await this.recorded(run, place);
+      if (end.state !== "ok" || !isBeside(place)) ends.push(end);
+    }
+    return ends;
+  }
+
+  async recorded(run: Run, host: string): Promise<HostRun> {
+    const { state, message, tries = 1, ...exit } = await this.#with.endings.recorded(workOf(run, host));
+    return { host, state, message, output: "", ...exitOf(exit), ...(tries > 1 && { tries }) };
+  }
+}
+
+/** True for scripts that callers hear of only when they fail. */
+function isBeside(place: string): boolean {
+  const stage = stageOf(place);
+  return stage === "begin" || stage === "end";
+}

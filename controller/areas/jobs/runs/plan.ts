@@ -1,0 +1,156 @@
+import { AppError } from "../../../../common/errors.ts";
+import { ulidOf } from "../../../../common/ids.ts";
+import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { SecretBox } from "../../../secrets/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { commandLines } from "../definitions/definition.ts";
+import { encodedLine } from "../output/encoding.ts";
+import { contextId, formatJobName } from "../definitions/names.ts";
+import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
+import { parseParameters, sealedEnvironment, type Parameters } from "../definitions/parameters.ts";
+import { retryOf, wholeTimeMs } from "./retries.ts";
+import { serverScriptOf, type RunScripts } from "../definitions/stages.ts";
+import { authorOf, type StoredJob } from "../store.ts";
+import { systemJobOf } from "../definitions/system-jobs.ts";
+import { NO_TARGETS, type Asked, type Targets } from "./targets.ts";
+import type { ExecutionRequest } from "../types.ts";
+
+/** One execution: the data that all its hosts share. */
+export interface Run {
+  /** The caller that waits for it here; absent for a run that was taken over. */
+  readonly watcher?: Pick<ExecutionRequest, "onOutput" | "signal">;
+  readonly id: string;
+  readonly order: RunOrder;
+  /** Most executions of the job at once; 0: any number. */
+  readonly limit: number;
+  /** Executions in the same queue run one after the other; empty: no queue. */
+  readonly queue: string;
+  readonly scripts?: RunScripts;
+  /** By the wall clock; `deadlineMonotonicMs` by the monotonic clock. */
+  readonly startedMs: number;
+  readonly deadlineMs: number;
+  readonly deadlineMonotonicMs: number;
+}
+
+export interface Planning {
+  readonly request: ExecutionRequest;
+  readonly runtime: Runtime;
+  readonly secrets: Pick<SecretBox, "seal">;
+  /** Time at which its schedule was due; absent: a caller asked for it. */
+  readonly dueMs?: number | undefined;
+  /** Answers the hosts that the job runs on. */
+  readonly targets: (job: StoredJob, asked: Asked) => Promise<Targets>;
+  /** Answers the hosts in the order in which mode one tries them. */
+  readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
+}
+
+/** Plans the run of a request; throws for a job that cannot be executed. */
+export async function plannedRun(
+  principal: Principal,
+  job: StoredJob,
+  { request, runtime, secrets, dueMs, targets, ordered }: Planning,
+): Promise<Run> {
+  const { clock, random } = runtime;
+  const parameters = parseParameters(request.param);
+  const scripts = scriptsOf(job);
+  const isOnHosts = !scripts?.serverjs;
+  const { hosts, behind } = isOnHosts ? await targets(job, parameters) : NO_TARGETS;
+  if (isOnHosts && hosts.length === 0)
+    throw new AppError(
+      "invalid",
+      `The job ${formatJobName(job)} has no host, and param gives none as HOST! or GROUP!.`,
+    );
+  refuseTooMany(hosts.length);
+  const commands = isOnHosts ? commandsOf(job, parameters) : [];
+  // Definitions stored by former versions may name an unknown encoding.
+  for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
+  const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
+  const mostMs = 1_000 * Math.min(request.mostSeconds ?? JOB_MAX_S, JOB_MAX_S);
+  const tryMs = Math.min(1_000 * seconds, mostMs);
+  const retry = isOnHosts ? retryOf(job, tryMs) : undefined;
+  const timeoutMs = Math.min(wholeTimeMs(retry, tryMs), mostMs);
+  const startedMs = clock.nowMs();
+  const id = ulidOf(startedMs, random.bytes(10));
+  return {
+    id,
+    watcher: request,
+    limit: Math.max(0, job.limit),
+    queue: job.queue.trim(),
+    ...(scripts && { scripts }),
+    order: {
+      principal,
+      hosts: job.groupmode === "one" ? await ordered(job, hosts) : hosts,
+      ...(Object.keys(behind).length > 0 && { behind }),
+      name: formatJobName(job),
+      dir: job.dir,
+      groupmode: job.groupmode,
+      sid: contextId(startedMs, random.bytes(6)),
+      commands,
+      sealed: sealedEnvironment(secrets, {
+        tenant: principal.tenant,
+        runId: id,
+        environment: { ...parameters.environment, ODP_RUN_ID: id },
+      }),
+      ...(job.argenc !== "" && { encoding: job.argenc }),
+      ...(dueMs !== undefined && { dueMs }),
+      ...(retry && { retry }),
+      ...(request.origin !== undefined && { origin: request.origin }),
+      ...(parameters.names.length > 0 && { params: parameters.names }),
+    },
+    startedMs,
+    deadlineMs: startedMs + timeoutMs,
+    deadlineMonotonicMs: clock.monotonicMs() + timeoutMs,
+  };
+}
+
+/** A run that was begun elsewhere; the remaining time is computed by this controller's wall clock. */
+export function resumedRun(runs: readonly OpenRun[], principal: Principal, clock: Clock): Run | undefined {
+  const [first] = runs;
+  if (!first) return undefined;
+  const { runId, startedMs, deadlineMs } = first;
+  const order = { ...first.order, principal, hosts: runs.map(({ host }) => host) };
+  const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
+  return { id: runId, order, limit: 0, queue: "", startedMs, deadlineMs, deadlineMonotonicMs };
+}
+
+/** Sorts the hosts into the order of the execution. */
+export function inOrder(held: readonly VersionedRun[]): readonly VersionedRun[] {
+  return [...held].sort((a, b) => a.open.place - b.open.place);
+}
+
+/** Number of hosts that an execution has under way at once; a script of the controller counts as one. */
+export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
+  return groupmode === "one" ? 1 : Math.max(1, hosts.length);
+}
+
+/** True if the run needs an entry of its own, so that another controller can continue between two of its steps. */
+export function isWhole({ queue, scripts, order }: Pick<Run, "queue" | "scripts" | "order">): boolean {
+  return queue !== "" || scripts !== undefined || order.groupmode === "one";
+}
+
+function scriptsOf(job: StoredJob): RunScripts | undefined {
+  const [begin, end, serverjs] = [job.begin.trim(), job.end.trim(), serverScriptOf(job.exec)];
+  return begin || end || serverjs ? { begin, end, serverjs, author: authorOf(job) } : undefined;
+}
+
+function refuseTooMany(hosts: number): void {
+  if (hosts > JOB_HOSTS_MAX)
+    throw new AppError("too_large", `An execution has at most ${JOB_HOSTS_MAX} hosts, not ${hosts}.`, {
+      details: { limit: "JOB_HOSTS_MAX" },
+    });
+}
+
+function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
+  if (!systemJobOf(formatJobName(job))) return commandLines(job);
+  if (cmd === undefined || cmd.trim() === "")
+    throw new AppError("invalid", `${formatJobName(job)} needs a command line as cmd in param.`);
+  return [cmd];
+}
+
+/** The first positive number. */
+function timeoutSeconds(candidates: readonly (number | undefined)[]): number {
+  const chosen = candidates.find((seconds) => seconds !== undefined && seconds > 0) ?? JOB_DEFAULT_S;
+  return Math.min(chosen, JOB_MAX_S);
+}

@@ -1,0 +1,392 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { SecretBox } from "../../../secrets/index.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type { Controllers } from "../../../store/journal/index.ts";
+import type { KvTxn } from "../../../store/kv.ts";
+import type { Appends } from "../../../store/tail.ts";
+import type { Hosts, StoredCommands } from "../../hosts/index.ts";
+import type { Notifications } from "../../notifications/index.ts";
+import type { Objects } from "../../objects/index.ts";
+import { requirePermission, type Principal } from "../../permissions/index.ts";
+import { RunCancels } from "./cancels.ts";
+import { RunCarrying } from "./carrying.ts";
+import { inOrderOf } from "./choosing.ts";
+import { RunCommands, runOf } from "./commands.ts";
+import { RunEndings } from "./endings.ts";
+import { ExecutionEnds } from "./execution-ends.ts";
+import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
+import { hostTurns } from "../queues/host-turns.ts";
+import { formatJobName } from "../definitions/names.ts";
+import { openRunsOf, runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import { JobOutputs } from "../output/outputs.ts";
+import { JobPlaces } from "../queues/places.ts";
+import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
+import { namedQueue, queueOfSchedule } from "../queues/queues.ts";
+import type { ProxiedHosts } from "../groups/proxied.ts";
+import type { RunRetention } from "../history/retention.ts";
+import { RunRights } from "../rights/rights.ts";
+import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
+import type { RunAccess } from "../rights/run-access.ts";
+import type { JobService } from "../service.ts";
+import type { StoredJob } from "../store.ts";
+import { RunTakeover } from "./takeover.ts";
+import { JobTargets, type Asked, type Targets } from "./targets.ts";
+import type { Authors, Begun, Execution, ExecutionRequest, NamedRequest } from "../types.ts";
+import { WholeExecutions } from "./whole.ts";
+
+export interface RunDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly jobs: Pick<JobService, "visible" | "requireVisible">;
+  readonly secrets: Pick<SecretBox, "seal" | "open">;
+  readonly hosts: Pick<Hosts, "dispatch">;
+  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
+  readonly proxied?: ProxiedHosts;
+  readonly stored: Pick<StoredCommands, "outcome">;
+  readonly objects: Pick<Objects, "insert" | "get" | "catalog">;
+  readonly notifications: Pick<Notifications, "publish">;
+  readonly controllers: Controllers;
+  /** Runs serverJS; absent: this controller runs no scripts. */
+  readonly scripts?: ServerScripts;
+  readonly authors?: Authors;
+  /** Gives commands access to the context of their run; absent: they have none. */
+  readonly access?: RunAccess;
+  /** Keeps as many runs of each job as it says; absent: all, for their days. */
+  readonly retention?: Pick<RunRetention, "ran">;
+  /** Maximum number of hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
+  readonly runsInFlightMax?: number;
+}
+
+/**
+ * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. If a
+ * controller stops, another one takes its runs over: it sends their commands again with the same ids, so no command
+ * runs twice.
+ */
+export class JobRuns {
+  readonly #with: RunDependencies;
+  readonly #journal: RunJournal;
+  readonly #outputs: JobOutputs;
+  readonly #targets: JobTargets;
+  readonly #places: JobPlaces;
+  readonly #rights: RunRights;
+  readonly #carrying: RunCarrying;
+  readonly #takeover: RunTakeover;
+  readonly #executions: ExecutionJournal;
+  readonly #whole: WholeExecutions;
+  readonly #cancels: RunCancels;
+  readonly endings: RunEndings;
+
+  constructor(dependencies: RunDependencies) {
+    this.#with = dependencies;
+    const journal = (this.#journal = runJournal(dependencies));
+    const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
+    this.#targets = new JobTargets(dependencies);
+    const places = (this.#places = new JobPlaces(dependencies));
+    const rights = (this.#rights = new RunRights(dependencies));
+    const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
+    const cancels = (this.#cancels = new RunCancels(dependencies));
+    const commands = new RunCommands(dependencies, journal.underWay.stopping);
+    const carrying = (this.#carrying = new RunCarrying({
+      ...dependencies,
+      journal,
+      outputs,
+      commands,
+      endings,
+      cancels,
+    }));
+    this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings, rights });
+    const executions = (this.#executions = executionJournal(dependencies));
+    const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
+    const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
+    this.#whole = new WholeExecutions({
+      ...dependencies,
+      executions,
+      journal,
+      carrying,
+      endings,
+      places,
+      scripts,
+      ends,
+      cancels,
+    });
+  }
+
+  /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
+  get appends(): Appends {
+    return this.#carrying.appends;
+  }
+
+  /** True if a run gave this command to the host; known as long as the run's output is kept. */
+  async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
+    const run = runOf(commandId);
+    return run?.host === host && this.#outputs.knows(tenant, run);
+  }
+
+  /** Resolves when the execution is stored and begun. It continues even if the caller does not wait for its end. */
+  async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
+    requirePermission(principal, "jobs:run");
+    const run = await this.#planned(principal, fullName, request);
+    this.#enter([run]);
+    return this.#begin(run);
+  }
+
+  /**
+   * Like `execute`, for several jobs in parallel, answered in their order. None is begun if a job does not exist, if a
+   * request is invalid, or if there is no room for all. Later failures affect only their own job.
+   */
+  async executeAll(principal: Principal, requests: readonly NamedRequest[]): Promise<readonly Begun[]> {
+    requirePermission(principal, "jobs:run");
+    const runs = await mapLimited(requests, JOB_PARALLEL_HOSTS, ({ name, ...request }, at) =>
+      this.#planned(principal, name, request).catch((error: unknown) => {
+        throw isAppError(error) ? ofBatch(error, name, at) : error;
+      }),
+    );
+    this.#enter(runs);
+    return Promise.all(
+      runs.map((run) =>
+        this.#begin(run).then(
+          (execution) => ({ execution }),
+          (error: unknown) => {
+            this.#with.runtime.log.warn({ err: error, run: run.id }, "a job of a batch could not be begun");
+            return { error };
+          },
+        ),
+      ),
+    );
+  }
+
+  /**
+   * Begins the run of a schedule in one transaction with its ticket; false: a condition of the ticket does not hold,
+   * nothing was begun. `job` must be read together with the ticket's conditions. If this controller stops, another one
+   * runs all remaining hosts: for a single host its entry is enough, otherwise the execution has an entry of its own.
+   */
+  async fire(principal: Principal, job: StoredJob, { dueMs, ticket, waits }: Firing): Promise<boolean> {
+    requirePermission(principal, "jobs:run");
+    await this.#with.jobs.requireVisible(principal, job);
+    const run = await this.#plannedOf(principal, job, { dueMs });
+    const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
+    if (queueKey === "" && isOneHost(run) && this.#carrying.enter(1)) return this.#carrying.fire(run, ticket(run.id));
+    const held = await this.#beginWhole(run, queueKey, ticket(run.id));
+    if (held) this.#whole.carry(held).catch(() => undefined);
+    return held !== undefined;
+  }
+
+  /** True if an execution is not over on all of its hosts. */
+  goesOn(tenant: string, runId: string): Promise<boolean> {
+    return hasOpen(this.#with.stores, tenant, runId);
+  }
+
+  /** State of an unfinished run; for services that check if the caller may see it. */
+  async openState(tenant: string, runId: string, host?: string): Promise<OpenState | undefined> {
+    const [execution, open] = await Promise.all([
+      this.#executions.find(tenant, runId),
+      openRunsOf(this.#with.stores, tenant, runId),
+    ]);
+    const order = execution?.open.order ?? open[0]?.order;
+    if (!order) return undefined;
+    const begun = open.map(({ host }) => host);
+    const waiting = execution ? execution.open.order.hosts.slice(execution.open.opened) : [];
+    const { name, principal } = order;
+    const hosts = [...begun, ...waiting];
+    const goesOn = open.filter(({ end }) => end === undefined).map((one) => one.host);
+    const isOver = host !== undefined && !hosts.includes(host) && (await this.#outputs.knows(tenant, { runId, host }));
+    const known = { hosts: isOver ? [...hosts, host] : hosts, begun, open: [...goesOn, ...waiting] };
+    return { user: principal.user, job: name, ...known };
+  }
+
+  /** Stores the wish to cancel a run or its part on one host. */
+  askToEnd(tenant: string, runId: string, wish: { readonly by: string; readonly host?: string }): Promise<void> {
+    return this.#cancels.request(tenant, { runId, ...wish });
+  }
+
+  async #beginWhole(run: Run, queueKey: string, ticket: KvTxn): Promise<VersionedExecution | undefined> {
+    if (run.limit === 0) return this.#whole.begin(run, queueKey, ticket);
+    const { tenant } = run.order.principal;
+    const held = await this.#places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
+      const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
+      // Otherwise the place would be tried again and again with an outdated ticket.
+      return (
+        (await this.#whole.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
+      );
+    });
+    return held === "used" ? undefined : held;
+  }
+
+  async #holds(tenant: string, ticket: KvTxn): Promise<boolean> {
+    const { kv } = await this.#with.stores.tenant(tenant);
+    return (await kv.txn({ if: ticket.if, then: [] })).ok;
+  }
+
+  async #planned(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Run> {
+    return this.#plannedOf(principal, await this.#with.jobs.visible(principal, fullName), request);
+  }
+
+  async #plannedOf(
+    principal: Principal,
+    job: StoredJob,
+    request: ExecutionRequest & { readonly dueMs?: number },
+  ): Promise<Run> {
+    if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
+    const targets = (of: StoredJob, asked: Asked): Promise<Targets> => this.#targets.of(principal, of, asked);
+    const { runtime, secrets, stores } = this.#with;
+    const ordered = async (of: StoredJob, hosts: readonly string[]): Promise<readonly string[]> => {
+      const { kv } = await stores.tenant(principal.tenant);
+      return inOrderOf(hosts, { kv, random: runtime.random, job: formatJobName(of), algorithm: of.algorithm });
+    };
+    this.#with.retention?.ran(principal, job);
+    return plannedRun(principal, job, { request, runtime, secrets, targets, ordered, dueMs: request.dueMs });
+  }
+
+  #enter(runs: readonly Run[]): void {
+    const begun = runs.filter(({ queue }) => queue === "");
+    if (this.#carrying.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
+    throw new AppError(
+      "limited",
+      `At most ${this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
+    );
+  }
+
+  async #begin(run: Run): Promise<Execution> {
+    const execution = await this.#beginNow(run);
+    this.#keepCancel(run, execution);
+    return execution;
+  }
+
+  /** Stores the caller's cancel, so that it also holds after another controller takes the run over. */
+  #keepCancel({ id, order: { principal }, watcher }: Run, { finished }: Execution): void {
+    const signal = watcher?.signal;
+    if (!signal) return;
+    const keep = (): void => {
+      this.askToEnd(principal.tenant, id, { by: principal.user }).catch((error: unknown) =>
+        this.#with.runtime.log.warn(
+          { err: error, run: id },
+          "a cancelled job run is not cancelled for other controllers",
+        ),
+      );
+    };
+    if (signal.aborted) return keep();
+    signal.addEventListener("abort", keep, { once: true });
+    const over = (): void => signal.removeEventListener("abort", keep);
+    finished.then(over, over);
+  }
+
+  async #beginNow(run: Run): Promise<Execution> {
+    if (run.queue !== "") return this.#beginHeld(run, false);
+    const room = roomOf(run.order);
+    try {
+      if (isWhole(run)) return await this.#beginHeld(run, true);
+      const open = await this.#open(run);
+      return { runId: run.id, finished: this.#untilEnd(run, this.#carrying.start(run, open, room)) };
+    } catch (error) {
+      this.#carrying.leave(room);
+      // Maintenance ends runs that were opened before the failure or are still being opened.
+      throw error;
+    }
+  }
+
+  async #beginHeld(run: Run, hasRoom: boolean): Promise<Execution> {
+    const held = await this.#beginWhole(run, queueKeyOf(run), { if: [], then: [] });
+    if (!held) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
+    return { runId: run.id, finished: this.#whole.carry(held, { watcher: run.watcher, hasRoom }) };
+  }
+
+  async #open(run: Run): Promise<readonly VersionedRun[]> {
+    const openFirst = (within: KvTxn): Promise<VersionedRun | undefined> => this.#carrying.openFirst(run, within);
+    const first = run.limit === 0 ? await openFirst({ if: [], then: [] }) : await this.#places.take(run, openFirst);
+    if (!first) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
+    const others = run.order.hosts.slice(1);
+    const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
+    const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, async (host) => {
+      await next();
+      return this.#carrying.openOther(run, host, first);
+    });
+    return [first, ...opened];
+  }
+
+  /** If this controller lets go of an execution, its place and rights stay, because its runs are open. */
+  #untilEnd<T>(run: Run, finished: Promise<T>): Promise<T> {
+    const { limit, order } = run;
+    if (limit === 0 && order.hosts.length === 1) return finished;
+    const ended = finished.then(async (told) => {
+      if (limit > 0) await this.#places.giveBack(run);
+      if (order.hosts.length > 1) await this.#endRights(run);
+      return told;
+    });
+    // A failure is logged where the execution is carried out; not every caller waits for it.
+    ended.catch(() => undefined);
+    return ended;
+  }
+
+  async #endRights({ id, order }: Run): Promise<void> {
+    try {
+      await this.#rights.end(order.principal.tenant, id);
+    } catch (error) {
+      this.#with.runtime.log.info({ err: error, run: id }, "the rights of a job run are removed later");
+    }
+  }
+
+  /**
+   * Takes over runs whose controller is gone, ends runs that no controller ended well past their deadline, records
+   * decided ends, and removes old outputs. Called at the start, from time to time, and when a controller has stopped.
+   * Safe on several controllers.
+   */
+  async maintain(tenant: string): Promise<void> {
+    await this.#takeover.attend(tenant);
+    await this.#whole.attend(tenant);
+    await this.#cancels.sweep(tenant);
+    await this.#rights.sweep(tenant);
+    await this.#outputs.sweep(tenant, this.#with.runtime.clock.nowMs());
+  }
+
+  /**
+   * Stops without ending runs: their commands continue, and another controller takes the runs over as after a crash.
+   * Known ends are recorded. Call it while the agents are still connected, so that a lost connection does not count as
+   * an end.
+   */
+  async close(): Promise<void> {
+    await Promise.all([this.#journal.underWay.close(), this.#executions.underWay.close()]);
+    await this.#cancels.close();
+  }
+}
+
+/** State of a run that is not over. */
+export interface OpenState {
+  /** The user who asked for it. */
+  readonly user: string;
+  /** `<name>@<dir>` */
+  readonly job: string;
+  /** Hosts on which it continues or will run, and the host that was asked for if the run is over there. */
+  readonly hosts: readonly string[];
+  /** Hosts on which it continues, or whose end is not recorded everywhere yet; they have rows. */
+  readonly begun: readonly string[];
+  /** Hosts on which it has no end, and hosts that it has not reached yet. */
+  readonly open: readonly string[];
+}
+
+/** The run of a schedule. */
+export interface Firing {
+  readonly dueMs: number;
+  /** The transaction written together with the run. */
+  readonly ticket: (runId: string) => KvTxn;
+  /** True if it waits for the run before it. */
+  readonly waits: boolean;
+}
+
+/** True if the execution begins and ends with the run on its only host. */
+function isOneHost(run: Run): boolean {
+  return run.limit === 0 && run.order.hosts.length === 1 && !isWhole(run);
+}
+
+function queueKeyOf({ queue }: Run): string {
+  return queue === "" ? "" : namedQueue(queue);
+}
+
+function ofBatch(error: AppError, name: string, at: number): AppError {
+  return new AppError(error.code, `Nothing was executed: jobs[${at}], ${name}: ${error.message}`, {
+    cause: error,
+    details: error.details,
+  });
+}

@@ -1,0 +1,118 @@
+import { JOB_LOST_AFTER_MS } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Controllers } from "../../../store/journal/index.ts";
+import type { RunCarrying } from "./carrying.ts";
+import type { RunCommands } from "./commands.ts";
+import type { RunEndings } from "./endings.ts";
+import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
+import { resumedRun } from "./plan.ts";
+import { triesOf } from "./retries.ts";
+import type { RunRights } from "../rights/rights.ts";
+
+export interface TakeoverDependencies {
+  readonly journal: RunJournal;
+  readonly carrying: RunCarrying;
+  readonly commands: RunCommands;
+  readonly endings: RunEndings;
+  readonly rights: RunRights;
+  readonly controllers: Controllers;
+  readonly runtime: Runtime;
+}
+
+/** Continues runs that no controller carries out. */
+export class RunTakeover {
+  readonly #with: TakeoverDependencies;
+
+  constructor(dependencies: TakeoverDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Checks everything open once; an execution that fails does not stop the others. */
+  async attend(tenant: string): Promise<void> {
+    const { journal, runtime } = this.#with;
+    const executions = new Map<string, VersionedRun[]>();
+    for await (const run of journal.all(tenant)) {
+      if (journal.underWay.has(run.open.id)) continue;
+      executions.set(run.open.runId, [...(executions.get(run.open.runId) ?? []), run]);
+    }
+    for (const [runId, runs] of executions) {
+      await this.#execution(runs).catch((error: unknown) =>
+        runtime.log.error({ err: error, run: runId }, "a job run could not be attended to"),
+      );
+    }
+  }
+
+  async #execution(runs: readonly VersionedRun[]): Promise<void> {
+    const nowMs = this.#with.runtime.clock.nowMs();
+    const orphans: VersionedRun[] = [];
+    for (const run of runs) {
+      const { end, deadlineMs } = run.open;
+      if (end) await this.#with.endings.settle(run.open);
+      else if (deadlineMs + JOB_LOST_AFTER_MS <= nowMs) await this.#endLate(run);
+      else if (deadlineMs > nowMs && this.#isOrphan(run.open)) orphans.push(run);
+    }
+    if (orphans.length > 0) await this.#takeOver(orphans);
+  }
+
+  /**
+   * A run that this controller began but does not carry out has failed for its caller, so it must not be executed
+   * later.
+   */
+  #isOrphan(open: OpenRun): boolean {
+    const { journal, controllers } = this.#with;
+    const hasNoCaller = open.owner !== controllers.own || open.attempt > 0 || open.order.dueMs !== undefined;
+    return journal.isAbandoned(open) && hasNoCaller;
+  }
+
+  async #takeOver(orphans: readonly VersionedRun[]): Promise<void> {
+    const { carrying, runtime } = this.#with;
+    const [first] = orphans;
+    const principal = first && (await this.#with.rights.of(first.open));
+    // Without rights the run ends after its deadline, by the outcome that its host has stored.
+    if (!principal)
+      return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
+    if (!carrying.enter(orphans.length)) return;
+    const taken: VersionedRun[] = [];
+    for (const orphan of orphans) {
+      const mine = await this.#take(orphan);
+      if (mine) taken.push(mine);
+    }
+    carrying.leave(orphans.length - taken.length);
+    const run = resumedRun(
+      taken.map(({ open }) => open),
+      principal,
+      runtime.clock,
+    );
+    if (run) void carrying.start(run, taken, taken.length);
+  }
+
+  /** A run that cannot be taken now is taken next time, and does not stop the others. */
+  async #take(orphan: VersionedRun): Promise<VersionedRun | undefined> {
+    try {
+      return await this.#with.journal.take(orphan);
+    } catch (error) {
+      const { runId: run, host } = orphan.open;
+      this.#with.runtime.log.warn({ err: error, run, host }, "a job run could not be taken over yet");
+      return undefined;
+    }
+  }
+
+  /** If the agent stored an outcome, that decides the end, whichever controller sent the command. */
+  async #endLate(run: VersionedRun): Promise<void> {
+    const { journal } = this.#with;
+    const mine = await journal.take(run);
+    if (mine) await journal.underWay.carry([mine.open.id], () => this.#endTaken(mine));
+  }
+
+  async #endTaken(mine: VersionedRun): Promise<void> {
+    const { carrying, commands, endings, runtime } = this.#with;
+    await carrying.withOutputBefore(mine.open);
+    const output = carrying.output(mine.open);
+    const result = await commands.stored(mine.open, output);
+    const endedMs = runtime.clock.nowMs();
+    const message = "The controller that ran it went away before it ended.";
+    const tries = triesOf(mine.open) + (result ? 1 : 0);
+    await output.finish();
+    await endings.end(mine, endings.endOf(output, { ...(result ?? { state: "expired", message, endedMs }), tries }));
+  }
+}

@@ -1,0 +1,99 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type { Objects } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { recordFilter } from "../../query/index.ts";
+import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
+import { namesIn } from "../definitions/definition.ts";
+import { GroupStore } from "../groups/store.ts";
+import { formatJobName } from "../definitions/names.ts";
+import type { Parameters } from "../definitions/parameters.ts";
+import type { ProxiedHosts } from "../groups/proxied.ts";
+import type { StoredJob } from "../store.ts";
+
+/** The hosts of an execution. */
+export interface Targets {
+  readonly hosts: readonly string[];
+  /** Group of type proxy of each host that is reached through one. */
+  readonly behind: Readonly<Record<string, string>>;
+}
+
+export const NO_TARGETS: Targets = { hosts: [], behind: {} };
+
+export interface TargetDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "catalog">;
+  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
+  readonly proxied?: ProxiedHosts;
+}
+
+/** Hosts and groups in a request that replace those of the job. */
+export type Asked = Pick<Parameters, "hosts" | "groups">;
+
+interface Member {
+  readonly host: string;
+  /** Absent: the host's own record says how it is reached. */
+  readonly group?: string;
+}
+
+/** Finds the hosts that the definitions of jobs run on. */
+export class JobTargets {
+  readonly #with: TargetDependencies;
+
+  constructor(dependencies: TargetDependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * Answers each host once: the requested hosts, or the job's own hosts followed by the present hosts of its groups.
+   * Requested groups replace the job's hosts and groups. A host that is in a group of type proxy, but not in the job
+   * itself, is reached through that group, also if it is requested. `AppError("not_found")` for a group that does not
+   * exist for the principal, unless hosts are requested; `invalid` for requested hosts that are in none of the
+   * requested groups.
+   */
+  async of(principal: Principal, job: StoredJob, asked: Asked): Promise<Targets> {
+    const names = asked.groups ?? namesIn(job.group.split(","));
+    const own = (asked.groups ? [] : job.host).map((host): Member => ({ host }));
+    if (names.length === 0) return { hosts: asked.hosts ?? job.host, behind: {} };
+    const found = await Promise.all(names.map((name) => this.#members(principal, name)));
+    const missing = names.find((_, at) => found[at] === undefined);
+    if (missing !== undefined && (asked.groups || !asked.hosts))
+      throw new AppError(
+        "not_found",
+        `The job ${formatJobName(job)} runs on the group ${missing}, which is not there.`,
+      );
+    const members = [...own, ...found.flatMap((some) => some ?? [])];
+    // If a host is in several places, the first one counts.
+    const first = new Map(members.toReversed().map((member) => [member.host, member]));
+    const hosts = asked.hosts ?? [...new Set(members.map(({ host }) => host))];
+    const stranger = asked.groups && hosts.find((host) => !first.has(host));
+    if (stranger !== undefined)
+      throw new AppError("invalid", `The host ${stranger} is in none of the groups of GROUP!: ${names.join(", ")}.`);
+    return { hosts, behind: behindOf(hosts, first) };
+  }
+
+  /** `undefined`: there is no group of that name for the principal. */
+  async #members(principal: Principal, name: string): Promise<readonly Member[] | undefined> {
+    const { stores, runtime, objects, proxied } = this.#with;
+    const { kv } = await stores.tenant(principal.tenant);
+    const plain = await new GroupStore(kv, runtime).read({ gtype: "group", name });
+    if (plain) {
+      const filter = await recordFilter(principal, objects, principal.ospace + JOB_GROUP_PATH);
+      return filter.sees(groupRow(principal, plain.group))
+        ? plain.group.hosts.map(({ host }) => ({ host }))
+        : undefined;
+    }
+    const behind = await proxied?.members(principal, name);
+    return behind?.map(({ host, proxy }) => (proxy === "" ? { host } : { host, group: name }));
+  }
+}
+
+function behindOf(hosts: readonly string[], members: ReadonlyMap<string, Member>): Targets["behind"] {
+  const pairs = hosts.flatMap((host) => {
+    const group = members.get(host)?.group;
+    return group === undefined ? [] : [[host, group] as const];
+  });
+  return Object.fromEntries(pairs);
+}

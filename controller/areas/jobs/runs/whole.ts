@@ -1,0 +1,341 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { AppError } from "../../../../common/errors.ts";
+import {
+  JOB_FOLLOW_POLL_MS,
+  JOB_LOST_AFTER_MS,
+  JOB_PARALLEL_HOSTS,
+  JOB_QUEUE_WAIT_MAX_MS,
+  JOB_SCRIPT_MESSAGE_MAX_CHARACTERS,
+  KV_TXN_MAX_OPERATIONS,
+} from "../../../../common/limits.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
+import { wait } from "../../../../common/time.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import type { Controllers } from "../../../store/journal/index.ts";
+import type { KvTxn } from "../../../store/kv.ts";
+import { txnOnce } from "../../../store/once.ts";
+import { Retry } from "../../../store/retry.ts";
+import type { RunCancels } from "./cancels.ts";
+import { workOf, type RunCarrying } from "./carrying.ts";
+import { LetGo, Overtaken } from "./commands.ts";
+import type { RunEndings } from "./endings.ts";
+import type { ExecutionEnds } from "./execution-ends.ts";
+import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
+import { hostTurns } from "../queues/host-turns.ts";
+import { hasOpenHosts, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import type { JobPlaces } from "../queues/places.ts";
+import { roomOf, type Run } from "./plan.ts";
+import { JobQueues } from "../queues/queues.ts";
+import type { ExecutionScripts } from "./scripts.ts";
+import type { HostRun } from "../types.ts";
+
+export interface WholeDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly controllers: Controllers;
+  readonly executions: ExecutionJournal;
+  readonly journal: RunJournal;
+  readonly carrying: RunCarrying;
+  readonly endings: RunEndings;
+  readonly places: JobPlaces;
+  readonly scripts: ExecutionScripts;
+  readonly ends: ExecutionEnds;
+  readonly cancels: RunCancels;
+}
+
+/** Hosts per transaction: each needs a condition, its entry and its note; the execution needs two operations. */
+const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
+const NOTHING: KvTxn = { if: [], then: [] };
+
+interface Carried {
+  readonly watcher?: Run["watcher"] | undefined;
+  readonly hasRoom?: boolean;
+}
+
+/** The ends for callers, and the latest entry. */
+interface Worked {
+  readonly told: readonly HostRun[];
+  readonly now: VersionedExecution;
+}
+
+interface Opened {
+  readonly opened: readonly VersionedRun[];
+  readonly now: VersionedExecution;
+}
+
+/**
+ * Carries out executions that have an entry of their own: each waits for its turn in its queue, opens its hosts, and is
+ * over when the last of them has ended. Hosts are opened in transactions conditional on the entry, which also stores
+ * how many are open. So after a take-over the new controller opens the other hosts, and the former one opens none if it
+ * continues.
+ */
+export class WholeExecutions {
+  readonly #with: WholeDependencies;
+  readonly #queues: JobQueues;
+  readonly #retry: Retry;
+
+  constructor(dependencies: WholeDependencies) {
+    this.#with = dependencies;
+    this.#queues = new JobQueues({ stores: dependencies.stores, clock: dependencies.runtime.clock });
+    this.#retry = new Retry(dependencies.runtime);
+  }
+
+  /**
+   * Stores the execution in one transaction with `within`, behind all others in its queue; `undefined`: a condition of
+   * `within` does not hold, nothing was written.
+   */
+  begin(run: Run, queueKey: string, within: KvTxn = NOTHING): Promise<VersionedExecution | undefined> {
+    const { id, order, limit, scripts, startedMs: askedMs } = run;
+    const { tenant } = order.principal;
+    const timeoutMs = run.deadlineMs - askedMs;
+    const work = { id, order, limit, queueKey, askedMs, timeoutMs, opened: 0, ...(scripts && { scripts }) };
+    const write = (beside: KvTxn): Promise<VersionedExecution | undefined> =>
+      this.#with.executions.beginWithin(work, {
+        if: [...within.if, ...beside.if],
+        then: [...within.then, ...beside.then],
+      });
+    return queueKey === "" ? write(NOTHING) : this.#queues.enter({ tenant, key: queueKey, runId: id }, write);
+  }
+
+  /** Continues even if the answer is not awaited. `hasRoom`: room was reserved, and is left at its end. */
+  carry(held: VersionedExecution, { watcher, hasRoom = false }: Carried = {}): Promise<readonly HostRun[]> {
+    const { executions, runtime } = this.#with;
+    const cancels = this.#with.cancels.enter(held.open.order.principal.tenant, held.open.id);
+    const signal = watcher?.signal ? AbortSignal.any([watcher.signal, cancels.run]) : cancels.run;
+    const carried = executions.underWay
+      .carry([held.open.id], () => this.#all(held, { watcher: { ...watcher, signal }, hasRoom }))
+      .finally(() => cancels.leave());
+    carried.catch((error: unknown) => {
+      const run = held.open.id;
+      if (error instanceof LetGo || error instanceof Overtaken) runtime.log.info({ run }, error.message);
+      else runtime.log.error({ err: error, run }, "a job execution broke off, to be gone on with");
+    });
+    if (!watcher) return carried;
+    const told = carried.catch((error: unknown) => {
+      if (error instanceof Overtaken) return this.#with.ends.follow(this.#runOf(held.open, watcher));
+      throw error;
+    });
+    // Not every caller waits for it.
+    told.catch(() => undefined);
+    return told;
+  }
+
+  /** Continues executions whose controller is gone. Safe on several controllers. */
+  async attend(tenant: string): Promise<void> {
+    const { executions, controllers } = this.#with;
+    for await (const found of executions.abandoned(tenant)) {
+      const { owner, attempt, order, opened } = found.open;
+      // An execution that failed for its caller must not be executed later.
+      const failed = owner === controllers.own && attempt === 0 && order.dueMs === undefined;
+      if (failed && opened === 0 && !found.open.scripts) await this.#end(found.open);
+      else {
+        const mine = await executions.take(found);
+        const goesOn = mine && failed && opened === 0 ? await this.#givenUp(mine) : mine;
+        if (goesOn) void this.carry(goesOn).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Marks it as given up: only its last script runs, to undo what it began. */
+  async #givenUp(mine: VersionedExecution): Promise<VersionedExecution | undefined> {
+    const { executions } = this.#with;
+    try {
+      const noted = await executions.step(mine, { isGivenUp: true });
+      if (!noted) executions.underWay.letGo(mine.open.id);
+      return noted;
+    } catch (error) {
+      executions.underWay.letGo(mine.open.id);
+      throw error;
+    }
+  }
+
+  async #all(held: VersionedExecution, { watcher, hasRoom }: Carried): Promise<readonly HostRun[]> {
+    const { open } = held;
+    const cancelled = watcher?.signal;
+    if (!(await this.#turn(open, cancelled))) return this.#leaveQueue(open, cancelled);
+    const { carrying, ends, scripts } = this.#with;
+    const room = roomOf(open.order);
+    if (!hasRoom) await this.#enter(open.id, room);
+    try {
+      const { told, now } = await this.#work(this.#runOf(open, watcher), held);
+      const run = this.#runOf(now.open, watcher);
+      const end = await scripts.run(run, now, "end", statusOf(await ends.all(run, now.open.opened, told)));
+      await this.#end(open);
+      return end && end.told.state !== "ok" ? [...told, end.told] : told;
+    } finally {
+      carrying.leave(room);
+    }
+  }
+
+  /** Runs everything except the last script. */
+  async #work(run: Run, held: VersionedExecution): Promise<Worked> {
+    if (held.open.isGivenUp) return { told: [], now: held };
+    const { scripts } = this.#with;
+    const begin = await scripts.run(run, held, "begin");
+    if (begin && begin.told.state !== "ok") return { told: [begin.told], now: begin.held };
+    const now = begin?.held ?? held;
+    const script = await scripts.run(run, now, "serverjs");
+    if (script) return { told: [script.told], now: script.held };
+    return run.order.groupmode === "one" ? this.#firstReachable(run, now) : this.#allHosts(run, now);
+  }
+
+  /** False: its turn did not come in time, or the run was cancelled before. */
+  async #turn(
+    { id, order, queueKey, askedMs, startedMs }: OpenExecution,
+    cancelled: AbortSignal | undefined,
+  ): Promise<boolean> {
+    if (queueKey === "" || startedMs !== undefined) return true;
+    const { tenant } = order.principal;
+    const { stopping } = this.#with.executions.underWay;
+    const signal = cancelled ? AbortSignal.any([stopping, cancelled]) : stopping;
+    const came = await this.#queues.turn(
+      { tenant, key: queueKey, runId: id },
+      {
+        signal,
+        untilMs: askedMs + JOB_QUEUE_WAIT_MAX_MS,
+        goesOn: (runId) => hasOpen(this.#with.stores, tenant, runId),
+      },
+    );
+    if (!came && stopping.aborted) throw new LetGo(id);
+    return came;
+  }
+
+  async #leaveQueue(open: OpenExecution, cancelled: AbortSignal | undefined): Promise<readonly HostRun[]> {
+    const by: unknown = cancelled?.reason;
+    const state = cancelled?.aborted ? "cancelled" : "expired";
+    const message = cancelled?.aborted
+      ? `It was cancelled while it waited in its queue${typeof by === "string" ? ` (cancelled by ${by})` : ""}.`
+      : "Its turn in the queue did not come.";
+    await this.#with.endings.note(open.order, { runId: open.id, status: state, message });
+    await this.#end(open);
+    return open.order.hosts.map((host) => ({ host, state, message, output: "" }));
+  }
+
+  async #enter(runId: string, room: number): Promise<void> {
+    const { carrying, executions, runtime } = this.#with;
+    const { stopping } = executions.underWay;
+    while (!carrying.enter(room)) {
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
+      if (stopping.aborted) throw new LetGo(runId);
+    }
+  }
+
+  #runOf({ id, order, limit, timeoutMs, startedMs }: OpenExecution, watcher: Run["watcher"]): Run {
+    const { clock } = this.#with.runtime;
+    const nowMs = clock.nowMs();
+    const beganMs = startedMs ?? nowMs;
+    const deadlineMs = beganMs + timeoutMs;
+    const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - nowMs;
+    const run = { id, order, limit, queue: "", startedMs: beganMs, deadlineMs, deadlineMonotonicMs };
+    return watcher ? { ...run, watcher } : run;
+  }
+
+  async #allHosts(run: Run, held: VersionedExecution): Promise<Worked> {
+    const { opened, now } = await this.#open(run, held, run.order.hosts.length);
+    const told = opened.length === 0 ? [] : await this.#with.carrying.start(run, opened);
+    await this.#othersEnded(run);
+    return { told, now };
+  }
+
+  /** Tries one host after the other until one is reachable, first the host that another controller had opened. */
+  async #firstReachable(run: Run, held: VersionedExecution): Promise<Worked> {
+    const { carrying, ends } = this.#with;
+    const { hosts } = run.order;
+    const told: HostRun[] = [];
+    let now = held;
+    if (now.open.opened > 0) {
+      await this.#othersEnded(run);
+      const host = hosts[now.open.opened - 1] ?? "";
+      told.push(await ends.recorded(run, host));
+    }
+    while (now.open.opened < hosts.length && told.every(({ state }) => state === "unreachable")) {
+      const next = await this.#open(run, now, now.open.opened + 1);
+      now = next.now;
+      told.push(...(await carrying.start(run, next.opened)));
+    }
+    return { told, now };
+  }
+
+  /** Opens the hosts that are not open yet, up to `upTo` in total. */
+  async #open(run: Run, held: VersionedExecution, upTo: number): Promise<Opened> {
+    const { journal, endings } = this.#with;
+    const opened: VersionedRun[] = [];
+    let now = held;
+    const hosts = run.order.hosts.slice(held.open.opened, upTo);
+    try {
+      for (let at = 0; at < hosts.length; at += PORTION) {
+        const portion = await this.#openPortion(run, now, hosts.slice(at, at + PORTION));
+        now = portion.now;
+        opened.push(...portion.opened);
+      }
+      const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
+      await mapLimited(opened, JOB_PARALLEL_HOSTS, async ({ open }) => {
+        await next();
+        return endings.begin(open);
+      });
+      return { opened, now };
+    } catch (error) {
+      for (const { open } of opened) journal.underWay.letGo(open.id);
+      throw error;
+    }
+  }
+
+  async #openPortion(run: Run, held: VersionedExecution, hosts: readonly string[]) {
+    const { journal, executions, stores } = this.#with;
+    const { opens, within } = journal.beginning(hosts.map((host) => workOf(run, host)));
+    const step = executions.stepWithin(held, {
+      startedMs: run.startedMs,
+      opened: held.open.opened + hosts.length,
+    });
+    const { kv } = await stores.tenant(run.order.principal.tenant);
+    // Otherwise maintenance would find entries without work under way and take them over.
+    for (const { id } of opens) journal.underWay.hold(id);
+    try {
+      const { ok, revision } = await txnOnce(
+        kv,
+        {
+          if: [{ key: step.key, revision: step.revision }, ...within.if],
+          then: [{ kind: "put", key: step.key, value: step.value }, ...within.then],
+        },
+        (write) => this.#retry.run(write),
+      );
+      if (!ok) throw new Overtaken(run.id);
+      return { now: { open: step.open, revision }, opened: opens.map((open) => ({ open, revision })) };
+    } catch (error) {
+      for (const { id } of opens) journal.underWay.letGo(id);
+      throw error;
+    }
+  }
+
+  /** Waits for hosts opened before this controller took the execution over; they are taken over separately. */
+  async #othersEnded({ id, order, deadlineMs }: Run): Promise<void> {
+    const { stores, runtime, executions } = this.#with;
+    const { stopping } = executions.underWay;
+    while (await hasOpenHosts(stores, order.principal.tenant, id)) {
+      if (runtime.clock.nowMs() > deadlineMs + 3 * JOB_LOST_AFTER_MS)
+        throw new AppError("deadline", `Hosts of the job run ${id} have not ended by its deadline.`);
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
+      if (stopping.aborted) throw new LetGo(id);
+    }
+  }
+
+  /** Removes the entry last: a controller that finds it does the remaining steps. */
+  async #end(open: OpenExecution): Promise<void> {
+    const { id, order, queueKey, limit } = open;
+    const { tenant } = order.principal;
+    if (limit > 0) await this.#with.places.giveBack({ id, order });
+    if (queueKey !== "") await this.#queues.leave({ tenant, key: queueKey, runId: id });
+    await this.#with.executions.end(open);
+  }
+}
+
+/** Input of the script at the end: the worst state, and the state of each host. */
+function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
+  const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
+  const runs = ends.map(({ host, state, code = null, signal = null, message }) => {
+    return { host, state, code, signal, message: beginningOf(message, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
+  });
+  return { status, runs };
+}

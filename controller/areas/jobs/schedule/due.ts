@@ -1,0 +1,34 @@
+import { SCHEDULE_LATE_MS } from "../../../../common/limits.ts";
+import { jitterMs, lastTime, type Schedule } from "../../../../common/schedule/index.ts";
+
+/** The action that a schedule requires now. */
+export type Due =
+  /** No action before `atMs`; absent: none at all. */
+  | { readonly kind: "wait"; readonly atMs?: number }
+  /** Run the job for `dueMs`; times from `missedFromMs` up to before it are skipped. */
+  | { readonly kind: "run"; readonly dueMs: number; readonly missedFromMs?: number }
+  /** Skip the times from `missedFromMs` to `untilMs`. */
+  | { readonly kind: "skip"; readonly missedFromMs: number; readonly untilMs: number };
+
+export interface Moment {
+  readonly name: string;
+  /** Times up to this one have been decided. */
+  readonly afterMs: number;
+  readonly nowMs: number;
+}
+
+/**
+ * The first undecided time. If it was missed, several times at once: a time is missed if it is more than
+ * `SCHEDULE_LATE_MS` ago, jitter included.
+ */
+export function dueOf(schedule: Schedule, { name, afterMs, nowMs }: Moment): Due {
+  const firstMs = schedule.next(afterMs);
+  if (firstMs === undefined) return { kind: "wait" };
+  const atMs = firstMs + jitterMs(schedule, name, firstMs);
+  if (atMs > nowMs) return { kind: "wait", atMs };
+  if (schedule.missed === "all" || nowMs - atMs <= SCHEDULE_LATE_MS) return { kind: "run", dueMs: firstMs };
+  const untilMs = schedule.missed === "last" ? nowMs : nowMs - SCHEDULE_LATE_MS;
+  const lastMs = lastTime(schedule, { afterMs, untilMs }) ?? firstMs;
+  if (schedule.missed === "skip") return { kind: "skip", missedFromMs: firstMs, untilMs: lastMs };
+  return lastMs === firstMs ? { kind: "run", dueMs: firstMs } : { kind: "run", dueMs: lastMs, missedFromMs: firstMs };
+}

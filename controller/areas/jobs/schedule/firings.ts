@@ -1,0 +1,191 @@
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { ulidOf } from "../../../../common/ids.ts";
+import { parseSchedule, type Schedule } from "../../../../common/schedule/index.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvTxn } from "../../../store/kv.ts";
+import { txnOnce } from "../../../store/once.ts";
+import { dueOf } from "./due.ts";
+import type { RunEndings } from "../runs/endings.ts";
+import type { JobRuns } from "../runs/runs.ts";
+import { authorOf, definitionKey, JobStore, scheduleKey, type StoredJob } from "../store.ts";
+import type { Authors } from "../types.ts";
+
+/** KvStore: `jobs/schedule/<name>@<dir>`. */
+export interface ScheduleState {
+  /** Times up to this one have been decided. */
+  readonly decidedMs: number;
+  /** The last run, if the next one is skipped while it continues. */
+  readonly runId?: string;
+}
+
+export interface FiringDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly runs: Pick<JobRuns, "fire" | "goesOn">;
+  readonly endings: Pick<RunEndings, "note">;
+  readonly authors: Authors;
+  readonly ospaceOf: (tenant: string) => Promise<string>;
+  readonly zone: string;
+}
+
+/** A definition and the state of its schedule, as read. */
+interface Found {
+  readonly tenant: string;
+  readonly name: string;
+  readonly job: StoredJob;
+  readonly revision: number;
+  readonly state: ScheduleState | undefined;
+  readonly stateRevision: number;
+}
+
+/** Refusals that stay the same if the run is tried again. */
+const DEFINITE = ["denied", "invalid", "not_found", "unsupported", "too_large", "limited"] as const;
+
+/**
+ * Decides which scheduled runs begin. Each decision is one write, on condition that the definition and the state of its
+ * schedule have not changed since they were read. A run is stored in the same write. So a controller that is late, or
+ * fires although another one should, cannot decide a second time.
+ */
+export class Firings {
+  readonly #with: FiringDependencies;
+  readonly #store: JobStore;
+
+  constructor(dependencies: FiringDependencies) {
+    this.#with = dependencies;
+    this.#store = new JobStore(dependencies.stores);
+  }
+
+  /**
+   * Makes at most one decision. Answers when the next one is due; a time in the past means that it may be due already.
+   * `undefined`: none until the definition changes. If the stores fail, nothing is decided twice and the call may be
+   * repeated.
+   */
+  async attend(tenant: string, name: string): Promise<number | undefined> {
+    const found = await this.#find(tenant, name);
+    const schedule = found && found.job.enable !== 0 ? scheduleOf(found.job, this.#with.zone) : undefined;
+    if (!found || !schedule) return undefined;
+    const nowMs = this.#with.runtime.clock.nowMs();
+    const due = dueOf(schedule, { name, afterMs: decidedMs(found), nowMs });
+    if (due.kind === "wait") return due.atMs;
+    if (due.kind === "skip") {
+      const message = missedText(due.missedFromMs, due.untilMs);
+      await this.#leaveOut(found, { dueMs: due.untilMs, status: "skipped", message });
+    } else await this.#run(found, schedule, due);
+    return nowMs;
+  }
+
+  /** Time of the first decision, for a definition and the state of its schedule that were read together. */
+  firstMs(name: string, job: StoredJob, state: ScheduleState | undefined): number | undefined {
+    const schedule = job.enable === 0 ? undefined : scheduleOf(job, this.#with.zone);
+    if (!schedule) return undefined;
+    const nowMs = this.#with.runtime.clock.nowMs();
+    const due = dueOf(schedule, { name, afterMs: decidedMs({ job, state }), nowMs });
+    return due.kind === "wait" ? due.atMs : nowMs;
+  }
+
+  async #run(found: Found, schedule: Schedule, due: { readonly dueMs: number; readonly missedFromMs?: number }) {
+    const { tenant, job, state } = found;
+    const { dueMs, missedFromMs } = due;
+    const author = authorOf(job);
+    const principal = await this.#with.authors.present(tenant, author);
+    if (!principal) {
+      const message = `The user ${author}, who saved the job, is not there any more: it runs again when another one saves it.`;
+      return this.#leaveOut(found, { dueMs, status: "skipped", message });
+    }
+    if (schedule.overlap === "skip" && state?.runId && (await this.#with.runs.goesOn(tenant, state.runId)))
+      return this.#leaveOut(found, { dueMs, status: "skipped", message: `The run ${state.runId} goes on still.` });
+    const next = (runId: string): ScheduleState => ({
+      decidedMs: dueMs,
+      ...(schedule.overlap === "skip" && { runId }),
+    });
+    try {
+      const ticket = (runId: string): KvTxn => this.#ticket(found, next(runId));
+      const isBegun = await this.#with.runs.fire(principal, job, {
+        dueMs,
+        ticket,
+        waits: schedule.overlap === "queue",
+      });
+      if (isBegun && missedFromMs !== undefined)
+        await this.#note(found, {
+          dueMs: missedFromMs,
+          status: "skipped",
+          message: missedText(missedFromMs, dueMs - 1),
+        });
+    } catch (error) {
+      if (!isAppError(error, ...DEFINITE)) throw error;
+      await this.#leaveOut(found, {
+        dueMs,
+        status: error instanceof AppError && error.code === "limited" ? "skipped" : "failed",
+        message: errorText(error),
+      });
+    }
+  }
+
+  async #leaveOut(found: Found, note: Note): Promise<void> {
+    const { kv } = await this.#with.stores.tenant(found.tenant);
+    const { state } = found;
+    const next = { decidedMs: note.dueMs, ...(state?.runId !== undefined && { runId: state.runId }) };
+    if ((await txnOnce(kv, this.#ticket(found, next))).ok) await this.#note(found, note);
+  }
+
+  #ticket({ name, revision, stateRevision }: Found, next: ScheduleState): KvTxn {
+    return {
+      if: [
+        { key: definitionKey(name), revision },
+        { key: scheduleKey(name), revision: stateRevision },
+      ],
+      then: [{ kind: "put", key: scheduleKey(name), value: encodeJson(next) }],
+    };
+  }
+
+  async #note({ tenant, name, job }: Found, { dueMs, status, message }: Note): Promise<void> {
+    const { runtime, endings, ospaceOf } = this.#with;
+    const { clock, random, log } = runtime;
+    log.warn({ tenant, job: name, dueMs, reason: message }, "a scheduled run was left out");
+    const principal = { tenant, ospace: await ospaceOf(tenant), user: authorOf(job), traceparent: "" };
+    const runId = ulidOf(clock.nowMs(), random.bytes(10));
+    await endings.note({ principal, name, dir: job.dir, sid: "", dueMs }, { runId, status, message });
+  }
+
+  async #find(tenant: string, name: string): Promise<Found | undefined> {
+    const { kv } = await this.#with.stores.tenant(tenant);
+    const [found, state] = await Promise.all([this.#store.definition(tenant, name), kv.get(scheduleKey(name))]);
+    return (
+      found && {
+        tenant,
+        name,
+        ...found,
+        state: state && decodeStored<ScheduleState>(state.value),
+        stateRevision: state?.revision ?? 0,
+      }
+    );
+  }
+}
+
+interface Note {
+  readonly dueMs: number;
+  readonly status: "skipped" | "failed";
+  readonly message: string;
+}
+
+/** `undefined` also for a text stored before schedules had to be valid. */
+export function scheduleOf({ schedule }: Pick<StoredJob, "schedule">, zone: string): Schedule | undefined {
+  try {
+    return parseSchedule(schedule, zone);
+  } catch (error) {
+    if (isAppError(error, "invalid", "too_large")) return undefined;
+    throw error;
+  }
+}
+
+/** A schedule that was set or enabled after the last decision starts from that time. */
+function decidedMs({ job, state }: Pick<Found, "job" | "state">): number {
+  return Math.max(state?.decidedMs ?? 0, job.scheduledMs ?? job.changedMs);
+}
+
+function missedText(fromMs: number, toMs: number): string {
+  const [from, to] = [fromMs, toMs].map((ms) => new Date(ms).toISOString());
+  return `Its times from ${from} to ${to} were missed, and are left out as missed says.`;
+}

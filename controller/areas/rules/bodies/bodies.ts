@@ -1,0 +1,305 @@
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import {
+  RULE_FORWARD_DEPTH_MAX,
+  RULE_RESULT_MAX_CHARACTERS,
+  RULE_SERIES_DEADLINE_MS,
+  RULE_SERIES_MAX_CHARACTERS,
+  RULE_SERIES_MAX_RECORDS,
+  RULE_STEPS_MAX,
+  TRIGGER_STOPPED_TOLD_MS,
+} from "../../../../common/limits.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { HostObjects, ScriptEngine, ScriptHost, ScriptKind, ScriptOutcome } from "../../../scripting/index.ts";
+import { audited, type RunTrail } from "../../audit/index.ts";
+import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../../consolelog/index.ts";
+import type { ClassCatalog, Objects } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { RULE_FRAMES } from "./frames.ts";
+import type { RuleRun } from "./body-objects.ts";
+import type { RuleMemory } from "./memory.ts";
+import { readRuleText, retryOf, type RuleBody, type RuleRetry } from "../definitions/options.ts";
+import { readResult, rowsOf, type Passed } from "./results.ts";
+import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "../types.ts";
+
+export interface BodyDependencies {
+  /** Absent: no body runs here, and its records are errors. */
+  readonly engine?: Pick<ScriptEngine, "runEach"> | undefined;
+  /** Whose share of the threads the bodies have; that of rules when absent. */
+  readonly kind?: ScriptKind;
+  readonly hostObjects: () => Pick<HostObjects, "bind">;
+  /** The user with the present rights; `undefined` if the user does not exist or is not active. */
+  readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
+  readonly objects: Pick<Objects, "catalog">;
+  readonly rules: Pick<Rules, "forwarded">;
+  readonly logs: Pick<ConsoleLogService, "append">;
+  readonly audit: RunTrail;
+  readonly memory: RuleMemory;
+  readonly runtime: Runtime;
+}
+
+/** Records of one rule, parsed by its options, for what its body and other rules make of them. */
+export interface BodyWork {
+  readonly rule: Rule;
+  readonly records: readonly RawRecord[];
+  readonly parsed: readonly ParsedRecord[];
+  readonly tenant: string;
+  /** Keys of the rules that passed the records on. */
+  readonly chain: readonly string[];
+  readonly signal?: AbortSignal | undefined;
+  /** Those that were found before, by their names: they hold for all that belongs together. */
+  readonly authors: Map<string, Principal>;
+  /** Parses by another rule, to which this one passes records on. */
+  readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
+}
+
+interface BodyRecord {
+  readonly record: RawRecord;
+  readonly row: ParsedRow;
+}
+
+/** Runs bodies and passes records on to other rules, with the rights of the authors of the rules. */
+export class RuleBodies {
+  readonly #with: BodyDependencies;
+  readonly #logs: RunLogs;
+  /** When each rule without an author last said so. */
+  readonly #stopped = new Map<string, number>();
+
+  constructor(dependencies: BodyDependencies) {
+    const { logs, runtime } = dependencies;
+    this.#with = dependencies;
+    this.#logs = new RunLogs({ kind: "rule", logs, runtime }, SCRIPT_LOG_BOUNDS);
+  }
+
+  /**
+   * `AppError("unavailable")` while the author is not active, and for what may succeed later. What a body does wrong is
+   * the outcome of its record.
+   */
+  async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
+    const { rule, records, parsed, tenant } = work;
+    const author = await this.#author(work);
+    const passed: Passed[] = records.flatMap(({ text }, ordinal) =>
+      text.trim() === "" ? [] : rule.forwardTo.map((key) => ({ ordinal, rule: key, text })),
+    );
+    const made =
+      rule.body === undefined
+        ? parsed.map((one) => (one.ok ? { ...one, by: author } : one))
+        : await this.#run({
+            ...work,
+            body: rule.body,
+            retry: retryOf(readRuleText(rule.text)),
+            author,
+            catalog: await this.#with.objects.catalog(author),
+            passed,
+          });
+    return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
+  }
+
+  /** Outcomes of the body for each record. Adds records that it forwards to `passed`. */
+  async #run(run: Running): Promise<readonly ParsedRecord[]> {
+    const { parsed, records, rule, author, tenant } = run;
+    const { engine } = this.#with;
+    if (engine === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
+    const log = this.#logs.begin();
+    const ofRule: RuleRun = { rule, memory: this.#with.memory };
+    const host = this.#with.hostObjects().bind({
+      principal: author,
+      kind: "rule",
+      about: ofRule,
+      log: log.add,
+      beforeChange: () => this.#with.audit.ready(tenant),
+      load: (path) => Promise.reject(new AppError("unsupported", `A rule requires no other text such as ${path}.`)),
+    });
+    const call = {
+      tenant,
+      kind: this.#with.kind ?? "rule",
+      user: author.user,
+      language: run.body.language,
+      name: rule.key,
+      source: run.body.script,
+      frame: RULE_FRAMES[run.body.language],
+      results: ["RESULT"],
+      timeoutMs: RULE_SERIES_DEADLINE_MS,
+      depth: author.scriptDepth ?? 0,
+      owner: author.user,
+      stepsMax: RULE_STEPS_MAX[run.body.language],
+      outputMaxCharacters: RULE_RESULT_MAX_CHARACTERS,
+      ...(run.signal && { signal: run.signal }),
+    } as const;
+    const outcomes = new Map<number, ParsedRecord[]>();
+    const series = async (piece: readonly BodyRecord[], recorded: ScriptHost): Promise<void> => {
+      for (const [at, outcome] of (
+        await this.#series(piece, (each) => engine.runEach({ ...call, each }, recorded))
+      ).entries()) {
+        const one = piece[at];
+        if (one === undefined) continue;
+        const { ordinal } = one.row;
+        outcomes.set(ordinal, outcomeOf(outcome, one, run));
+      }
+    };
+    const about = { principal: author, kind: "RULE", object: rule.key, permission: "rules:write", host } as const;
+    await audited(this.#with.audit, about, async (recorded) => {
+      try {
+        for (const piece of pieces(parsed, records)) await series(piece, recorded);
+      } finally {
+        await this.#logs.keep(author, rule.key, log);
+      }
+    });
+    return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
+  }
+
+  /** A record that ends the run of all is found by halves, and is the only one that has no outcome of its own. */
+  async #series(
+    piece: readonly BodyRecord[],
+    run: (each: readonly Readonly<Record<string, Value>>[]) => Promise<readonly (ScriptOutcome | AppError)[]>,
+  ): Promise<readonly (ScriptOutcome | AppError)[]> {
+    try {
+      return await run(piece.map(globalsOf));
+    } catch (error) {
+      if (!isAppError(error) || isAppError(error, "unavailable", "limited", "cancelled")) throw error;
+      if (isAppError(error, "syntax", "unsupported")) return piece.map(() => error);
+      const half = piece.length >> 1;
+      if (half === 0) return [error];
+      return [...(await this.#series(piece.slice(0, half), run)), ...(await this.#series(piece.slice(half), run))];
+    }
+  }
+
+  async #passOn(passed: readonly Passed[], work: BodyWork & { readonly author: Principal }): Promise<ParsedRecord[]> {
+    const { rule, records, chain, author } = work;
+    const made: ParsedRecord[] = [];
+    for (const [key, group] of byRule(passed)) {
+      try {
+        const target = await this.#target(key, { rule, chain: [...chain, rule.key], author });
+        const raw = group.flatMap(({ ordinal, text }) => {
+          const record = records[ordinal];
+          return record === undefined ? [] : [{ ...record, text }];
+        });
+        for (const one of await work.parse(target, raw)) {
+          const from = group[one.ordinal];
+          const part = `>${key}#${one.ordinal}${one.part ?? ""}`;
+          made.push(passedRow(one, { part, ordinal: from?.ordinal ?? 0, target, author }));
+        }
+      } catch (error) {
+        if (!isAppError(error) || isAppError(error, "unavailable", "limited", "cancelled", "deadline")) throw error;
+        for (const { ordinal } of group) made.push({ ok: false, ordinal, error: errorText(error), part: `>${key}` });
+      }
+    }
+    return made;
+  }
+
+  async #target(
+    key: string,
+    { rule, chain, author }: { readonly rule: Rule; readonly chain: readonly string[]; readonly author: Principal },
+  ): Promise<Rule> {
+    if (chain.includes(key)) throw new AppError("invalid", `${chain.join(" → ")} → ${key}: records go in a circle.`);
+    if (chain.length > RULE_FORWARD_DEPTH_MAX)
+      throw new AppError("limited", `A record goes through at most ${RULE_FORWARD_DEPTH_MAX} rules.`);
+    return this.#with.rules.forwarded(author, rule, key);
+  }
+
+  /** The author as the one who runs it; without one nothing does, and the rule's log says so. */
+  async #author({ rule, tenant, authors }: BodyWork): Promise<Principal> {
+    const { author: user = "" } = rule.supplements;
+    const author = authors.get(user) ?? (await this.#with.author(tenant, user));
+    if (author !== undefined) {
+      authors.set(user, author);
+      return author;
+    }
+    const message = `The rule ${rule.key} stands still: its author ${user} is not active.`;
+    const { clock } = this.#with.runtime;
+    const name = `${tenant} ${rule.key}`;
+    if (clock.nowMs() - (this.#stopped.get(name) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
+      this.#stopped.set(name, clock.nowMs());
+      const log = this.#logs.begin();
+      log.fail(message);
+      const ospace = rule.key.slice(0, rule.key.indexOf("/rules/"));
+      await this.#logs.keep({ tenant, ospace, traceparent: "" }, rule.key, log);
+    }
+    throw new AppError("unavailable", message);
+  }
+}
+
+const NO_BODIES = "This controller runs no bodies of rules.";
+
+interface Running extends BodyWork {
+  readonly body: RuleBody;
+  readonly retry: RuleRetry;
+  readonly author: Principal;
+  readonly catalog: ClassCatalog;
+  readonly passed: Passed[];
+}
+
+function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[]> {
+  const groups = new Map<string, Passed[]>();
+  for (const one of passed) {
+    const group = groups.get(one.rule);
+    if (group) group.push(one);
+    else groups.set(one.rule, [one]);
+  }
+  return groups;
+}
+
+function outcomeOf(outcome: ScriptOutcome | AppError, { row, record }: BodyRecord, run: Running): ParsedRecord[] {
+  const { ordinal } = row;
+  const { onFailure, total, intervalMs } = run.retry;
+  const again = { total, intervalMs };
+  const failed = (error: AppError): ParsedRecord[] => [
+    { ok: false, ordinal, error: errorText(error), ...placeOf(error), ...(onFailure && { again }) },
+  ];
+  if (outcome instanceof AppError) return failed(outcome);
+  try {
+    const result = readResult(outcome.results["RESULT"]);
+    if (result.again !== undefined)
+      return [{ ok: false, ordinal, error: `The rule asks for another try: ${result.again || "no reason"}.`, again }];
+    for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
+    return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, record, ...run })];
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return failed(error);
+  }
+}
+
+/** Where in the text of the rule it went wrong. */
+function placeOf({ details = {} }: AppError): Pick<ParseFault, "at"> {
+  const { line, column } = details;
+  return typeof line === "number" && typeof column === "number" ? { at: { line, column } } : {};
+}
+
+function passedRow(
+  one: ParsedRecord,
+  { part, ordinal, target, author }: { part: string; ordinal: number; target: Rule; author: Principal },
+): ParsedRecord {
+  // A record that is passed on is written with the rights of the author who passes it on.
+  if (!one.ok) return { ...one, ordinal, part };
+  const { withoutRawBytes } = target;
+  return {
+    ...one,
+    ...{ ordinal, part, class: one.class ?? target.class, by: author },
+    ...(withoutRawBytes && { withoutRawBytes }),
+  };
+}
+
+function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[]): Generator<readonly BodyRecord[]> {
+  let piece: BodyRecord[] = [];
+  let characters = 0;
+  for (const row of parsed) {
+    const record = row.ok ? records[row.ordinal] : undefined;
+    if (!row.ok || record === undefined) continue;
+    const isFull =
+      piece.length >= RULE_SERIES_MAX_RECORDS || characters + record.text.length > RULE_SERIES_MAX_CHARACTERS;
+    if (isFull && piece.length > 0) {
+      yield piece;
+      piece = [];
+      characters = 0;
+    }
+    piece.push({ record, row });
+    characters += record.text.length;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+function globalsOf({ record, row }: BodyRecord): Readonly<Record<string, Value>> {
+  const { text, timeMs, host, source, groups } = record;
+  const digits = new Date(timeMs).toISOString().replace(/\D/g, "");
+  return { OBJECT: row.fields ?? {}, RECORD: [text, host, source, timeMs, digits, groups] };
+}

@@ -1,0 +1,57 @@
+import { RULE_CACHED_TENANT_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import { ClassCache } from "./class-cache.ts";
+
+interface Cached {
+  readonly text: string;
+  readonly untilMs: number;
+}
+
+interface Kept {
+  readonly values: Map<string, Cached>;
+  characters: number;
+}
+
+/** Values that bodies keep by `setcache`, in this process. Tenants have a bound; their oldest values go first. */
+export class RuleMemory {
+  /** Rows of the classes in `--cache_classes`. */
+  readonly classes: ClassCache;
+  readonly #clock: Clock;
+  readonly #tenants = new Map<string, Kept>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.classes = new ClassCache(clock);
+  }
+
+  get(tenant: string, key: string): string | undefined {
+    const found = this.#tenants.get(tenant)?.values.get(key);
+    return found !== undefined && found.untilMs > this.#clock.nowMs() ? found.text : undefined;
+  }
+
+  /** A text that is larger than all that is kept of a tenant is not kept. */
+  set(tenant: string, key: string, { text, ttlSeconds }: { readonly text: string; readonly ttlSeconds: number }): void {
+    const kept = this.#tenants.get(tenant) ?? { values: new Map<string, Cached>(), characters: 0 };
+    this.#tenants.set(tenant, kept);
+    drop(kept, key);
+    const untilMs = ttlSeconds === 0 ? Number.POSITIVE_INFINITY : this.#clock.nowMs() + ttlSeconds * 1_000;
+    kept.values.set(key, { text, untilMs });
+    kept.characters += key.length + text.length;
+    for (const oldest of kept.values.keys()) {
+      if (kept.characters <= RULE_CACHED_TENANT_MAX_CHARACTERS) break;
+      drop(kept, oldest);
+    }
+  }
+
+  leave(tenant: string): void {
+    this.#tenants.delete(tenant);
+    this.classes.leave();
+  }
+}
+
+function drop(kept: Kept, key: string): void {
+  const found = kept.values.get(key);
+  if (found === undefined) return;
+  kept.values.delete(key);
+  kept.characters -= key.length + found.text.length;
+}

@@ -1,0 +1,162 @@
+import { AppError } from "../../../../common/errors.ts";
+import { RULE_FORWARDS_PER_RECORD_MAX, RULE_ROWS_PER_RECORD_MAX } from "../../../../common/limits.ts";
+import type { Row, Value } from "../../../../common/value.ts";
+import type { ClassCatalog } from "../../objects/index.ts";
+import { classAccess, type Principal } from "../../permissions/index.ts";
+import { NO_FIELD } from "../definitions/paths.ts";
+import { readTimes, timeColumns } from "../definitions/times.ts";
+import type { ParsedRow, RawRecord, Rule } from "../types.ts";
+
+/** A record as it goes to another rule. */
+export interface Passed {
+  readonly ordinal: number;
+  readonly rule: string;
+  readonly text: string;
+}
+
+/** Result of a body for one record. */
+export interface BodyResult {
+  readonly rows: readonly BodyRow[];
+  readonly passed: readonly Pick<Passed, "rule" | "text">[];
+  readonly isDropped: boolean;
+  /** Why the body asked to be run again with this record; absent: it did not. */
+  readonly again: string | undefined;
+}
+
+interface BodyRow {
+  /** Absent: the class of the rule. */
+  readonly class: string | undefined;
+  readonly set: Readonly<Record<string, Value>>;
+}
+
+/** The frame wrote it, but the body may have written over the frame. */
+export function readResult(value: Value | undefined): BodyResult {
+  const { rows, forwards, dropped, again } = objectOf(value);
+  const made = listOf(rows).map((row): BodyRow => {
+    const { class: path, set } = objectOf(row);
+    return { class: typeof path === "string" ? path.replace(/\/+$/, "") : undefined, set: objectOf(set) };
+  });
+  if (made.length > RULE_ROWS_PER_RECORD_MAX)
+    throw tooMany(`The rule makes ${made.length} rows of one record.`, "RULE_ROWS_PER_RECORD_MAX");
+  const passed = listOf(forwards).map((one) => {
+    const { rule, text } = objectOf(one);
+    return { rule: String(rule), text: String(text) };
+  });
+  if (passed.length > RULE_FORWARDS_PER_RECORD_MAX)
+    throw tooMany(`The rule passes one record on ${passed.length} times.`, "RULE_FORWARDS_PER_RECORD_MAX");
+  return { rows: made, passed, isDropped: dropped === true, again: typeof again === "string" ? again : undefined };
+}
+
+interface Of {
+  readonly record: RawRecord;
+  readonly row: ParsedRow;
+  readonly rule: Rule;
+  readonly author: Principal;
+  readonly catalog: ClassCatalog;
+}
+
+/** Rows as they are stored: what the options say of the rule's class, or fields by their names; over it what was set. */
+export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedRow> {
+  const { row, author } = of;
+  let made = 0;
+  for (const [at, one] of rows.entries()) {
+    if (one.class === undefined && of.rule.class === "" && Object.keys(one.set).length === 0) continue;
+    const target = targetOf(one.class ?? of.rule.class, of);
+    const values: Row = target.path === of.rule.class ? { ...row.values } : namedFields(row, target.columns);
+    // A number that a body sets is in milliseconds, as all times of bodies are.
+    const counted = new Set<string>();
+    for (const [name, value] of Object.entries(one.set)) {
+      const column = columnOf(name, target);
+      if (value === null) delete values[column];
+      else values[column] = value;
+      if (typeof value === "number") counted.add(column);
+    }
+    const fault = readTimes(values, without(target.timeColumns, counted), { times: of.rule.times, record: of.record });
+    if (fault !== undefined) throw new AppError("invalid", fault);
+    if (Object.keys(values).length === 0) continue;
+    made += 1;
+    yield {
+      ...ownTimeOf(row, target, of.rule),
+      ok: true,
+      values,
+      class: target.path,
+      by: author,
+      ...(at > 0 && { part: `+${at}` }),
+    };
+  }
+  if (made > 0 || passed.length > 0) return;
+  throw new AppError(
+    "invalid",
+    of.rule.class === "" ? "The rule has no option --class, and its body names no class." : NO_FIELD,
+  );
+}
+
+interface Target {
+  readonly path: string;
+  readonly columns: readonly string[];
+  readonly timeColumns: readonly string[];
+  readonly isOfRecords: boolean;
+}
+
+function targetOf(path: string, { rule, author, catalog }: Of): Target {
+  if (path === "") throw new AppError("invalid", "The rule has no option --class, and its body names no class.");
+  if (path === rule.class) return { path, columns: rule.columns, timeColumns: rule.timeColumns, isOfRecords: true };
+  const view = catalog.get(path);
+  if (view === undefined || !classAccess(author, view).readable)
+    throw new AppError("not_found", `class : ${path} not find !`);
+  const { classes = {} } = rule.supplements;
+  const then = Object.hasOwn(classes, view.path) ? classes[view.path]?.columns.map(([name]) => name) : undefined;
+  return {
+    path: view.path,
+    columns: then ?? view.columns.map(({ name }) => name),
+    timeColumns: timeColumns(view.columns),
+    isOfRecords: view.kind === "record",
+  };
+}
+
+/** In a rule of a class of records only these have the time; one without a class has nothing else to give it to. */
+function ownTimeOf(
+  { ordinal, timeMs, timeFault: fault }: ParsedRow,
+  { path, isOfRecords }: Target,
+  { class: own, times: { field } }: Pick<Rule, "class" | "times">,
+): Pick<ParsedRow, "ordinal" | "timeMs" | "timeFault"> {
+  const isIdle = !isOfRecords && own === "" && field !== undefined;
+  const timeFault = isIdle ? `--time=${field}: objects of ${path} have the time of their last write.` : fault;
+  return { ordinal, ...(timeMs !== undefined && { timeMs }), ...(timeFault !== undefined && { timeFault }) };
+}
+
+function without(columns: readonly string[], left: ReadonlySet<string>): readonly string[] {
+  return left.size === 0 ? columns : columns.filter((column) => !left.has(column));
+}
+
+/** A variable that begins with `_` means the column of that name, with or without the `_`. */
+function columnOf(name: string, { path, columns }: Target): string {
+  if (columns.includes(name) || name === "tags") return name;
+  const bare = name.startsWith("_") ? name.slice(1) : name;
+  if (columns.includes(bare) || bare === "tags") return bare;
+  throw new AppError("not_found", `The class ${path} has no column ${bare}.`);
+}
+
+function namedFields({ fields = {} }: ParsedRow, columns: readonly string[]): Row {
+  const values: Row = {};
+  for (const column of columns) {
+    const value = Object.hasOwn(fields, column) ? fields[column] : undefined;
+    if (value !== undefined && value !== null) values[column] = value;
+  }
+  return values;
+}
+
+function objectOf(value: Value | undefined): Readonly<Record<string, Value>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, Value>>)
+    : {};
+}
+
+/** An empty table of Lua is not a list. */
+function listOf(value: Value | undefined): readonly Value[] {
+  return Array.isArray(value) ? (value as readonly Value[]) : [];
+}
+
+function tooMany(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
+}

@@ -1,0 +1,73 @@
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { type Insert, parseScript, type ValueNode } from "../../../../common/mql/index.ts";
+import { numberOf } from "../../../../common/numbers.ts";
+import type { Value } from "../../../../common/value.ts";
+import { names, type RuleOption, type RuleText, single } from "./options.ts";
+
+/** `--mqltmpl`: a prepared INSERT; `--mqltmpl_fields` names the fields for its `?`. */
+export interface InsertTemplate {
+  /** Path of the class. */
+  readonly class: string;
+  readonly line: number;
+  readonly values: readonly (readonly [column: string, value: ValueNode])[];
+  /** One for each `?`, in their order. */
+  readonly fields: readonly string[];
+}
+
+/**
+ * `undefined` without the option. `AppError("syntax")` for a text that is not MQL, `invalid` unless it is one INSERT of
+ * one row with as many `?` as there are fields.
+ */
+export function templateOf(rule: RuleText): InsertTemplate | undefined {
+  const text = single(rule, "mqltmpl");
+  const fields = names(single(rule, "mqltmpl_fields"));
+  const option = rule.options.find(({ name }) => name === "mqltmpl" || name === "mqltmpl_fields");
+  if (option === undefined) return undefined;
+  if (text === undefined) throw fault(option, "--mqltmpl_fields stands without --mqltmpl");
+  const { insert, placeholders } = parsed(text, option);
+  const [row] = insert.rows;
+  if (insert.rows.length !== 1 || row === undefined || insert.columns.length === 0 || insert.at !== undefined)
+    throw fault(option, "--mqltmpl is one INSERT of one row that names its columns");
+  if (placeholders !== fields.length)
+    throw fault(option, `--mqltmpl has ${placeholders} ?, and --mqltmpl_fields names ${fields.length}`);
+  const values = row.map((value, at) => [insert.columns[at] ?? "", value] as const);
+  return { class: insert.class.path, line: option.line, values, fields };
+}
+
+/** The value a node means; `fieldAt` gives those of the `?`. */
+export function templateValue(node: ValueNode, fieldAt: (index: number) => Value | undefined): Value | undefined {
+  switch (node.kind) {
+    case "text":
+    case "constant":
+      return node.value;
+    case "number":
+      return numberOf(node.text);
+    case "placeholder":
+      return fieldAt(node.index);
+    case "list":
+      return node.items.map((item) => templateValue(item, fieldAt)).filter((value) => value !== undefined);
+    case "map":
+      return Object.fromEntries(
+        node.entries.flatMap(({ key, value }) => {
+          const made = templateValue(value, fieldAt);
+          return made === undefined ? [] : [[key, made]];
+        }),
+      );
+  }
+}
+
+function parsed(text: string, option: RuleOption): { readonly insert: Insert; readonly placeholders: number } {
+  try {
+    const { statements, placeholders } = parseScript(text);
+    const [insert] = statements;
+    if (statements.length === 1 && insert?.kind === "insert" && !insert.past) return { insert, placeholders };
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    throw new AppError("syntax", `Line ${option.line}: --mqltmpl: ${errorText(error)}`);
+  }
+  throw fault(option, "--mqltmpl is one INSERT of one row that names its columns");
+}
+
+function fault({ line }: RuleOption, complaint: string): AppError {
+  return new AppError("invalid", `Line ${line}: ${complaint}.`);
+}

@@ -1,0 +1,208 @@
+import { AppError } from "../../../../common/errors.ts";
+import { GROK_DEPTH_MAX, PATTERN_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { numberOf } from "../../../../common/numbers.ts";
+import { compilePattern, type Pattern } from "../../../../common/regex/pattern.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
+import { setMember } from "../../../../common/members.ts";
+import { GROK_PATTERNS } from "./known-patterns.ts";
+
+/** A compiled grok expression: what it captures, by name. */
+export interface Grok {
+  readonly captures: readonly string[];
+  /**
+   * Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under
+   * `client`. `readTime` gives what is kept of a part of type `timestamp`; absent: its text.
+   */
+  match(line: string, readTime?: ReadTime): Readonly<Record<string, string | number>> | undefined;
+  /** Upper bound for the steps of `match`, as in `Pattern.steps`. */
+  steps(line: string): number;
+}
+
+/** Converts a text to the stored form of its time; returns a text that is not a time unchanged. */
+type ReadTime = (text: string) => string;
+
+const TYPES = ["int", "float", "string", "timestamp"] as const;
+type CaptureType = (typeof TYPES)[number];
+
+interface Capture {
+  readonly name: string;
+  readonly type: CaptureType;
+  /** The text has quotes around it, which are not kept. */
+  readonly isQuoted: boolean;
+}
+
+/** `%{PATTERN}`, `%{PATTERN:name}`, `%{PATTERN:name:type}`; also what is none of these, or has no end. */
+const REFERENCE = /%\{([^{}]*)(\}?)/g;
+const REFERENCE_BODY = /^([A-Za-z0-9_]+)(?::([^:]+)(?::([^:]*))?)?$/;
+/** Patterns whose text has quotes. */
+const QUOTED = new Set(["QS", "QUOTEDSTRING"]);
+
+/**
+ * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a
+ * circle, or an expression that is not usable.
+ */
+export function compileGrok(expression: string, own: Readonly<Record<string, string>> = {}): Grok {
+  const captures: Capture[] = [];
+  const pattern = compilePattern(expand(expression, { own, captures, depth: 0, named: true }));
+  if (pattern.groupCount > captures.length) return grokByName(pattern, captures);
+  return grokByNumber(compilePattern(expand(expression, { own, captures: [], depth: 0, named: false })), captures);
+}
+
+/** The patterns among `all` that the expressions name, and those that these name, by name. */
+export function patternsReached(
+  expressions: readonly string[],
+  all: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const reached = new Map<string, string>();
+  const open = [...expressions];
+  for (let expression = open.pop(); expression !== undefined; expression = open.pop()) {
+    for (const name of patternNames(expression)) {
+      const text = own(all, name);
+      if (text === undefined || reached.has(name)) continue;
+      reached.set(name, text);
+      open.push(text);
+    }
+  }
+  return Object.fromEntries(reached);
+}
+
+function patternNames(expression: string): readonly string[] {
+  return Array.from(expression.matchAll(REFERENCE), ([, body = ""]) => REFERENCE_BODY.exec(body)?.[1] ?? "");
+}
+
+interface Expansion {
+  readonly own: Readonly<Record<string, string>>;
+  readonly captures: Capture[];
+  readonly depth: number;
+  /** Reading groups by name costs several times as much. */
+  readonly named: boolean;
+}
+
+function expand(expression: string, expansion: Expansion): string {
+  if (expansion.depth > GROK_DEPTH_MAX) {
+    throw new AppError(
+      "invalid",
+      `Grok patterns refer to each other more than ${GROK_DEPTH_MAX} deep, or in a circle.`,
+    );
+  }
+  refuseTooLong(expression);
+  const expanded = expression.replace(REFERENCE, (whole, body: string, end: string) =>
+    expandReference(readReference(whole, body, end), expansion),
+  );
+  refuseTooLong(expanded);
+  return expanded;
+}
+
+/** At each level, so that patterns that name others many times do not grow from one to the next. */
+function refuseTooLong(expression: string): void {
+  if (expression.length <= PATTERN_MAX_CHARACTERS) return;
+  throw new AppError(
+    "invalid",
+    `The grok expression has more than ${PATTERN_MAX_CHARACTERS} characters, with the patterns it names.`,
+  );
+}
+
+interface Reference {
+  readonly pattern: string;
+  readonly name: string | undefined;
+  readonly type: CaptureType;
+}
+
+/** `AppError("invalid")` for what would otherwise be taken as it is written, and match nothing. */
+function readReference(whole: string, body: string, end: string): Reference {
+  const told = JSON.stringify(beginningOf(whole, REFERENCE_SHOWN_CHARACTERS));
+  if (end === "") throw new AppError("invalid", `The grok reference ${told} has no closing brace.`);
+  const [, pattern, name, type = "string"] = REFERENCE_BODY.exec(body) ?? [];
+  if (pattern === undefined)
+    throw new AppError(
+      "invalid",
+      `${told} is no grok reference: write %{PATTERN}, %{PATTERN:name} or %{PATTERN:name:type}.`,
+    );
+  const known = TYPES.find((one) => one === type);
+  if (known === undefined)
+    throw new AppError("invalid", `The grok reference ${told} has an unknown type: there are ${TYPES.join(", ")}.`);
+  return { pattern, name, type: known };
+}
+
+const REFERENCE_SHOWN_CHARACTERS = 100;
+
+function expandReference({ pattern, name, type }: Reference, expansion: Expansion): string {
+  const users = own(expansion.own, pattern);
+  const body = users ?? own(GROK_PATTERNS, pattern);
+  if (body === undefined) throw new AppError("invalid", `There is no grok pattern named ${pattern}.`);
+  // A pattern that users named before the standard set had one of this name is not meant within the set.
+  const inner = { ...expansion, depth: expansion.depth + 1, ...(users === undefined && { own: {} }) };
+  // Only what the author wrote is kept under its pattern's name, not what those patterns are made of.
+  const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
+  if (keep === undefined) return `(?:${expand(body, inner)})`;
+  const index = expansion.captures.push({ name: keep, type, isQuoted: users === undefined && QUOTED.has(pattern) }) - 1;
+  return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, inner)})`;
+}
+
+function own(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** No group but those of the captures, which stand in the order of their opening parentheses: that of their numbers. */
+function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
+  return {
+    captures: [...new Set(captures.map((capture) => capture.name))],
+    steps: (line) => pattern.steps(line),
+    match(line, readTime) {
+      const found = pattern.captures(line);
+      if (!found) return undefined;
+      const fields: Record<string, string | number> = {};
+      for (let at = 0; at < captures.length; at += 1) {
+        keep(fields, { text: found[at + 1], capture: captures[at], readTime });
+      }
+      return fields;
+    },
+  };
+}
+
+/** The author's own expression captures as well. */
+function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
+  const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
+  return {
+    captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
+    steps: (line) => pattern.steps(line),
+    match(line, readTime) {
+      const found = pattern.exec(line);
+      if (!found) return undefined;
+      const fields: Record<string, string | number> = {};
+      captures.forEach((capture, index) => {
+        keep(fields, { text: found.groups[`g${index}`], capture, readTime });
+      });
+      for (const name of written) {
+        const text = found.groups[name];
+        if (text && !Object.hasOwn(fields, name)) setMember(fields, name, text);
+      }
+      return fields;
+    },
+  };
+}
+
+interface Captured {
+  readonly text: string | undefined;
+  readonly capture: Capture | undefined;
+  readonly readTime: ReadTime | undefined;
+}
+
+/** Keeps a text that is not empty, the first one of each name. */
+function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
+  if (!text || !capture) return;
+  const bare = capture.isQuoted ? text.slice(1, -1) : text;
+  if (bare !== "" && !Object.hasOwn(fields, capture.name))
+    setMember(fields, capture.name, convert(bare, capture.type, readTime));
+}
+
+/**
+ * A text that is not a number, or one that no double holds, is kept as text: the column takes it exactly or refuses it.
+ */
+function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
+  if (type === "timestamp") return readTime === undefined ? text : readTime(text);
+  if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;
+  const number = numberOf(text.trim());
+  if (type === "float") return number;
+  return typeof number === "number" ? Math.trunc(number) : number.replace(/\..*/, "");
+}

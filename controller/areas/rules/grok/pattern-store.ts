@@ -1,0 +1,56 @@
+import { AppError } from "../../../../common/errors.ts";
+import { GROK_OWN_PATTERNS_MAX_BYTES } from "../../../../common/limits.ts";
+import type { Random } from "../../../../common/time.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import type { KvStore } from "../../../store/kv.ts";
+import { putOnce } from "../../../store/once.ts";
+import type { Retry } from "../../../store/retry.ts";
+
+const PATTERNS = "rules/patterns";
+const WRITE_BYTES = 12;
+
+/** A user's grok pattern. */
+export interface StoredPattern {
+  readonly pattern: string;
+  /** A sample that it is meant to match; empty: none. */
+  readonly eg: string;
+}
+
+/** `write` is new with every write, so that a writer knows its own. */
+interface Stored {
+  readonly write: string;
+  readonly patterns: readonly (readonly [name: string, pattern: StoredPattern])[];
+}
+
+/** All patterns as they were read, in the order of their names. Revision 0: there were never any. */
+export interface PatternsState {
+  readonly revision: number;
+  readonly patterns: ReadonlyMap<string, StoredPattern>;
+}
+
+/** The patterns of a tenant: one value, as they name each other. */
+export async function readPatterns(kv: Pick<KvStore, "get">): Promise<PatternsState> {
+  const entry = await kv.get(PATTERNS);
+  return { revision: entry?.revision ?? 0, patterns: new Map(entry && decodeStored<Stored>(entry.value).patterns) };
+}
+
+/** False when they are not as they were read any more. */
+export async function writePatterns(
+  kv: Pick<KvStore, "put">,
+  { revision, patterns }: PatternsState,
+  { retry, random }: { readonly retry: Retry; readonly random: Random },
+): Promise<boolean> {
+  const write = Buffer.from(random.bytes(WRITE_BYTES)).toString("base64url");
+  const sorted = [...patterns].sort(([one], [other]) => (one < other ? -1 : 1));
+  const value = encodeJson({ write, patterns: sorted } satisfies Stored);
+  if (value.length > GROK_OWN_PATTERNS_MAX_BYTES)
+    throw new AppError(
+      "too_large",
+      `All patterns of a tenant have at most ${GROK_OWN_PATTERNS_MAX_BYTES} bytes as JSON.`,
+      {
+        details: { limit: "GROK_OWN_PATTERNS_MAX_BYTES" },
+      },
+    );
+  const { ok } = await putOnce(kv, { key: PATTERNS, value, ifRevision: revision }, (put) => retry.run(put));
+  return ok;
+}

@@ -1,0 +1,130 @@
+import {
+  RECENT_POLICY_MAX_CHARACTERS,
+  RECENT_RECORD_CHARACTERS,
+  RECENT_RECORDS_MAX,
+  RECENT_TENANT_MAX_CHARACTERS,
+} from "../../../../common/limits.ts";
+import type { RawRecord, Rule } from "../types.ts";
+
+/** A raw record of an agent; its id is the same wherever and however often it comes. */
+export interface RecentRecord extends RawRecord {
+  readonly id: string;
+}
+
+/** The latest raw records of a policy, the last one last. */
+export interface RecentOfPolicy {
+  /** Classes that the rule they came under names; none: it could not be used, or names none. */
+  readonly classes: readonly string[];
+  readonly records: readonly RecentRecord[];
+  /** Records that were too long to be kept. */
+  readonly leftOut: number;
+}
+
+/** Raw records that were taken together. */
+export interface TakenRecords {
+  /** Identity of the entry that had the records. */
+  readonly id: string;
+  readonly policy: string;
+  /** Absent: the rule of the policy cannot be used. */
+  readonly rule: Rule | undefined;
+  readonly raw: readonly RawRecord[];
+}
+
+interface Kept {
+  readonly classes: readonly string[];
+  readonly records: RecentRecord[];
+  characters: number;
+  leftOut: number;
+}
+
+interface OfTenant {
+  /** The one that had records last is the last. */
+  readonly policies: Map<string, Kept>;
+  weight: number;
+}
+
+const NONE: RecentOfPolicy = { classes: [], records: [], leftOut: 0 };
+
+/**
+ * The latest raw records of each policy that this controller took, only in its memory: a controller that starts has
+ * none. Rules are tried on them. Services that ask for them check who may see them.
+ */
+export class RecentRecords {
+  readonly #tenants = new Map<string, OfTenant>();
+
+  /** Known records, which a repeated batch brings again, are not taken twice. */
+  take(tenant: string, { id, policy, rule, raw }: TakenRecords): void {
+    if (raw.length === 0) return;
+    const tenantKept = this.#ofTenant(tenant);
+    const kept = keptUnder(tenantKept, policy, rule === undefined ? [] : classesOf(rule));
+    const entry = `${id}/`;
+    if (kept.records.some((record) => record.id.startsWith(entry))) return;
+    const before = weightOf(kept);
+    const first = Math.max(0, raw.length - RECENT_RECORDS_MAX);
+    for (const [at, record] of raw.slice(first).entries()) add(kept, { ...record, id: `${entry}${first + at}` });
+    trim(kept);
+    tenantKept.weight += weightOf(kept) - before;
+    this.#bound(tenantKept);
+  }
+
+  of(tenant: string, policy: string): RecentOfPolicy {
+    return this.#tenants.get(tenant)?.policies.get(policy) ?? NONE;
+  }
+
+  /** Forgets a tenant that no longer exists. */
+  leave(tenant: string): void {
+    this.#tenants.delete(tenant);
+  }
+
+  #ofTenant(tenant: string): OfTenant {
+    const known = this.#tenants.get(tenant) ?? { policies: new Map<string, Kept>(), weight: 0 };
+    this.#tenants.set(tenant, known);
+    return known;
+  }
+
+  #bound(tenant: OfTenant): void {
+    for (const [policy, kept] of tenant.policies) {
+      if (tenant.weight <= RECENT_TENANT_MAX_CHARACTERS) return;
+      tenant.policies.delete(policy);
+      tenant.weight -= weightOf(kept);
+    }
+  }
+}
+
+/** Removes records that were kept under a rule of other classes: other users may see these than the new ones. */
+function keptUnder(tenant: OfTenant, policy: string, classes: readonly string[]): Kept {
+  const { policies } = tenant;
+  const known = policies.get(policy);
+  const isSame = known !== undefined && known.classes.join("\n") === classes.join("\n");
+  if (known !== undefined && !isSame) tenant.weight -= weightOf(known);
+  const kept = isSame ? known : { classes, records: [], characters: 0, leftOut: 0 };
+  if (!isSame) tenant.weight += weightOf(kept);
+  policies.delete(policy);
+  policies.set(policy, kept);
+  return kept;
+}
+
+function add(kept: Kept, record: RecentRecord): void {
+  if (record.text.length > RECENT_POLICY_MAX_CHARACTERS) {
+    kept.leftOut += 1;
+    return;
+  }
+  kept.records.push(record);
+  kept.characters += record.text.length;
+}
+
+function trim(kept: Kept): void {
+  let gone = 0;
+  while (kept.records.length - gone > RECENT_RECORDS_MAX || kept.characters > RECENT_POLICY_MAX_CHARACTERS)
+    kept.characters -= kept.records[gone++]?.text.length ?? 0;
+  kept.records.splice(0, gone);
+}
+
+/** One more for the policy itself. */
+function weightOf({ records, characters }: Kept): number {
+  return characters + (records.length + 1) * RECENT_RECORD_CHARACTERS;
+}
+
+function classesOf({ class: own, supplements: { classes = {} } }: Rule): readonly string[] {
+  return [...new Set([...(own === "" ? [] : [own]), ...Object.keys(classes)])].sort();
+}

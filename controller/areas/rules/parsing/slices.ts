@@ -1,0 +1,116 @@
+import { setImmediate } from "node:timers/promises";
+import { isAppError } from "../../../../common/errors.ts";
+import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { RunOptions, Workers } from "../../../workers/index.ts";
+import type { RuleBodies } from "../bodies/bodies.ts";
+import type { PlainRule, RuleTasks } from "../tasks.ts";
+import type { OnUnused, ParsedRecord, RawRecord, Rule } from "../types.ts";
+
+export interface ParseOptions {
+  readonly clock: Clock;
+  readonly tenant: string;
+  /** Threads for what is costly; absent: everything is parsed in this one. */
+  readonly workers?: Workers<RuleTasks> | undefined;
+  /** Knows the authors of rules and runs bodies; absent: records of bodies are errors, others have no author. */
+  readonly bodies?: Pick<RuleBodies, "work"> | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** Parses in slices of time, so that many long records do not hold the thread. One for all that belongs together. */
+export class ParseSlices {
+  readonly #options: ParseOptions;
+  /** Authors of the rules so far. Each is looked up once for all records of a call. */
+  readonly #authors = new Map<string, Principal>();
+  #beganMs: number;
+
+  constructor(options: ParseOptions) {
+    this.#options = options;
+    this.#beganMs = options.clock.monotonicMs();
+  }
+
+  /** As `rule.parse`, which it gives a few records at a time, or a worker thread. */
+  async parse(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    return this.#parse(rule, records, { onUnused, chain: [] });
+  }
+
+  async #parse(
+    rule: Rule,
+    records: readonly RawRecord[],
+    { onUnused, chain }: { readonly onUnused?: OnUnused | undefined; readonly chain: readonly string[] },
+  ): Promise<readonly ParsedRecord[]> {
+    const parsed = await this.#parseAll(rule, records, onUnused);
+    const { bodies, tenant, signal } = this.#options;
+    if (rule.body === undefined && rule.forwardTo.length === 0) {
+      // Records that another rule passed on are written with the rights of the author of that rule.
+      const isOfOther = chain.length > 0 || rule.supplements.author === undefined;
+      if (isOfOther || bodies === undefined) return parsed;
+    }
+    if (bodies === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
+    const parse = (target: Rule, passed: readonly RawRecord[]) =>
+      this.#parse(target, passed, { chain: [...chain, rule.key] });
+    return bodies.work({ rule, records, parsed, tenant, chain, signal, authors: this.#authors, parse });
+  }
+
+  async #parseAll(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    const parsed: ParsedRecord[] = [];
+    for (let first = 0; first < records.length; ) {
+      await this.#pause();
+      const next = endOfPiece(records, first);
+      const isAll = first === 0 && next === records.length;
+      const piece = await this.#parsePiece(rule, isAll ? records : records.slice(first, next), onUnused);
+      if (isAll) return piece;
+      for (const record of piece) parsed.push({ ...record, ordinal: first + record.ordinal });
+      first = next;
+    }
+    return parsed;
+  }
+
+  async #parsePiece(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
+    const { workers } = this.#options;
+    if (!workers || !rule.isCostly(records)) return rule.parse(records, onUnused);
+    try {
+      const { parsed, unused } = await workers.run("parseRecords", { rule: plain(rule), records }, this.#runOptions());
+      for (const field of unused) onUnused?.(field);
+      return parsed;
+    } catch (error) {
+      // Other errors came of the parsing itself, which may do here what it did there.
+      if (!isAppError(error, "limited", "unavailable")) throw error;
+      return rule.parse(records, onUnused);
+    }
+  }
+
+  #runOptions(): RunOptions {
+    const { tenant, signal } = this.#options;
+    return { tenant, timeoutMs: PARSE_THREAD_TIMEOUT_MS, signal };
+  }
+
+  async #pause(): Promise<void> {
+    const { clock } = this.#options;
+    if (clock.monotonicMs() - this.#beganMs < PARSE_SLICE_MAX_MS) return;
+    await setImmediate();
+    this.#beganMs = clock.monotonicMs();
+  }
+}
+
+const NO_BODIES = "This controller runs no bodies of rules.";
+
+/** Plain data from which a thread compiles the rule again. */
+function plain({ digest, text, class: path, columns, timeColumns, supplements }: Rule): PlainRule {
+  const { patterns, extension } = supplements;
+  const used = extension === undefined ? { patterns } : { patterns, extension };
+  return { digest, text, class: path, columns, timeColumns, supplements: used };
+}
+
+/** At least one record, however long. */
+function endOfPiece(records: readonly RawRecord[], first: number): number {
+  let characters = 0;
+  let next = first;
+  while (next < records.length) {
+    characters += records[next]?.text.length ?? 0;
+    if (next > first && characters > PARSE_PIECE_MAX_CHARACTERS) break;
+    next += 1;
+  }
+  return next;
+}

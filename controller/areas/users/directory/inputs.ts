@@ -1,0 +1,62 @@
+import type { Static } from "typebox";
+import type { UserCreateInput, UserUpdateInput } from "../../../../common/api/users.ts";
+import { isAdministrators } from "../../groups/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { requireTimeZone } from "./details.ts";
+import type { UserDirectory } from "./directory.ts";
+import { ignoredMembers } from "./organization-changes.ts";
+import { NO_RIGHTS } from "../rights/powers.ts";
+import type { Details } from "../types.ts";
+
+type Input = Static<typeof UserCreateInput>;
+
+interface CreatedNode {
+  readonly id: string;
+  readonly warnings: readonly string[];
+}
+
+/** Creates a user or an organisation from a client's input. */
+export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<CreatedNode> {
+  const { username, parent, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
+  const common = { username, parent, details: detailsOf(input), active: isactive };
+  requireTimeZone(common.details.config);
+  if (otype === "usr") {
+    const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
+    const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
+    return { id, warnings: groupWarnings(input) };
+  }
+  const { details } = common;
+  const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin, details });
+  return { id: await directory.createOrganization(principal, common), warnings };
+}
+
+/** Changes the members that a client sends; answers the work that continues with rights that are lost. */
+export async function changeUser(
+  directory: UserDirectory,
+  principal: Principal,
+  input: Static<typeof UserUpdateInput>,
+): Promise<readonly string[]> {
+  const warnings = await directory.change(principal, input.userid, {
+    details: detailsOf(input),
+    ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
+    ...(input.password !== undefined && { presentPassword: input.password }),
+    ...(input.grpset !== undefined && { groups: input.grpset }),
+    ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
+    ...(input.isactive !== undefined && { active: input.isactive }),
+  });
+  return [...groupWarnings(input), ...warnings];
+}
+
+function groupWarnings({ grpset = [], isadmin }: Pick<Partial<Input>, "grpset" | "isadmin">): readonly string[] {
+  if (isadmin === true || !grpset.some(isAdministrators)) return [];
+  return ["grpset: being in /administrators has no effect: isadmin makes a user an administrator."];
+}
+
+/** The details that the client sent. */
+function detailsOf(input: Partial<Input>): Partial<Details> {
+  const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
+  const imaccount = input.imaccount ?? input.wechat;
+  const names = { auth, lastname, firstname, gender, address, imaccount, remark };
+  const given = { ...names, email, mobile, telephone, status, config };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Details>;
+}

@@ -1,0 +1,58 @@
+import type { Objects } from "../../objects/index.ts";
+import { classAccess, decidingRules, type Principal } from "../../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../../query/index.ts";
+import { ROOT_ID } from "./organizations.ts";
+import type { UserNode } from "../types.ts";
+
+/** Path below the name space of a tenant. */
+export const USER_CLASS_PATH = "/ldap";
+
+/** Id of a node as an object. */
+export function objectIdOf(id: string): string {
+  return `ldap:${id}`;
+}
+
+/** The nodes that a principal may see. If rules apply to the class of users: the nodes and members that MQL shows. */
+export interface NodeFilter {
+  sees(node: UserNode): boolean;
+  /** True if the principal sees the node and its name. */
+  seesName(node: UserNode): boolean;
+  /** True if `seesName` holds for every present and future user. */
+  readonly seesAllNames: boolean;
+  /**
+   * The visible part of the node and of all nodes below it. A node that only leads to a visible one has its place and
+   * no other member.
+   */
+  shown(node: UserNode): UserNode | undefined;
+}
+
+/** If no rule applies to the class of users, the permission alone decides. */
+export async function nodeFilter(
+  principal: Principal,
+  objects: Pick<Objects, "catalog"> | undefined,
+): Promise<NodeFilter> {
+  const path = principal.ospace + USER_CLASS_PATH;
+  if (objects === undefined || decidingRules(principal, path).length === 0) return WHOLE;
+  const { parts } = classAccess(principal, path);
+  const seesAllNames = parts.some(({ where, hidden }) => where === undefined && !hidden.has("username"));
+  return filterBy(await recordFilter(principal, objects, path), seesAllNames);
+}
+
+const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node, seesName: () => true, seesAllNames: true };
+
+function filterBy(filter: RecordFilter, seesAllNames: boolean): NodeFilter {
+  const objectOf = (node: UserNode): UserNode => ({ ...node, id: objectIdOf(node.id) });
+  // The root is no object.
+  const sees = (node: UserNode): boolean => node.id === ROOT_ID || filter.sees(objectOf(node));
+  const shown = (node: UserNode): UserNode | undefined => {
+    const nodes = node.nodes.flatMap((one) => shown(one) ?? []);
+    if (sees(node)) return { ...filter.shown(objectOf(node)), id: node.id, nodes };
+    return nodes.length === 0 ? undefined : wayTo(node, nodes);
+  };
+  const seesName = (node: UserNode): boolean => sees(node) && "username" in filter.shown(objectOf(node));
+  return { sees, shown, seesName, seesAllNames };
+}
+
+function wayTo({ id, username, fullname, parent, otype }: UserNode, nodes: readonly UserNode[]): UserNode {
+  return { id, username, fullname, parent, otype, nodes } as UserNode;
+}

@@ -1,0 +1,42 @@
+import { AppError } from "../../../../common/errors.ts";
+import { USER_HOME_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import { repeated } from "../store.ts";
+
+const KEY = "userhome";
+const DEFAULT = "/";
+
+/** The start page of each tenant. */
+export class Homes {
+  readonly #stores: Stores;
+
+  constructor(stores: Stores) {
+    this.#stores = stores;
+  }
+
+  async get(tenant: string): Promise<string> {
+    const entry = await (await this.#stores.tenant(tenant)).kv.get(KEY);
+    return entry === undefined ? DEFAULT : decodeStored<{ home: string }>(entry.value).home;
+  }
+
+  async set(tenant: string, home: string): Promise<void> {
+    checkHome(home);
+    const { kv } = await this.#stores.tenant(tenant);
+    await repeated(() => (home === "" ? kv.delete(KEY) : kv.put(KEY, encodeJson({ home }))));
+  }
+}
+
+/**
+ * True if a browser that is sent to the path stays on this site. Browsers take `//host` and `/\host` for another site,
+ * and remove tabs and line breaks from addresses.
+ */
+export function isOwnPath(path: string): boolean {
+  return path.length <= USER_HOME_MAX_CHARACTERS && /^\/(?![/\\])[\x21-\x7e]*$/.test(path) && !path.includes("\\");
+}
+
+/** Throws `AppError("invalid")` for a path that cannot be a start page, such as the pages of signing in and out. */
+export function checkHome(home: string): void {
+  if (home === "" || (isOwnPath(home) && !/^\/user(\/|$)/.test(home))) return;
+  throw new AppError("invalid", "home must be the path of a page of this site, such as /static/app/index.html.");
+}

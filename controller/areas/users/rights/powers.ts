@@ -1,0 +1,183 @@
+import { AppError } from "../../../../common/errors.ts";
+import { meant } from "../../../../common/text/nearest.ts";
+import type { GroupService, Member } from "../../groups/index.ts";
+import {
+  allows,
+  type GivenRights,
+  hasGrant,
+  holds,
+  PERMISSIONS,
+  requireHolding,
+  requireMayChange,
+  requireNoPartToken,
+  ROLES,
+  sharedGrant,
+  type DataRule,
+  type Principal,
+} from "../../permissions/index.ts";
+import type { Rights, User } from "../types.ts";
+
+/** Rights of a user who was given none. */
+export const NO_RIGHTS: Rights = { grants: [], data: [] };
+const NO_RIGHTS_AT_ALL: GivenRights = { grants: [], data: [], paths: [] };
+
+export function isAdministrator(rights: Rights): boolean {
+  return "role" in rights && rights.role === "administrator";
+}
+
+type Powers = Pick<Principal, "groups" | "grants" | "data" | "paths">;
+type Empowered = Pick<User, "tenant" | "username" | "rights" | "groups">;
+type OwningMember = Member & Required<Pick<Member, "own">>;
+
+/** Rights of users: those given to them directly, and those they have as members of groups. */
+export class UserPowers {
+  readonly #groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined;
+  /** One member object for each cached user record, so that the rights of the same object are computed once. */
+  readonly #members = new WeakMap<Empowered, OwningMember>();
+
+  /** Absent: users have only the rights given to them directly. */
+  constructor(groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined) {
+    this.#groups = groups;
+  }
+
+  /** Undefined if the tenant does not exist any more. */
+  async of(user: Empowered): Promise<Powers | undefined> {
+    const member = this.memberOf(user);
+    if (this.#groups === undefined) return { groups: user.groups, ...member.own };
+    return this.#groups.rightsOf(user.tenant, member);
+  }
+
+  /**
+   * Throws `AppError("denied")` unless the principal has all rights of the user. Only a caller with at least the same
+   * rights may create, change or delete a user, so that changing users gives the caller no new rights. Rights that
+   * every user has are not compared.
+   */
+  async requireAtLeast(principal: Principal, user: Empowered): Promise<void> {
+    if (hasAll(principal)) return;
+    const { powers, everyones } = await this.#compared(user);
+    requireHolding(joined(principal, everyones, user.username), powers);
+  }
+
+  /**
+   * Like `requireAtLeast`, for a user about to be created: groups may name a user before it exists. A token with a part
+   * of its user's rights cannot create a user with more rights than every user has.
+   */
+  async requireMaking(principal: Principal, user: Empowered): Promise<void> {
+    await this.requireAtLeast(principal, user);
+    if (principal.byToken !== "part") return;
+    const { powers, everyones } = await this.#compared(user);
+    if (!holds(joined(everyones, everyones, user.username), powers)) requireNoPartToken(principal);
+  }
+
+  /** `AppError("invalid")` for groups that do not exist. Groups that the user has already may stay. */
+  async requireGroups(principal: Principal, before: readonly string[], groups: readonly string[]): Promise<void> {
+    const added = groups.filter((group) => !before.includes(group));
+    await this.#groups?.requireGroups(principal, added);
+  }
+
+  /** The rights of the user, and the rights that every user has. */
+  async #compared(user: Empowered): Promise<{ readonly powers: Powers; readonly everyones: Powers }> {
+    const { tenant } = user;
+    const powers = await this.of(user);
+    const everyones = await this.of({ tenant, username: "", rights: NO_RIGHTS, groups: [] });
+    if (powers === undefined || everyones === undefined)
+      throw new AppError("not_found", `There is no tenant ${tenant}.`);
+    return { powers, everyones };
+  }
+
+  /** The user as a member, for groups to compute the rights of; the same object for the same record. */
+  memberOf(user: Empowered): OwningMember {
+    let member = this.#members.get(user);
+    if (member === undefined) {
+      const own = ownOf(user.rights);
+      const { username, groups } = user;
+      member = { username, isAdministrator: own === ROLES.administrator, groups, own };
+      this.#members.set(user, member);
+    }
+    return member;
+  }
+}
+
+/** Adds the rights that every user has, and the home folder of that user. */
+function joined<T extends GivenRights>(one: T, everyones: GivenRights, username: string): T {
+  const grants = [...one.grants, ...everyones.grants];
+  const data = [...one.data, ...everyones.data];
+  if (one.paths === undefined) return { ...one, grants, data };
+  return { ...one, grants, data, paths: [...one.paths, ...(everyones.paths ?? []), `/home/${username}`] };
+}
+
+function ownOf(rights: Rights): Pick<Principal, "grants" | "data"> {
+  return "role" in rights ? ROLES[rights.role] : rights;
+}
+
+function hasAll(principal: Principal): boolean {
+  return holds(principal, ROLES.administrator);
+}
+
+/**
+ * Throws `AppError("denied")` unless the principal may give these rights: it must have all of them, and must not be a
+ * token with a part of its user's rights.
+ */
+export function requireRights(principal: Principal, rights: Rights): void {
+  if (holds(NO_RIGHTS_AT_ALL, givenBy(rights))) return;
+  requireNoPartToken(principal);
+  requireHolding(principal, givenBy(rights));
+}
+
+/** Paths do not limit administrators; other rights given to a user directly open no paths. */
+function givenBy(rights: Rights): GivenRights {
+  return isAdministrator(rights) ? ROLES.administrator : { ...ownOf(rights), paths: [] };
+}
+
+/**
+ * Throws `AppError("denied")` if the principal may not change the groups of the user, because groups give rights, too.
+ */
+export function requireGrouping(principal: Principal, user: Pick<User, "groups">, groups: readonly string[]): void {
+  const isSame = groups.length === user.groups.length && groups.every((group) => user.groups.includes(group));
+  if (isSame) return;
+  requireNoPartToken(principal);
+  if (hasAll(principal)) return;
+  throw new AppError("denied", `${principal.user} may not change groups: that is for administrators.`);
+}
+
+/** The rules reduced to reading. The same list for the same rules, so that results cached by list are reused. */
+const readingRules = new WeakMap<readonly DataRule[], readonly DataRule[]>();
+
+/**
+ * The principal limited to the scopes of a token: it keeps the grants that are in both, and writes objects only if the
+ * scopes include that.
+ */
+export function confined(principal: Principal, scopes: readonly string[]): Principal {
+  const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => sharedGrant(grant, scope)));
+  const isWhole = principal.grants.every((grant) => grants.includes(grant));
+  const narrowed: Principal = { ...principal, grants, byToken: isWhole ? "whole" : "part" };
+  return allows(narrowed, "objects:write") ? narrowed : { ...narrowed, data: asReading(principal.data) };
+}
+
+function asReading(data: readonly DataRule[]): readonly DataRule[] {
+  let rules = readingRules.get(data);
+  if (rules === undefined) {
+    rules = data.map((rule) => (rule.access === "write" ? { ...rule, access: "read" } : rule));
+    readingRules.set(data, rules);
+  }
+  return rules;
+}
+
+/**
+ * Throws `AppError("denied")` for tokens: a stolen token must not end sessions, create tokens or change the start page.
+ */
+export function requireOwnSignIn(principal: Principal, denied = "Sessions and tokens are not managed"): void {
+  requireMayChange(principal);
+  if (principal.byToken) throw new AppError("denied", `${denied} by a token: sign in.`);
+}
+
+/** Throws unless each scope is a grant that the principal has. */
+export function requireScopes(principal: Principal, scopes: readonly string[]): void {
+  const wrong = scopes.find((scope) => !/^(\*|[a-z]+):(\*|read|write|run)$/.test(scope) || scope === "*:*");
+  if (wrong !== undefined)
+    throw new AppError("invalid", `${wrong} is no scope: these are like hosts:read, hosts:* or *:read.`);
+  const idle = scopes.find((scope) => !PERMISSIONS.some((permission) => allows({ grants: [scope] }, permission)));
+  if (idle !== undefined) throw new AppError("invalid", `There is no permission ${idle}${meant(idle, PERMISSIONS)}`);
+  const foreign = scopes.find((scope) => !hasGrant(principal, scope));
+  if (foreign !== undefined) throw new AppError("denied", `${principal.user} does not have ${foreign}.`);
+}

@@ -1,0 +1,120 @@
+import { AppError } from "../../../../common/errors.ts";
+import { FIRST_PASSWORD_MS } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import { putOnce } from "../../../store/once.ts";
+import { allows, type Principal } from "../../permissions/index.ts";
+import { RecentReads } from "../sessions/recent.ts";
+import { repeated, type UserRecord } from "../store.ts";
+
+/** Sign-in requirements of a tenant besides a password. */
+export interface SignInPolicy {
+  /** Users who need a second factor. Administrators are users who may change groups by any right. */
+  readonly secondFactor: "optional" | "administrators" | "everybody";
+  /** `once`: a password set by another user only permits its own change, and only for `FIRST_PASSWORD_MS`. */
+  readonly firstPasswords: "lasting" | "once";
+}
+
+/** Absent members stay as they are. */
+export type PolicyChange = { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined };
+
+interface StoredPolicy {
+  readonly policy: SignInPolicy;
+  readonly revision: number;
+}
+
+/** Key of the policy in the tenant's KvStore. */
+export const SIGN_IN_POLICY = "signinpolicy";
+const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
+
+/** Duties of users under the policy of their tenant, to be done before anything else. */
+export class Duties {
+  readonly #stores: Stores;
+  readonly #clock: Clock;
+  readonly #mayEnrol: boolean;
+  readonly #recent: RecentReads<StoredPolicy>;
+
+  /** `mayEnrol`: true if there is a key to seal second factors with; without it none is required. */
+  constructor(stores: Stores, clock: Clock, mayEnrol: boolean) {
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#mayEnrol = mayEnrol;
+    this.#recent = new RecentReads(clock);
+  }
+
+  async policy(tenant: string): Promise<SignInPolicy> {
+    return (await this.#read(tenant)).policy;
+  }
+
+  /** The present policy, and the policy after `change`. */
+  async previewed(
+    tenant: string,
+    change: PolicyChange,
+  ): Promise<{ readonly before: SignInPolicy; readonly after: SignInPolicy }> {
+    const { policy } = await this.#read(tenant);
+    return { before: policy, after: this.#changed(policy, change) };
+  }
+
+  /** Absent members stay as they are. */
+  async setPolicy(tenant: string, change: PolicyChange): Promise<SignInPolicy> {
+    const { policy, revision } = await this.#read(tenant);
+    const next = this.#changed(policy, change);
+    const { kv } = await this.#stores.tenant(tenant);
+    const put = { key: SIGN_IN_POLICY, value: encodeJson(next), ifRevision: revision };
+    if (!(await this.#recent.written(tenant, () => putOnce(kv, put, repeated))).ok)
+      throw new AppError("conflict", "The policy was changed by somebody else meanwhile.");
+    return next;
+  }
+
+  /** Time until which a password works that another user sets now; undefined: no limit. */
+  async firstPasswordUntilMs(tenant: string): Promise<number | undefined> {
+    const { firstPasswords } = await this.policy(tenant);
+    return firstPasswords === "once" ? this.#clock.nowMs() + FIRST_PASSWORD_MS : undefined;
+  }
+
+  /** For every call: the policy is at most `SIGN_IN_CACHE_MS` old. */
+  async of(user: UserRecord, powers: Pick<Principal, "grants">): Promise<Principal["owes"]> {
+    if (user.firstPasswordUntilMs !== undefined) return "password";
+    if (user.secondFactor || !this.#mayEnrol) return undefined;
+    const { policy } = (await this.#recent.read(user.tenant, () => this.#read(user.tenant))) ?? NO_POLICY;
+    return this.under(policy, user, powers);
+  }
+
+  /** The duty that the user would have under that policy. */
+  under(policy: SignInPolicy, user: UserRecord, powers: Pick<Principal, "grants">): Principal["owes"] {
+    if (user.firstPasswordUntilMs !== undefined) return "password";
+    if (user.secondFactor || !this.#mayEnrol) return undefined;
+    const isRequired =
+      policy.secondFactor === "everybody" ||
+      (policy.secondFactor === "administrators" && allows(powers, "perms:write"));
+    return isRequired ? "second factor" : undefined;
+  }
+
+  /** Drops the cached policy, because another controller may have changed it. */
+  forget(tenant: string): void {
+    this.#recent.forget(tenant);
+  }
+
+  #changed(policy: SignInPolicy, change: PolicyChange): SignInPolicy {
+    const next = {
+      secondFactor: change.secondFactor ?? policy.secondFactor,
+      firstPasswords: change.firstPasswords ?? policy.firstPasswords,
+    };
+    if (next.secondFactor !== "optional" && !this.#mayEnrol)
+      throw new AppError("unavailable", "There is no key to seal second factors with.");
+    return next;
+  }
+
+  async #read(tenant: string): Promise<StoredPolicy> {
+    const entry = await (await this.#stores.tenant(tenant)).kv.get(SIGN_IN_POLICY);
+    return entry ? { policy: decodeStored<SignInPolicy>(entry.value), revision: entry.revision } : NO_POLICY;
+  }
+}
+
+/** Throws `AppError("denied")` for an expired first password. To be called only after that password was verified. */
+export function requireFresh({ firstPasswordUntilMs = Infinity }: UserRecord, nowMs: number): void {
+  if (nowMs < firstPasswordUntilMs) return;
+  const day = new Date(firstPasswordUntilMs).toISOString().slice(0, 10);
+  throw new AppError("denied", `This first password ended on ${day}: ask an administrator for a new one.`);
+}

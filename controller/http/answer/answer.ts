@@ -1,0 +1,238 @@
+import { addAbortSignal, Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type { FastifyReply } from "fastify";
+import type { TSchema } from "typebox";
+import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../../common/limits.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import { bodyPieces, jsonText, member, messageText } from "./body.ts";
+import { compressed, isCompressible } from "./compress.ts";
+import { CONTENT_POLICY, pageHeaders } from "../connections/browsers.ts";
+import type {
+  Answer,
+  ContentAnswer,
+  Endpoint,
+  EventsAnswer,
+  PageAnswer,
+  RowsAnswer,
+  SessionChange,
+  TicketChange,
+} from "../interface/endpoint.ts";
+import { sendEvents, type Listening } from "../sockets/events.ts";
+import { outputFilter, type Filter } from "./filter.ts";
+import { headWriter, type HeadWriter } from "./head.ts";
+import { WARNINGS_HEADER, warningsHeader } from "../input/warnings.ts";
+
+export const SESSION_COOKIE = "matrixSession";
+/** By HTTPS one that no neighbour below the same domain can plant. */
+export function ticketCookie(isSecure: boolean): string {
+  return isSecure ? "__Host-odpTicket" : "odpTicket";
+}
+
+/** Rows were left out by a limit that the caller did not give. */
+const MORE_HEADER = "x-odp-more";
+const JSON_TYPE = "application/json; charset=utf-8";
+
+export interface AnswerOptions {
+  readonly signal: AbortSignal;
+  /** Slices of the caller's tenant, in which a long answer is made. */
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
+  readonly secure: boolean;
+  readonly takesGzip: boolean;
+  /** Makes the call one that listens. `AppError("limited")` when too many do. */
+  readonly listen: () => Listening;
+  /** Told when a body goes out as its reader takes it: from here on the deadline of sending holds. */
+  readonly onSending: () => void;
+  /** Told of a stream that broke after its head was sent; the client sees its connection end. */
+  readonly onBroken: (error: unknown) => void;
+}
+
+type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void>;
+
+/**
+ * Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only
+ * before the first.
+ */
+export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "statuses">): Sender {
+  const filter = outputFilter(output);
+  const writeHead = headWriter(statuses);
+  const items = (output as { readonly items?: TSchema }).items;
+  const rowFilter = items === undefined ? undefined : outputFilter(items);
+  return async (reply, answer, options) => {
+    if (!("message" in answer || "rows" in answer)) tellWarnings(reply, answer.warnings);
+    if ("events" in answer) {
+      return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
+    }
+    if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
+    // Before the head: it may fail while it waits for its turns.
+    const text = await textOf(answer, filter, options.slices);
+    if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
+    if (!("redirect" in answer || "page" in answer))
+      writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
+    if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
+    if ("ticket" in answer && answer.ticket !== undefined) setTicket(reply, answer.ticket, options.secure);
+    if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
+    else if ("empty" in answer) void reply.send();
+    else if ("page" in answer) await sendPage(reply, answer, options);
+    else if ("content" in answer) await sendContent(reply, answer, options);
+    else if (text !== undefined) await sendWhole(reply.type(JSON_TYPE), text, options);
+  };
+}
+
+/** The JSON of a message or of a bare value; undefined for other answers. */
+async function textOf(
+  answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer>,
+  filter: Filter | undefined,
+  slices: AnswerOptions["slices"],
+): Promise<string | undefined> {
+  if ("json" in answer) return jsonText(answer.json, slices);
+  if (!("message" in answer)) return undefined;
+  const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
+  return messageText({ ...answer, message }, slices);
+}
+
+function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {
+  if (warnings.length > 0) void reply.header(WARNINGS_HEADER, warningsHeader(warnings));
+}
+
+/** Sends a body that is complete. A large one goes in pieces, which shows if its reader takes any of it. */
+async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
+  const pieces = await bodyPieces(body, options.slices);
+  const length = pieces.reduce((bytes, piece) => bytes + piece.length, 0);
+  const isPacked = options.takesGzip && isCompressible(reply, length);
+  if (length <= HTTP_PIECE_BYTES && !isPacked) return void vary(reply, length).send(pieces[0]);
+  options.onSending();
+  await sendStream(reply.header("content-length", length), Readable.from(inSlices(pieces, options.slices)), options);
+}
+
+/** A reader that takes all at once has the thread for a slice only. */
+async function* inSlices(pieces: readonly Buffer[], slices: AnswerOptions["slices"]): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    if (slices.isOverNow()) await slices.pause();
+    yield piece;
+  }
+}
+
+/** Caches ask again for clients that accept other encodings. */
+function vary(reply: FastifyReply, bytes?: number): FastifyReply {
+  return isCompressible(reply, bytes) ? reply.header("vary", "accept-encoding") : reply;
+}
+
+function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
+  if (session.id === undefined) void reply.clearCookie(SESSION_COOKIE, options);
+  else
+    void reply.setCookie(
+      SESSION_COOKIE,
+      session.id,
+      session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 },
+    );
+}
+
+function setTicket(reply: FastifyReply, { text, lastingMs = 0 }: TicketChange, secure: boolean): void {
+  // Lax: it comes along when the other site sends the browser back.
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
+  if (text === undefined) void reply.clearCookie(ticketCookie(secure), options);
+  else void reply.setCookie(ticketCookie(secure), text, { ...options, maxAge: Math.floor(lastingMs / 1_000) });
+}
+
+async function sendPage(reply: FastifyReply, { page, policy }: PageAnswer, options: AnswerOptions): Promise<void> {
+  await sendWhole(reply.headers(pageHeaders(policy)).type("text/html; charset=utf-8"), page, options);
+}
+
+async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {
+  void reply.type(answer.contentType);
+  if (answer.filename !== undefined) void reply.header("content-disposition", disposition(answer.filename));
+  const { content } = answer;
+  if (!(content instanceof Readable)) return sendWhole(reply, content, options);
+  options.onSending();
+  await sendStream(reply, content, options);
+}
+
+/** RFC 6266: a plain name for old clients, the true one encoded. */
+function disposition(filename: string): string {
+  const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
+  const encoded = encodeURIComponent(filename).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
+}
+
+async function sendStream(reply: FastifyReply, source: Readable, options: AnswerOptions): Promise<void> {
+  vary(reply);
+  if (reply.request.method === "HEAD") {
+    source.destroy();
+    void reply.send(Readable.from([]));
+    return;
+  }
+  addAbortSignal(options.signal, source);
+  const stream = options.takesGzip && isCompressible(reply) ? compressed(reply, source) : source;
+  void reply.send(stream);
+  await finished(stream).catch(options.onBroken);
+}
+
+type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined; readonly writeHead: HeadWriter };
+
+/** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
+async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
+  const pages = answer.rows[Symbol.asyncIterator]();
+  const parts = new RowTexts(pages, options);
+  try {
+    const head = `{"status":"ok","message":[${await parts.next()}`;
+    options.writeHead(reply, answer);
+    if (answer.more?.()) void reply.header(MORE_HEADER, "true");
+    // Parts of meta are known only when all rows are taken.
+    const end = (): string => `]${member("meta", answer.meta)}${member("warnings", answer.warnings)}}`;
+    if (parts.isOver) return await sendWhole(reply.type(JSON_TYPE), head + end(), options);
+    await sendStream(reply.type(JSON_TYPE), Readable.from(joined(head, parts, end)), options);
+  } finally {
+    // The producer of the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
+    if (!parts.isOver) pages.return?.().catch(options.onBroken);
+  }
+}
+
+/** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and its reader slow. */
+class RowTexts {
+  readonly #pages: AsyncIterator<readonly unknown[]>;
+  readonly #filter: Filter | undefined;
+  readonly #slices: AnswerOptions["slices"];
+  #page: readonly unknown[] = [];
+  #at = 0;
+  #separator = "";
+  /** All rows were taken. */
+  isOver = false;
+
+  constructor(pages: AsyncIterator<readonly unknown[]>, { filter, slices }: Pick<RowsOptions, "filter" | "slices">) {
+    this.#pages = pages;
+    this.#filter = filter;
+    this.#slices = slices;
+  }
+
+  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. A reader that takes all at once is given them in slices. */
+  async next(): Promise<string> {
+    let text = "";
+    if (this.#slices.isOverNow()) await this.#slices.pause();
+    while (text.length < HTTP_ROWS_BUFFER_BYTES) {
+      if (this.#at < this.#page.length) {
+        const row = this.#page[this.#at++];
+        text += this.#separator + JSON.stringify(this.#filter === undefined ? row : this.#filter(row));
+        this.#separator = ",";
+        continue;
+      }
+      const page = await this.#pages.next();
+      if (page.done === true) {
+        this.isOver = true;
+        return text;
+      }
+      this.#page = page.value;
+      this.#at = 0;
+    }
+    return text;
+  }
+}
+
+async function* joined(head: string, parts: RowTexts, end: () => string): AsyncGenerator<string> {
+  yield head;
+  while (!parts.isOver) yield await parts.next();
+  yield end();
+}

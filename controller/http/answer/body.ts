@@ -1,0 +1,44 @@
+import { HTTP_PIECE_BYTES } from "../../../common/limits.ts";
+import { encodeJson, isLongJson, textPieces } from "../../turns/decoding.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import type { MessageAnswer } from "../interface/endpoint.ts";
+
+type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
+
+/** The envelope of a message, or the bare JSON of one; a long message is written in slices. */
+export async function messageText(
+  { message, meta, warnings }: Pick<MessageAnswer<unknown>, "message" | "meta" | "warnings">,
+  slices: Slicing,
+): Promise<string> {
+  if (!isLongJson(message)) return JSON.stringify({ status: "ok", message, meta, warnings });
+  return `{"status":"ok","message":${await jsonText(message, slices)}${member("meta", meta)}${member("warnings", warnings)}}`;
+}
+
+/** The JSON text of a value without an envelope. */
+export async function jsonText(value: unknown, slices: Slicing): Promise<string> {
+  return isLongJson(value) ? encodeJson(value, slices) : JSON.stringify(value);
+}
+
+/** A member of an object that has others before; empty when there is no value. */
+export function member(name: string, value: unknown): string {
+  return value === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+}
+
+/** The bytes of a body in pieces of at most `HTTP_PIECE_BYTES`. Those of a long text are made in slices. */
+export async function bodyPieces(body: string | Uint8Array, slices: Slicing): Promise<readonly Buffer[]> {
+  if (typeof body !== "string") return cut(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+  if (!isLongJson(body)) return cut(Buffer.from(body));
+  const pieces: Buffer[] = [];
+  for (const piece of textPieces(body)) {
+    pieces.push(...cut(Buffer.from(piece)));
+    if (slices.isOverNow()) await slices.pause();
+  }
+  return pieces;
+}
+
+function cut(bytes: Buffer): readonly Buffer[] {
+  if (bytes.length <= HTTP_PIECE_BYTES) return [bytes];
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += HTTP_PIECE_BYTES) pieces.push(bytes.subarray(at, at + HTTP_PIECE_BYTES));
+  return pieces;
+}

@@ -1,0 +1,79 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import { AppError, ERROR_CODES, errorText } from "../../../common/errors.ts";
+import { traceIdOf } from "../calls/trace.ts";
+
+/** Where a browser without a session is sent. */
+export const SIGN_IN_PATH = "/user/login";
+
+/**
+ * Converts any thrown value to the one error that callers see. A value that is neither an `AppError` nor a fault of the
+ * request becomes `internal`.
+ */
+export function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413)
+    return new AppError("too_large", errorText(error), { cause: error });
+  // Its text has the whole address, which may carry a session.
+  if (code === "FST_ERR_BAD_URL")
+    return new AppError("invalid", "The path cannot be read: a percent sign begins no encoded character.", {
+      cause: error,
+    });
+  const ofRequest = typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
+  return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
+}
+
+/**
+ * Sends the failure in the form the client asked for. Internal faults go to the log; their details go nowhere else.
+ */
+export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
+  request.exchange.code = error.code;
+  const { traceparent } = request.exchange;
+  // Also where the answer would have been one to keep.
+  void reply.header("cache-control", "no-store");
+  const { retryAfterSeconds } = error.details ?? {};
+  if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
+  if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
+  if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
+  return reply.code(500).send(failureEnvelope(error, traceparent));
+}
+
+export function failureEnvelope(error: AppError, traceparent: string): Record<string, unknown> {
+  const text = publicText(error, traceparent);
+  // Old clients read `error`, new ones `message`.
+  return { status: "error", message: text, error: text, code: error.code };
+}
+
+/** Logs what is ours to mend, once. */
+export function logFault(log: Logger, error: AppError, traceparent: string): void {
+  if (error.code !== "internal") return;
+  log.error({ err: error.cause ?? error, traceparent }, "a call failed by a fault of ours");
+}
+
+function sendProblem(reply: FastifyReply, error: AppError, traceparent: string): FastifyReply {
+  const { status, meaning } = ERROR_CODES[error.code];
+  return reply
+    .code(status)
+    .type("application/problem+json")
+    .send(
+      JSON.stringify({
+        type: `urn:odp:error:${error.code}`,
+        title: meaning,
+        status,
+        detail: publicText(error, traceparent),
+        code: error.code,
+        traceparent,
+      }),
+    );
+}
+
+/** `*`/`*` does not ask for precise codes; only the literal name does. */
+function wantsProblem(request: FastifyRequest): boolean {
+  return /application\/problem\+json/i.test(request.headers.accept ?? "");
+}
+
+function publicText(error: AppError, traceparent: string): string {
+  if (error.code !== "internal") return error.message;
+  return `A fault of the controller; its log has the details under trace ${traceIdOf(traceparent)}.`;
+}

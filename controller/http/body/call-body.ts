@@ -1,0 +1,136 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { FastifyRequest } from "fastify";
+import type { Runtime } from "../../runtime.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { isLargeJson, type Bound } from "../../../common/json-decoder.ts";
+import { looksLikeJson, parseJson } from "../../../common/json.ts";
+import { decodeJson, fitsOneTurn } from "../../turns/decoding.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import {
+  fieldsInSlices,
+  interpret,
+  isForm,
+  NO_BODY,
+  readBody,
+  type Body,
+  type ReadBody,
+  type Stranger,
+  type Texts,
+} from "./body.ts";
+import type { CallMemory } from "./memory.ts";
+import { holdDecoded, holdFields } from "./weight.ts";
+import { requireUncompressed } from "../answer/compress.ts";
+import type { Endpoint } from "../interface/endpoint.ts";
+import type { Fields } from "./fields.ts";
+import { FormDecoder, parseUrlEncoded } from "./form-decoder.ts";
+import { readMultipart } from "./multipart.ts";
+
+const FOLDER_NAME_BYTES = 12;
+
+export interface CallBodyDependencies {
+  readonly runtime: Runtime;
+  readonly endpoint: Endpoint;
+  readonly request: FastifyRequest;
+  /** Holds what is read, and what becomes of it. */
+  readonly memory: CallMemory;
+  /** Uploads lie here for the time of their call. */
+  readonly uploads: string;
+}
+
+export interface ReadOptions {
+  /** In which large texts are decoded. */
+  readonly slices: ThreadSlices;
+  /** Bound of the body without uploaded files. */
+  readonly bound: Bound;
+  /** Present while the caller is not known. */
+  readonly stranger: Stranger | undefined;
+  /** Called with the fields that stand before the first uploaded file; what it throws refuses the upload. */
+  readonly beforeFiles: (fields: Fields) => Promise<void>;
+  /** As of `readBody`. */
+  readonly keepsMalformed?: boolean;
+}
+
+/** The body of one call, and the folder of what it uploads. */
+export class CallBody {
+  readonly #with: CallBodyDependencies;
+  #folder: string | undefined;
+
+  constructor(dependencies: CallBodyDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Once: the request is a stream. */
+  async read({ bound, stranger, beforeFiles, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
+    const { request, endpoint, runtime, memory, uploads } = this.#with;
+    const { contentType } = request.exchange;
+    const isMultipart = request.isMultipart();
+    if (!isMultipart && (request.body === undefined || request.body === null)) return NO_BODY;
+    requireUncompressed(request.headers["content-encoding"]);
+    if (isMultipart) {
+      const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
+      this.#folder = join(uploads, name);
+      const form = { folder: this.#folder, beforeFiles, bound, stranger, memory, slices };
+      const body = await readMultipart(request, form);
+      await holdFields(memory, body.fields);
+      return body;
+    }
+    const form = isForm(endpoint, contentType);
+    const options = { contentType, isForm: form, bound, stranger, memory, keepsMalformed, slices };
+    const read = await readBody(request.raw, options);
+    const body = interpret(endpoint, read.text, contentType, await this.#decoded(read, slices));
+    if (!body.isJson) await holdFields(memory, body.fields);
+    return read.malformed ? { ...body, malformed: read.malformed } : body;
+  }
+
+  /** Holds the values of a text, and makes them before they are asked for if it is large. */
+  async #decoded({ text, form: escaped }: ReadBody, slices: ThreadSlices): Promise<Texts | undefined> {
+    const { endpoint, request, memory } = this.#with;
+    const isJson = looksLikeJson(text) && endpoint.body !== "raw";
+    if (!isJson || fitsOneTurn(text)) await holdDecoded(memory, text);
+    if (endpoint.body === "raw") return undefined;
+    const encoded = [escaped?.bytes ?? text, escaped?.encoding] as const;
+    if (fitsOneTurn(text)) return { form: () => parseUrlEncoded(...encoded), json: parseJson };
+    const isEncoded = isForm(endpoint, request.exchange.contentType);
+    const form = isEncoded ? await decodeForm(new FormDecoder(...encoded), slices) : new Map();
+    if (!isJson) return { form: () => form, json: () => undefined };
+    memory.hold(text.length);
+    let full: unknown;
+    const hold = (bytes: number): void => {
+      try {
+        memory.hold(bytes);
+      } catch (error) {
+        full = error;
+        throw error;
+      }
+    };
+    const json = await decodeJson(text, { slices, hold }).then(
+      async (value) => ({
+        value: () => value,
+        members: isLargeJson(value) ? await fieldsInSlices(value, slices) : undefined,
+      }),
+      (error: unknown) => {
+        // The text may still be a free text. Memory that is used up, or a caller that has gone, ends the call.
+        if (error === full || !isAppError(error, "syntax", "too_large")) throw error;
+        const fault = (): never => {
+          throw error;
+        };
+        return { value: fault, members: undefined };
+      },
+    );
+    return { form: () => form, json: json.value, members: json.members };
+  }
+
+  /** Removes the uploaded files. The call does not wait for it. */
+  removeUploads(): void {
+    if (this.#folder === undefined) return;
+    rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {
+      this.#with.runtime.log.warn({ err: error }, "an upload could not be removed");
+    });
+  }
+}
+
+async function decodeForm(decoder: FormDecoder, slices: ThreadSlices): Promise<Fields> {
+  while (!decoder.step()) if (slices.isOverNow()) await slices.pause();
+  return decoder.fields;
+}

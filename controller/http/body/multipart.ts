@@ -1,0 +1,316 @@
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Transform, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { Multipart, MultipartFile } from "@fastify/multipart";
+import type { FastifyRequest } from "fastify";
+import type { Bound } from "../../../common/json-decoder.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { encodingNamed, type Encoding } from "../../../common/text/encodings.ts";
+import {
+  HTTP_BODY_MAX_BYTES,
+  HTTP_BODY_READ_FACTOR,
+  HTTP_FORM_MAX_FIELDS,
+  HTTP_PARTS_MAX,
+  HTTP_SESSION_WITHIN_BYTES,
+  HTTP_STRANGER_FORM_MAX_BYTES,
+  HTTP_UPLOAD_MAX_BYTES,
+  HTTP_UPLOAD_MAX_FILES,
+} from "../../../common/limits.ts";
+import { bodyTooLarge, NO_BODY, readText, SESSION_FIELD, type Body, type Stranger } from "./body.ts";
+import { decodeJson } from "../../turns/decoding.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import type { CallMemory } from "./memory.ts";
+import type { UploadedFile } from "../interface/endpoint.ts";
+import { addField, type Fields } from "./fields.ts";
+import { CHARSET_FIELD, charsetNamed } from "./charset.ts";
+import { PartHeads } from "./part-heads.ts";
+import { isOtherCharset, PART_BYTES, partText, type PartCharset } from "./part-text.ts";
+import { ReplacementCount, replacementsOf } from "./replacements.ts";
+
+export interface MultipartOptions {
+  /** Made when the first file comes. */
+  readonly folder: string;
+  /** Bytes of all fields together, files not counted. */
+  readonly bound: Bound;
+  /** Present while the caller is not known. */
+  readonly stranger?: Stranger | undefined;
+  /** Holds the fields from their first byte on. */
+  readonly memory: CallMemory;
+  /** In which large JSON parts are decoded. */
+  readonly slices: ThreadSlices;
+  /** Called once before the first file is taken in, with what came before it; may refuse by throwing. */
+  readonly beforeFiles: (fields: Fields) => Promise<void>;
+}
+
+const BROKEN = "The multipart body is broken";
+
+/** Reads a multipart body; files go to `folder` as they come, nothing of them stays in memory. */
+export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
+  const reading = new MultipartReading(options, new PartHeads(request.headers["content-type"] ?? ""));
+  try {
+    const mostBytes = options.stranger === undefined ? options.bound.max : HTTP_BODY_MAX_BYTES;
+    const streaming = {
+      limits: limitsOf(mostBytes),
+      preservePath: true,
+      isPartAFile: (...head: PartTypes) => reading.isStreamed(...head),
+      defCharset: PART_BYTES,
+    };
+    // Heads are known before the parser asks how a part is read.
+    request.raw.prependListener("data", (chunk: Buffer) => reading.arrived(chunk));
+    const parts = request.parts(streaming);
+    for (;;) {
+      const next = await Promise.race([reading.refused, parts.next()]);
+      if (next.done === true) return reading.body();
+      await reading.take(next.value);
+    }
+  } catch (error) {
+    // The rest of the upload is read and discarded, so that the client receives the answer.
+    request.raw.unpipe();
+    request.raw.resume();
+    throw asAppError(error);
+  }
+}
+
+function limitsOf(fieldsMaxBytes: number) {
+  return {
+    fieldNameSize: 1_000,
+    // One more than all fields may have, so that one that is cut off is refused.
+    fieldSize: fieldsMaxBytes + 1,
+    fields: HTTP_FORM_MAX_FIELDS,
+    fileSize: HTTP_UPLOAD_MAX_BYTES,
+    files: HTTP_PARTS_MAX,
+    parts: HTTP_PARTS_MAX,
+  };
+}
+
+const STRANGER: Bound = { name: "HTTP_STRANGER_FORM_MAX_BYTES", max: HTTP_STRANGER_FORM_MAX_BYTES };
+const JSON_PART = /^application\/json/;
+
+/** Name, content type and file name of a part. */
+type PartTypes = readonly [field: string | undefined, type: string | undefined, filename: string | undefined];
+
+function isFile(type: string, filename: string | undefined): boolean {
+  return filename !== undefined || type === "application/octet-stream";
+}
+
+class MultipartReading {
+  /** Rejects when the memory of the fields is used up. */
+  readonly refused: Promise<never>;
+  readonly #options: MultipartOptions;
+  #bound: Bound;
+  /** Absent once the caller is known. */
+  #stranger: Stranger | undefined;
+  readonly #fields = new Map<string, unknown[]>();
+  readonly #files: UploadedFile[] = [];
+  #refuse: (reason: unknown) => void = ignore;
+  #fieldBytes = 0;
+  /** Bytes that arrived and are held. Those of a file are not counted. */
+  #heldBytes = 0;
+  /** The bytes that arrive belong to a part that is read as a stream: it goes to the disk, or holds its own bytes. */
+  #isStreaming = false;
+  #fieldCount = 0;
+  #fileBytes = 0;
+  /** Parts with a file so far, also those that were left out. */
+  #taken = 0;
+  #open = false;
+  /** These count U+FFFD in the body, in its files, and in the texts that were read of it. */
+  readonly #arrived = new ReplacementCount();
+  readonly #inFiles = new ReplacementCount();
+  #inTexts = 0;
+  readonly #heads: PartHeads;
+  /** Charsets of the parts that the parser found and that were not taken. */
+  readonly #charsets: (string | undefined)[] = [];
+  /** By `_charset_`, of the parts behind it that have no charset of their own. */
+  #charset: Encoding | undefined;
+  /** Names the first text with U+FFFD. */
+  #complaint = "";
+
+  constructor(options: MultipartOptions, heads: PartHeads) {
+    this.#heads = heads;
+    this.#options = options;
+    this.#bound = options.bound;
+    this.#stranger = options.stranger;
+    this.refused = new Promise((_resolve, reject) => (this.#refuse = reject));
+    this.refused.catch(ignore);
+  }
+
+  /**
+   * Called once for each part, in their order. A JSON value is read as a stream like a file: `@fastify/multipart` would
+   * decode it before anything is held for it. So is a text in a charset of its own.
+   */
+  isStreamed(...[name, type = "", filename]: PartTypes): boolean {
+    const charset = this.#heads.charsetOf(name);
+    this.#charsets.push(charset);
+    return isFile(type, filename) || JSON_PART.test(type) || isOtherCharset(charset);
+  }
+
+  /** To be called with each piece that arrives, before its parts are taken. */
+  arrived(bytes: Buffer): void {
+    this.#arrived.add(bytes);
+    this.#heads.add(bytes);
+    if (this.#isStreaming) return;
+    try {
+      this.#hold(this.#heldBytes + bytes.length);
+      if (this.#stranger !== undefined && this.#heldBytes > STRANGER.max) throw bodyTooLarge(STRANGER);
+    } catch (error) {
+      this.#isStreaming = true;
+      this.#refuse(error);
+    }
+  }
+
+  async take(part: Multipart): Promise<void> {
+    // The types promise names that a client may leave out.
+    const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
+    this.#note(`The name ${JSON.stringify(name)} of a part`, name);
+    this.#note(`The file name ${JSON.stringify(filename)} of a part`, filename);
+    const charset = { own: this.#charsets.shift(), common: this.#charset };
+    if (part.type === "field") return await this.#takeField(name, part.value, charset);
+    this.#isStreaming = true;
+    this.#hold(this.#fieldBytes);
+    if (isFile(part.mimetype, filename)) await this.#takeFile(name, filename, part.file);
+    else await this.#takeStream(name, part, charset);
+    this.#isStreaming = false;
+  }
+
+  async #takeField(name: string | undefined, sent: unknown, charset: PartCharset): Promise<void> {
+    const { slices } = this.#options;
+    const { text, replacements } = await partText(titleOf(name), String(sent ?? ""), { ...charset, slices });
+    this.#note(titleOf(name), text, replacements);
+    if (name === CHARSET_FIELD) this.#charset = charsetNamed(text);
+    this.#addField(name, text, Buffer.byteLength(text));
+    this.#hold(this.#fieldBytes);
+    if (this.#mayBeKnown(name)) await this.#meet();
+  }
+
+  #mayBeKnown(name: string | undefined): boolean {
+    return name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES;
+  }
+
+  /** Counts U+FFFD of the text, or those that its bytes are known to have. */
+  #note(what: string, text: string | undefined, known?: number): void {
+    const { byte, count } = replacementsOf(text ?? "");
+    if (count > 0) this.#complaint ||= `${what} is no utf-8 text at byte ${byte}.`;
+    this.#inTexts += known ?? count;
+  }
+
+  /** The caller may be known by the fields that came so far. */
+  async #meet(): Promise<void> {
+    const stranger = this.#stranger;
+    if (stranger === undefined) return;
+    this.#bound = await stranger.knownBy(this.#fields);
+    this.#stranger = undefined;
+  }
+
+  async #takeStream(name: string | undefined, part: MultipartFile, { own, common }: PartCharset): Promise<void> {
+    const { file, mimetype } = part;
+    const { memory, slices } = this.#options;
+    const encoding = own ? encodingNamed(own, "charset") : common;
+    const replacements = new ReplacementCount();
+    file.on("data", (chunk: Buffer) => replacements.add(chunk));
+    const options = { encoding, what: titleOf(name), bound: this.#bound, memory, slices };
+    const text = await readText(file, options).catch((error: unknown) => {
+      throw isAppError(error, "cancelled") ? new AppError("invalid", `${BROKEN}: a part has no end.`) : error;
+    });
+    memory.hold(text.length);
+    this.#inTexts += replacements.count;
+    const isJson = JSON_PART.test(mimetype);
+    const value = isJson ? await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) }) : text;
+    this.#addField(name, value, Buffer.byteLength(text));
+    if (this.#mayBeKnown(name)) await this.#meet();
+  }
+
+  #addField(name: string | undefined, value: unknown, size: number): void {
+    if (name === undefined) throw nameless();
+    this.#fieldBytes += name.length + size;
+    if (this.#fieldBytes > this.#bound.max) throw bodyTooLarge(this.#bound);
+    if (++this.#fieldCount > HTTP_FORM_MAX_FIELDS) throw tooManyParts();
+    addField(this.#fields, name, value);
+  }
+
+  /** Holds so many bytes from now on: heads of parts and beginnings of files are given back. */
+  #hold(bytes: number): void {
+    this.#options.memory.hold((bytes - this.#heldBytes) * HTTP_BODY_READ_FACTOR);
+    this.#heldBytes = bytes;
+  }
+
+  async #takeFile(
+    field: string | undefined,
+    filename: string | undefined,
+    file: Readable & { truncated?: boolean },
+  ): Promise<void> {
+    // An error of the part that has no listener would end the process.
+    file.on("error", ignore);
+    if (field === undefined) throw nameless();
+    if (this.#taken >= HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
+    if (!this.#open) await this.#openFolder();
+    const path = join(this.#options.folder, String(this.#taken++));
+    const before = this.#fileBytes;
+    await pipeline(file, this.#counter(), createWriteStream(path, { flags: "wx", mode: 0o600 }));
+    if (file.truncated === true) throw uploadTooLarge();
+    const size = this.#fileBytes - before;
+    // A browser sends an empty part for a file that was not chosen.
+    if (size === 0 && (filename === undefined || filename === "")) return;
+    this.#files.push({ field: field.replace(/\[\]$/, ""), filename: filename ?? "", path, size });
+  }
+
+  /** `AppError("invalid")` when a text had bytes that are no UTF-8. */
+  body(): Body {
+    // `@fastify/multipart` reads such bytes as U+FFFD: then the texts have it more often than the body.
+    if (this.#inTexts + this.#inFiles.count > this.#arrived.count) throw new AppError("invalid", this.#complaint);
+    this.#hold(this.#fieldBytes);
+    return { ...NO_BODY, fields: this.#fields, files: this.#files };
+  }
+
+  async #openFolder(): Promise<void> {
+    await this.#options.beforeFiles(this.#fields);
+    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+    this.#open = true;
+  }
+
+  #counter(): Transform {
+    return new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        this.#fileBytes += chunk.length;
+        this.#inFiles.add(chunk);
+        if (this.#fileBytes > HTTP_UPLOAD_MAX_BYTES) done(uploadTooLarge());
+        else done(null, chunk);
+      },
+    });
+  }
+}
+
+function ignore(): void {}
+
+function titleOf(name: string | undefined): string {
+  return `The part ${JSON.stringify(name ?? "")}`;
+}
+
+function nameless(): AppError {
+  return new AppError("invalid", "A part of the form has no name.");
+}
+
+function tooManyParts(cause?: unknown): AppError {
+  return new AppError(
+    "too_large",
+    `More than ${String(HTTP_UPLOAD_MAX_FILES)} files or ${String(HTTP_FORM_MAX_FIELDS)} fields.`,
+    { cause },
+  );
+}
+
+function uploadTooLarge(): AppError {
+  return new AppError("too_large", `The upload is larger than ${String(HTTP_UPLOAD_MAX_BYTES)} bytes.`);
+}
+
+function asAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return new AppError("unavailable", "There is no room left for uploads.", { cause: error });
+  if (code === "FST_REQ_FILE_TOO_LARGE") return uploadTooLarge();
+  if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code)) return tooManyParts(error);
+  if (/^E[A-Z]+$/.test(code) && code !== "ECONNRESET")
+    return new AppError("internal", errorText(error), { cause: error });
+  return new AppError("invalid", `${BROKEN}: ${errorText(error)}.`, { cause: error });
+}

@@ -1,0 +1,109 @@
+import { AppError } from "../../../common/errors.ts";
+import { THREAD_TURNS } from "../../turns/turns.ts";
+
+export interface AdmissionLimits {
+  readonly inFlightMax: number;
+  readonly waitingMax: number;
+  /** A smaller bound of the name's own, asked anew whenever one comes or goes: at least 1. Absent: none has one. */
+  readonly quotaOf?: (name: string) => number;
+}
+
+interface Gate {
+  inFlight: number;
+  readonly waiting: Set<() => void>;
+}
+
+/**
+ * Bounds how much of something one name, such as that of a tenant, does at once; the rest waits in order. Admitted work
+ * begins in turns with that of other names.
+ */
+export class Admission {
+  readonly #limits: AdmissionLimits;
+  readonly #gates = new Map<string, Gate>();
+
+  constructor(limits: AdmissionLimits) {
+    this.#limits = limits;
+  }
+
+  /** Resolves with the function that gives the place back. `AppError("limited")` when even the queue is full. */
+  async enter(name: string, signal?: AbortSignal): Promise<() => void> {
+    const gate = this.#gateOf(name);
+    this.#fill(name, gate);
+    if (gate.inFlight < this.#maxOf(name)) gate.inFlight++;
+    else await this.#queue(name, gate, signal);
+    await THREAD_TURNS.next(name);
+    return this.#exit(name, gate);
+  }
+
+  /** Calls in flight by name, for metrics. */
+  inFlight(): ReadonlyMap<string, number> {
+    return new Map([...this.#gates].map(([name, gate]) => [name, gate.inFlight]));
+  }
+
+  #gateOf(name: string): Gate {
+    let gate = this.#gates.get(name);
+    if (gate === undefined) {
+      gate = { inFlight: 0, waiting: new Set() };
+      this.#gates.set(name, gate);
+    }
+    return gate;
+  }
+
+  #maxOf(name: string): number {
+    return Math.min(this.#limits.inFlightMax, this.#limits.quotaOf?.(name) ?? Infinity);
+  }
+
+  #queue(name: string, gate: Gate, signal: AbortSignal | undefined): Promise<void> {
+    if (gate.waiting.size >= this.#limits.waitingMax) throw this.#tooMany(name);
+    return new Promise((resolve, reject) => {
+      const admitted = (): void => {
+        signal?.removeEventListener("abort", gone);
+        resolve();
+      };
+      const gone = (): void => {
+        gate.waiting.delete(admitted);
+        reject(
+          signal?.reason instanceof AppError
+            ? signal.reason
+            : new AppError("cancelled", "The caller did not wait to be admitted."),
+        );
+      };
+      gate.waiting.add(admitted);
+      if (signal?.aborted === true) gone();
+      else signal?.addEventListener("abort", gone, { once: true });
+    });
+  }
+
+  #exit(name: string, gate: Gate): () => void {
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      gate.inFlight--;
+      this.#fill(name, gate);
+      if (gate.inFlight === 0) this.#gates.delete(name);
+    };
+  }
+
+  /** Free places go to those in line: none after a quota was lowered, several after it was raised. */
+  #fill(name: string, gate: Gate): void {
+    for (const next of gate.waiting) {
+      if (gate.inFlight >= this.#maxOf(name)) return;
+      gate.waiting.delete(next);
+      gate.inFlight++;
+      next();
+    }
+  }
+
+  #tooMany(name: string): AppError {
+    const quota = this.#limits.quotaOf?.(name) ?? Infinity;
+    if (quota >= this.#limits.inFlightMax) return new AppError("limited", "Too many calls at once; come back later.");
+    return new AppError(
+      "limited",
+      `Too many calls at once: config.max_calls of ${name} is ${quota}. Come back later.`,
+      {
+        details: { limit: "max_calls", max: quota },
+      },
+    );
+  }
+}

@@ -1,0 +1,20 @@
+import type { Peer } from "../connections/peer.ts";
+
+/** Data of one request and its answer, for the log, the metrics and the error form. */
+export interface Exchange {
+  readonly peer: Peer;
+  readonly traceparent: string;
+  readonly startedMs: number;
+  /** As the client sent it: a hint only. */
+  readonly contentType: string;
+  tenant: string;
+  user: string;
+  /** `ok` or the code of the failure. */
+  code: string;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    exchange: Exchange;
+  }
+}

@@ -1,0 +1,122 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { readingOnly, type Principal } from "../../areas/permissions/index.ts";
+import { SESSION_COOKIE } from "../answer/answer.ts";
+import { SESSION_FIELD } from "../body/body.ts";
+import type { Fields } from "../body/fields.ts";
+import { NO_PROOF, provesOrigin, type OwnAddress } from "../connections/origin.ts";
+import type { RightsChange } from "./standing.ts";
+
+/** The part of the area `users` that the sign-in gate needs. */
+export interface SignIn {
+  /** Undefined for a session that is unknown or over, or whose user changed since. */
+  bySession(session: string, traceparent: string): Promise<Principal | undefined>;
+  /** `login` is `<company>.<username>`. `AppError("limited")` after too many failures. */
+  byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
+  /** Undefined for what is no token, or none any more. */
+  byToken(token: string, traceparent: string): Promise<Principal | undefined>;
+  /** A command, by the token of its run; undefined for what is none, or none any more. Absent: commands do not call. */
+  byRun?(token: string, traceparent: string): Promise<Principal | undefined>;
+  /** Tells of users whose rights or sessions changed at any controller, once what the others answer here shows it. */
+  onChange(listener: (change: RightsChange) => void): void;
+}
+
+export interface Credentials {
+  readonly login: string;
+  readonly password: string;
+  readonly remote: string;
+}
+
+export interface Identity {
+  readonly principal: Principal;
+  readonly session: string | undefined;
+  /**
+   * False when a browser may have sent the credentials by itself for a page of another site. Such a principal only
+   * reads: a call that turns out to change something is refused where its rights are asked.
+   */
+  readonly isProven: boolean;
+}
+
+export interface Caller {
+  readonly headers: IncomingHttpHeaders;
+  readonly query: Fields;
+  readonly own: OwnAddress;
+  readonly remote: string;
+  readonly traceparent: string;
+  /** True if the endpoint takes calls of commands. */
+  readonly commands?: true | undefined;
+}
+
+/**
+ * The caller, by the first of query, Bearer token, cookie and Basic credentials that holds; what proves its origin goes before what
+ * does not.
+ */
+export async function identify(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
+  const named = await bySessions(signIn, sessionsIn(caller.query), caller);
+  if (named !== undefined) return named;
+  const token = await byBearer(signIn, caller);
+  if (token !== undefined) return token;
+  const session = cookieIn(caller.headers.cookie, SESSION_COOKIE);
+  const cookie = session === undefined ? undefined : await bySessions(signIn, [session], caller);
+  if (cookie !== undefined && provesOrigin(caller.headers, caller.own, "cookie")) return cookie;
+  const basic = await byBasic(signIn, caller);
+  if (basic !== undefined && provesOrigin(caller.headers, caller.own, "basic")) return basic;
+  return unproven(cookie ?? basic);
+}
+
+function unproven(identity: Identity | undefined): Identity | undefined {
+  return identity && { ...identity, principal: readingOnly(identity.principal, NO_PROOF), isProven: false };
+}
+
+type Call = Pick<Caller, "remote" | "traceparent">;
+
+/** The caller, by a session that came as a field of a form. */
+export function identifyByForm(signIn: SignIn, fields: Fields, call: Call): Promise<Identity | undefined> {
+  return bySessions(signIn, sessionsIn(fields), call);
+}
+
+async function bySessions(
+  signIn: SignIn,
+  sessions: readonly string[],
+  { remote, traceparent }: Call,
+): Promise<Identity | undefined> {
+  for (const session of sessions) {
+    const principal = await signIn.bySession(session, traceparent);
+    if (principal !== undefined) return { principal: { ...principal, remote }, session, isProven: true };
+  }
+  return undefined;
+}
+
+function sessionsIn(fields: Fields): readonly string[] {
+  const values = fields.get(SESSION_FIELD) ?? [];
+  return values.filter((value) => typeof value === "string" && value !== "").slice(0, 2) as string[];
+}
+
+/** The first of that name. */
+export function cookieIn(header: string | undefined, wanted: string): string | undefined {
+  for (const pair of header?.split(";") ?? []) {
+    const [name, value] = pair.split("=", 2);
+    if (name?.trim() === wanted && value !== undefined && value !== "") return value.trim();
+  }
+  return undefined;
+}
+
+/** A page of another site cannot make a browser send one. */
+async function byBearer(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
+  const { headers, remote, traceparent } = caller;
+  const token = /^bearer +([\w.~+/-]+=*)$/i.exec(headers.authorization ?? "")?.[1];
+  if (token === undefined) return undefined;
+  const command = caller.commands && (await signIn.byRun?.(token, traceparent));
+  const principal = command ?? (await signIn.byToken(token, traceparent));
+  return principal && { principal: { ...principal, remote }, session: undefined, isProven: true };
+}
+
+async function byBasic(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
+  const match = /^basic +([A-Za-z0-9+/_-]+=*)$/i.exec(caller.headers.authorization ?? "");
+  if (match?.[1] === undefined) return undefined;
+  const text = Buffer.from(match[1], "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  if (colon < 1) return undefined;
+  const credentials = { login: text.slice(0, colon), password: text.slice(colon + 1), remote: caller.remote };
+  const principal = await signIn.byPassword(credentials, caller.traceparent);
+  return principal && { principal: { ...principal, remote: caller.remote }, session: undefined, isProven: true };
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import { HTTP_SILENCE_CHECK_MS, HTTP_SILENCE_MS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+
+/**
+ * Closes connections whose peer takes nothing of what is being sent to it, or sends nothing of the body it announced,
+ * for `HTTP_SILENCE_MS`. Time in which the peer owes nothing, because a call is worked on or its body waits to be read
+ * here, does not count. Holds for everything on a connection: answers, uploads, event streams and WebSockets.
+ */
+export class SilenceWatch {
+  readonly #runtime: Pick<Runtime, "clock" | "log">;
+  readonly #connections = new Map<Socket, Connection>();
+  #isChecking = false;
+
+  constructor(runtime: Pick<Runtime, "clock" | "log">) {
+    this.#runtime = runtime;
+  }
+
+  watch(socket: Socket): void {
+    if (this.#connections.has(socket)) return;
+    this.#connections.set(socket, new Connection(socket, this.#runtime.clock.monotonicMs()));
+    socket.once("close", () => this.#connections.delete(socket));
+    if (!this.#isChecking) this.#checkLater();
+  }
+
+  /** Its body is expected from now on. */
+  receiving(request: IncomingMessage): void {
+    this.#connections.get(request.socket)?.receive(request);
+  }
+
+  #checkLater(): void {
+    this.#isChecking = this.#connections.size > 0;
+    if (this.#isChecking) this.#runtime.clock.after(HTTP_SILENCE_CHECK_MS, () => this.#check());
+  }
+
+  #check(): void {
+    const nowMs = this.#runtime.clock.monotonicMs();
+    for (const [socket, connection] of this.#connections) {
+      if (!connection.isSilent(nowMs)) continue;
+      const { remoteAddress: remote } = socket;
+      this.#runtime.log.info({ remote }, "a connection was closed: its peer was silent for too long");
+      socket.destroy();
+    }
+    this.#checkLater();
+  }
+}
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #taken: Progress;
+  readonly #sent: Progress;
+  #request: IncomingMessage | undefined;
+
+  constructor(socket: Socket, nowMs: number) {
+    this.#socket = socket;
+    this.#taken = { bytes: 0, sinceMs: nowMs };
+    this.#sent = { bytes: 0, sinceMs: nowMs };
+  }
+
+  receive(request: IncomingMessage): void {
+    this.#request = request;
+  }
+
+  isSilent(nowMs: number): boolean {
+    const { writableLength, bytesWritten, bytesRead } = this.#socket;
+    const request = this.#request;
+    // Bytes that lie here unread are not the peer's delay.
+    const awaitsBody = request !== undefined && !request.complete && request.readableLength === 0;
+    const takes = advanced(this.#taken, { isOwed: writableLength > 0, bytes: bytesWritten - writableLength, nowMs });
+    const sends = advanced(this.#sent, { isOwed: awaitsBody, bytes: bytesRead, nowMs });
+    return !takes || !sends;
+  }
+}
+
+/** How far a peer was when it last moved. */
+interface Progress {
+  bytes: number;
+  sinceMs: number;
+}
+
+interface Look {
+  readonly isOwed: boolean;
+  readonly bytes: number;
+  readonly nowMs: number;
+}
+
+/** False when what is owed has not moved for `HTTP_SILENCE_MS`. */
+function advanced(progress: Progress, now: Look): boolean {
+  if (!now.isOwed || now.bytes !== progress.bytes) {
+    progress.bytes = now.bytes;
+    progress.sinceMs = now.nowMs;
+  }
+  return now.nowMs - progress.sinceMs < HTTP_SILENCE_MS;
+}

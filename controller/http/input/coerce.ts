@@ -1,0 +1,379 @@
+import type { TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import { isAppError } from "../../../common/errors.ts";
+import { HTTP_TURN_LIST_MAX_ITEMS } from "../../../common/limits.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import { assemble, Bracketed } from "../body/fields.ts";
+import { isLargeJson, noteLargeJson } from "../../../common/json-decoder.ts";
+import { looksLikeJson, parseJson } from "../../../common/json.ts";
+import { requireWellFormed } from "../../turns/well-formed.ts";
+
+/** The parts of a schema that decide how text becomes a value. */
+export interface Shape {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, TSchema>>;
+  readonly patternProperties?: Readonly<Record<string, TSchema>>;
+  readonly additionalProperties?: unknown;
+  readonly items?: unknown;
+  readonly anyOf?: readonly TSchema[];
+  readonly default?: unknown;
+}
+
+/** Items of a long list, or members of a large object, between two looks at the clock. */
+export const ITEMS_PER_LOOK = 32;
+
+export type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
+
+/** Marks a value that was not sent. */
+export const ABSENT = Symbol("absent");
+
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+const TRUE = new Set(["true", "1", "on", "yes"]);
+const FALSE = new Set(["false", "0", "off", "no"]);
+const validators = new WeakMap<TSchema, Validator>();
+
+export interface CoerceOptions {
+  readonly exact?: boolean;
+  /** Texts that are JSON and are wanted as values. */
+  readonly texts?: JsonTexts;
+}
+
+/**
+ * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes
+ * later. In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
+ */
+export function coerceMember(
+  schema: TSchema,
+  values: readonly unknown[],
+  { exact = false, texts = new JsonTexts() }: CoerceOptions = {},
+): unknown {
+  const value = gather(schema, values, exact);
+  const result = value === ABSENT ? ABSENT : coerce(schema, value, texts);
+  return result === ABSENT && "default" in schema ? schema.default : result;
+}
+
+/** Everything sent under one name, as one value. */
+export function gather(schema: TSchema, values: readonly unknown[], exact: boolean): unknown {
+  const bracketed = values.filter((value) => value instanceof Bracketed);
+  if (bracketed.length > 0) return assemble(bracketed);
+  const sent = values.filter((value) => value !== undefined && value !== null && (exact || !isAbsentWord(value)));
+  if (sent.length === 0) return ABSENT;
+  return wantsList(schema) && sent.length > 1 ? sent : sent[0];
+}
+
+/** Clients send these words for arguments they do not have. */
+export function isAbsentWord(value: unknown): boolean {
+  return value === "undefined" || value === "null";
+}
+
+function wantsList(schema: TSchema): boolean {
+  const { type, anyOf } = schema as Shape;
+  return type === "array" || (anyOf?.some(wantsList) ?? false);
+}
+
+export function coerce(schema: TSchema, value: unknown, texts: JsonTexts): unknown {
+  const shape = schema as Shape;
+  if (shape.anyOf !== undefined) return coerceUnion(shape.anyOf, value, texts);
+  switch (shape.type) {
+    case "string":
+      return toText(value, texts);
+    case "integer":
+    case "number":
+      return toNumber(value, shape.type === "integer");
+    case "boolean":
+      return toBoolean(value);
+    case "array":
+      return toList(shape, value, texts);
+    case "object":
+      return toObject(shape, value, texts);
+    default:
+      return value;
+  }
+}
+
+function coerceUnion(variants: readonly TSchema[], value: unknown, texts: JsonTexts): unknown {
+  const scalarFits = variants.some((variant) => typeof value !== "object" && conforms(variant, value));
+  if (scalarFits) return typeof value === "string" ? toText(value, texts) : value;
+  for (const variant of variants) {
+    const candidate = texts.atOnce(() => coerce(variant, value, texts));
+    if (candidate !== ABSENT && conforms(variant, candidate)) return candidate;
+  }
+  return value === "" ? ABSENT : value;
+}
+
+/** True if the value fits the schema. The check is compiled once. */
+export function conforms(schema: TSchema, value: unknown): boolean {
+  return validatorOf(schema).Check(value);
+}
+
+export function validatorOf(schema: TSchema): Validator {
+  let validator = validators.get(schema);
+  if (validator === undefined) {
+    validator = Compile(schema);
+    validators.set(schema, validator);
+  }
+  return validator;
+}
+
+function toText(value: unknown, texts: JsonTexts): unknown {
+  if (typeof value === "string") requireWellFormed(texts.member, value);
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  // A member that is documented as JSON text often comes as the JSON itself.
+  return typeof value === "object" && value !== null ? texts.textOf(value) : value;
+}
+
+function toNumber(value: unknown, integer: boolean): unknown {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value !== "string") return value;
+  const text = value.trim();
+  if (text === "") return ABSENT;
+  if (!NUMBER.test(text)) return value;
+  const number = Number(text);
+  return integer && !Number.isSafeInteger(number) ? value : number;
+}
+
+function toBoolean(value: unknown): unknown {
+  if (value === 1 || value === 0) return value === 1;
+  if (typeof value !== "string") return value;
+  const word = value.trim().toLowerCase();
+  if (word === "") return ABSENT;
+  if (TRUE.has(word)) return true;
+  return FALSE.has(word) ? false : value;
+}
+
+function toList(shape: Shape, value: unknown, texts: JsonTexts): unknown {
+  const parsed = texts.valueOf(value);
+  if (parsed === "") return [];
+  const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
+  const items = shape.items as TSchema | undefined;
+  if (items === undefined) return list;
+  const isLarge = list.length > HTTP_TURN_LIST_MAX_ITEMS || list.some(isLargeJson) || isLargeJson(parsed);
+  if (isLarge && texts.takesLists) return texts.later(list, items);
+  const made = list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
+  if (isLarge) noteLargeJson(made);
+  return made;
+}
+
+function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
+  const parsed = texts.valueOf(value);
+  if (parsed === "" || parsed === "[object Object]") return ABSENT;
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return value;
+  if (takesAnyMembers(shape)) return parsed;
+  const given = parsed as Readonly<Record<string, unknown>>;
+  const result: Record<string, unknown> = {};
+  if (isLargeJson(parsed)) {
+    noteLargeJson(result);
+    if (!takesOtherNames(shape)) {
+      const names = Object.keys(shape.properties ?? {}).filter((name) => Object.hasOwn(given, name));
+      for (const name of names) addMember(result, { shape, name, value: given[name] }, texts);
+      return withDefaults(shape, result);
+    }
+    if (texts.takesLists) return texts.laterMembers(given, shape, result);
+  }
+  for (const name of Object.keys(given)) addMember(result, { shape, name, value: given[name] }, texts);
+  return withDefaults(shape, result);
+}
+
+interface GivenMember {
+  readonly shape: Shape;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function addMember(result: Record<string, unknown>, { shape, name, value }: GivenMember, texts: JsonTexts): void {
+  if (name === "__proto__") return;
+  const schema = schemaOfMember(shape, name);
+  if (schema === undefined) return;
+  const coerced = schema === true ? value : value === null ? nullOf(schema) : coerce(schema, value, texts);
+  if (coerced !== ABSENT) result[name] = coerced;
+}
+
+/** True if members with names outside of `properties` are kept. */
+function takesOtherNames({ patternProperties, additionalProperties: more }: Shape): boolean {
+  return patternProperties !== undefined || more === true || (typeof more === "object" && more !== null);
+}
+
+/** True if the schema names no member and sets no schema for any: every object fits unchanged. */
+export function takesAnyMembers({ properties, patternProperties }: Shape): boolean {
+  const [pattern, ...more] = Object.entries(patternProperties ?? {});
+  return (
+    properties === undefined && more.length === 0 && pattern?.[0] === "^.*$" && Object.keys(pattern[1]).length === 0
+  );
+}
+
+function nullOf(schema: TSchema): unknown {
+  return conforms(schema, null) ? null : ABSENT;
+}
+
+function withDefaults(shape: Shape, result: Record<string, unknown>): unknown {
+  for (const [name, schema] of Object.entries(shape.properties ?? {})) {
+    if (!(name in result) && "default" in schema) result[name] = schema.default;
+  }
+  return result;
+}
+
+/** The schema of a member, `true` for any value, undefined for a member to leave out. */
+export function schemaOfMember(shape: Shape, name: string): TSchema | true | undefined {
+  if (shape.properties !== undefined && Object.hasOwn(shape.properties, name)) return shape.properties[name];
+  for (const [pattern, schema] of Object.entries(shape.patternProperties ?? {})) {
+    if (pattern === "^.*$" || new RegExp(pattern).test(name)) return schema;
+  }
+  const more = shape.additionalProperties;
+  if (typeof more === "object" && more !== null) return more as TSchema;
+  return more === true ? true : undefined;
+}
+
+/**
+ * Values of texts that are JSON and stand where a list or an object is wanted. So many characters of them are decoded
+ * where they are met. The rest is decoded in slices: `decodeMissing` does it, and the values are coerced once more.
+ */
+export class JsonTexts {
+  /** Name of the member of the input that is coerced, for errors. */
+  member = "";
+  readonly #decoded = new Map<string, unknown>();
+  readonly #missing = new Set<string>();
+  #leftAtOnce: number;
+
+  /** Texts of large values that stand where a text is wanted, and those that were not made. */
+  readonly #written = new Map<object, string>();
+  readonly #unwritten = new Set<object>();
+  readonly #lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[] = [];
+  readonly #objects: (Omit<GivenMember, "name" | "value"> & {
+    readonly member: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly result: Record<string, unknown>;
+  })[] = [];
+  #takesLists: boolean;
+
+  /** Without a number every text is decoded or written, and every list coerced, where it is met. */
+  constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
+    this.#leftAtOnce = charactersAtOnce;
+    this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
+  }
+
+  /** True when long lists are left to `coerceLists`. */
+  get takesLists(): boolean {
+    return this.#takesLists;
+  }
+
+  /** Work whose result is looked at before `coerceLists`: no list is left to it. */
+  atOnce<T>(work: () => T): T {
+    const before = this.#takesLists;
+    this.#takesLists = false;
+    try {
+      return work();
+    } finally {
+      this.#takesLists = before;
+    }
+  }
+
+  /** A copy of the list whose items `coerceLists` makes fit the schema. */
+  later(list: readonly unknown[], items: TSchema): readonly unknown[] {
+    const copy = [...list];
+    noteLargeJson(copy);
+    this.#lists.push({ member: this.member, list: copy, items });
+    return copy;
+  }
+
+  /** The object that `coerceLists` fills with the members that fit the schema. */
+  laterMembers(
+    given: Readonly<Record<string, unknown>>,
+    shape: Shape,
+    result: Record<string, unknown>,
+  ): Record<string, unknown> {
+    this.#objects.push({ member: this.member, given, shape, result });
+    return result;
+  }
+
+  /** Coerces the items of long lists and the members of large objects, as their schemas say. */
+  async coerceLists(slices: Slicing): Promise<void> {
+    while (this.#lists.length > 0 || this.#objects.length > 0) {
+      await this.#coerceItems(slices);
+      await this.#coerceMembers(slices);
+    }
+  }
+
+  async #coerceItems(slices: Slicing): Promise<void> {
+    for (let next = this.#lists.pop(); next !== undefined; next = this.#lists.pop()) {
+      const { member, list, items } = next;
+      this.member = member;
+      let kept = 0;
+      for (const item of list) {
+        const coerced = coerce(items, item, this);
+        if (coerced !== ABSENT) list[kept++] = coerced;
+        if (kept % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
+      }
+      list.length = kept;
+    }
+  }
+
+  async #coerceMembers(slices: Slicing): Promise<void> {
+    for (let next = this.#objects.pop(); next !== undefined; next = this.#objects.pop()) {
+      const { member, given, shape, result } = next;
+      this.member = member;
+      for (const [at, name] of Object.keys(given).entries()) {
+        addMember(result, { shape, name, value: given[name] }, this);
+        if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
+      }
+      withDefaults(shape, result);
+    }
+  }
+
+  /** True when what was coerced holds a text that was not decoded, or a value whose text was not made. */
+  get areMissing(): boolean {
+    return this.#missing.size > 0 || this.#unwritten.size > 0;
+  }
+
+  /** The JSON text of a value, or a large value itself, whose text `writeMissing` makes. */
+  textOf(value: object): unknown {
+    const known = this.#written.get(value);
+    if (known !== undefined) return known;
+    if (this.#leftAtOnce === Number.POSITIVE_INFINITY || !isLargeJson(value)) return JSON.stringify(value);
+    this.#unwritten.add(value);
+    return value;
+  }
+
+  /** Makes the texts of the large values that were met. */
+  async writeMissing(write: (value: object) => Promise<string>): Promise<void> {
+    const values = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const value of values) this.#written.set(value, await write(value));
+  }
+
+  /** The value of a text that is JSON; anything else as it is. */
+  valueOf(value: unknown): unknown {
+    if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
+    if (this.#decoded.has(value)) return this.#decoded.get(value);
+    if (value.length > this.#leftAtOnce) {
+      this.#missing.add(value);
+      return value;
+    }
+    this.#leftAtOnce -= value.length;
+    return valueOr(value, () => parseJson(value));
+  }
+
+  /** Decodes the texts that were met. Texts within them may be missing afterwards. */
+  async decodeMissing(decode: (text: string) => Promise<unknown>): Promise<void> {
+    const texts = [...this.#missing];
+    this.#missing.clear();
+    for (const text of texts) {
+      const decoded = await decode(text).then(
+        (value) => () => value,
+        (error: unknown) => (): never => {
+          throw error;
+        },
+      );
+      this.#decoded.set(text, valueOr(text, decoded));
+    }
+  }
+}
+
+/** The text itself when it is no JSON: the check that follows says what is wrong in the words of the schema. */
+function valueOr(text: string, parse: () => unknown): unknown {
+  try {
+    return parse();
+  } catch (error) {
+    if (isAppError(error, "syntax")) return text;
+    throw error;
+  }
+}

@@ -1,0 +1,215 @@
+import type { TSchema } from "typebox";
+import {
+  HTTP_WARNING_MAX_CHARACTERS,
+  HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
+  HTTP_WARNINGS_MAX,
+} from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
+import { ignoredName } from "../../../common/text/unknown.ts";
+import { SESSION_FIELD, takesText, type Body } from "../body/body.ts";
+import type { ThreadSlices } from "../../turns/slices.ts";
+import { CHARSET_FIELD } from "../body/charset.ts";
+import { gather, type JsonTexts } from "./coerce.ts";
+import type { Answer, Endpoint, UploadedFile } from "../interface/endpoint.ts";
+import type { Fields } from "../body/fields.ts";
+import { membersOf, type Sources } from "./input.ts";
+
+/**
+ * Names that clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of a form,
+ * the choice between user and system.
+ */
+const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", CHARSET_FIELD, "_csrf", "csrf", "issys", "$issys", "callback"]);
+
+/** Bodies that clients send when they have nothing to say. */
+const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
+
+/** Items of a list that are looked at in one step. */
+const ITEMS_PER_STEP = 32;
+
+/**
+ * One text for each name of query and body that the endpoint does not know: it was ignored, which is told instead of
+ * refused.
+ */
+export function ignoredNames(
+  endpoint: Pick<Endpoint, "input">,
+  { query, body }: Pick<Sources, "query" | "body">,
+): readonly string[] {
+  const known = knownNames(endpoint.input);
+  const ignored = new Set([...unknownNames(query, known), ...unknownNames(body, known)]);
+  return Array.from(ignored, (name) => ignoredName(name, known ?? new Set()));
+}
+
+/** Names in the body that the endpoint does not know. */
+export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields): readonly string[] {
+  return unknownNames(body, knownNames(input));
+}
+
+/** At most one name more than warnings are told, so that the rest can be told as such. */
+function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): readonly string[] {
+  const unknown: string[] = [];
+  if (known === undefined) return unknown;
+  for (const name of fields.keys()) {
+    if (unknown.length > HTTP_WARNINGS_MAX) break;
+    if (!known.has(name) && !SENT_EVERYWHERE.has(name)) unknown.push(name);
+  }
+  return unknown;
+}
+
+/** The text of a body that no member was read from, and that the endpoint does not read; undefined for any other. */
+export function unreadText(endpoint: Pick<Endpoint, "body">, body: Body): string | undefined {
+  if (takesText(endpoint) || body.fields.size > 0) return undefined;
+  const text = body.text?.trim() ?? "";
+  return NOTHING.has(text) ? undefined : text;
+}
+
+/** Files that were sent. Browsers send a file field that is left empty as a part without a name. */
+export function sentFiles({ files }: Body): readonly UploadedFile[] {
+  return files.filter(({ filename, size }) => filename !== "" || size > 0);
+}
+
+/** The same for a body that was not read, and for files where none are taken. */
+export function ignoredBody(endpoint: Pick<Endpoint, "body">, body: Body): readonly string[] {
+  const files = endpoint.body === "multipart" ? [] : sentFiles(body);
+  const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
+  if (unreadText(endpoint, body) === undefined) return told;
+  return [...told, "The body is neither JSON nor a form, and was ignored."];
+}
+
+interface Ignoring {
+  readonly texts: JsonTexts;
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
+}
+
+/**
+ * The same for members of objects inside the input, at any depth: `fields[2].colum is not known here and was ignored.`
+ */
+export async function ignoredMembers(
+  { input }: Pick<Endpoint, "input">,
+  { query, body, bodyIsJson }: Omit<Sources, "path">,
+  { texts, slices }: Ignoring,
+): Promise<readonly string[]> {
+  const told: string[] = [];
+  for (const [name, schema] of Object.entries(membersOf(input))) {
+    const [values, exact] = body.has(name) ? [body.get(name), bodyIsJson] : [query.get(name), false];
+    if (values === undefined || !holdsMembers(schema)) continue;
+    const work = collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
+    while (!work.next().done) if (slices.isOverNow()) await slices.pause();
+  }
+  return told;
+}
+
+interface Collecting {
+  readonly path: string;
+  readonly told: string[];
+  readonly texts: JsonTexts;
+}
+
+interface Shape {
+  readonly type?: string;
+  readonly items?: TSchema;
+  readonly anyOf?: readonly TSchema[];
+}
+
+/** Ends when enough is told; others may have their turns between its steps. */
+function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting): Generator<undefined> {
+  const { path, told, texts } = collecting;
+  const value = texts.valueOf(given);
+  if (typeof value !== "object" || value === null || told.length > HTTP_WARNINGS_MAX) return;
+  const { items, members } = innerOf(schema);
+  if (Array.isArray(value)) {
+    if (items === undefined) return;
+    for (const [at, element] of value.entries()) {
+      yield* collectIgnored(items, element, { ...collecting, path: `${path}[${String(at)}]` });
+      if (at % ITEMS_PER_STEP === 0) yield;
+    }
+    return;
+  }
+  if (members === undefined) return;
+  for (const name of Object.keys(value)) {
+    if (told.length > HTTP_WARNINGS_MAX) return;
+    const member = members.get(name);
+    if (member && holdsMembers(member)) {
+      const inner = (value as Readonly<Record<string, unknown>>)[name];
+      yield* collectIgnored(member, inner, { ...collecting, path: `${path}.${name}` });
+    }
+    if (!member) told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
+  }
+}
+
+/** Schemas inside a schema, as far as their values can have members. */
+interface Inner {
+  /** Schema of list items that may have members; undefined for any other schema. */
+  readonly items: TSchema | undefined;
+  /** Schemas by member name, for an object that names its members; undefined for an object that takes any. */
+  readonly members: ReadonlyMap<string, TSchema> | undefined;
+}
+
+const inners = new WeakMap<TSchema, Inner>();
+
+function innerOf(schema: TSchema): Inner {
+  let inner = inners.get(schema);
+  if (inner !== undefined) return inner;
+  const shapes: readonly (TSchema & Shape)[] = (schema as Shape).anyOf ?? [schema];
+  const items = shapes.find((shape) => shape.items !== undefined)?.items;
+  const objects = shapes.filter(({ type }) => type === "object");
+  const takesAny = objects.length === 0 || objects.some((shape) => knownNames(shape) === undefined);
+  inner = {
+    items: items !== undefined && holdsMembers(items) ? items : undefined,
+    members: takesAny ? undefined : new Map(objects.flatMap((shape) => Object.entries(membersOf(shape)))),
+  };
+  inners.set(schema, inner);
+  return inner;
+}
+
+/** True if the schema, or the schema of its items or variants, allows an object. */
+function holdsMembers(schema: TSchema): boolean {
+  const { type, items, anyOf } = schema as Shape;
+  return type === "object" || (items !== undefined && holdsMembers(items)) || (anyOf?.some(holdsMembers) ?? false);
+}
+
+/** The answer with these warnings before its own. Their number and lengths are bounded. */
+export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
+  const { warnings = [], ...rest } = answer;
+  const all = [...before, ...warnings];
+  return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
+}
+
+/** Undefined for an endpoint that takes any name. */
+function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
+  const { additionalProperties, patternProperties } = schema as {
+    readonly additionalProperties?: unknown;
+    readonly patternProperties?: unknown;
+  };
+  if ((additionalProperties ?? false) !== false || patternProperties !== undefined) return undefined;
+  return new Set(Object.keys(membersOf(schema)));
+}
+
+/** Warnings of an answer that is no envelope: a JSON list of texts. */
+export const WARNINGS_HEADER = "x-odp-warnings";
+
+const MORE = "There are more warnings, which are not told.";
+
+/** At most `HTTP_WARNINGS_MAX` of them, none longer than `HTTP_WARNING_MAX_CHARACTERS`. */
+export function boundedWarnings(warnings: readonly string[]): readonly string[] {
+  const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => beginningOf(text, HTTP_WARNING_MAX_CHARACTERS));
+  return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
+}
+
+/** Warnings as the value of `X-Odp-Warnings`: a JSON list in ASCII, of at most `HTTP_WARNINGS_HEADER_MAX_CHARACTERS`. */
+export function warningsHeader(warnings: readonly string[]): string {
+  const whole = ascii(warnings);
+  if (whole.length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS) return whole;
+  const isBounded = (count: number): boolean =>
+    ascii([...warnings.slice(0, count), MORE]).length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS;
+  let count = warnings.length;
+  while (count > 0 && !isBounded(count)) count--;
+  return ascii([...warnings.slice(0, count), MORE]);
+}
+
+/** The JSON text of a list. A header takes no other characters. */
+function ascii(texts: readonly string[]): string {
+  return JSON.stringify(texts).replace(
+    /[^\x20-\x7e]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

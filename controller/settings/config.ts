@@ -1,0 +1,446 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism, homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
+import { parse } from "smol-toml";
+import { AppError, errorText } from "../../common/errors.ts";
+import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_MAX } from "../../common/limits.ts";
+import { nearestName } from "../../common/text/nearest.ts";
+import { refusing, textOf as decodedText } from "../../common/text/text-stream.ts";
+import { HSTS_REACHES, type HstsReach } from "../http/connections/browsers.ts";
+import { isLoopback, isNetwork } from "./network.ts";
+import type { KeySource } from "../secrets/index.ts";
+import { STORE_ACCESS_SETTINGS, storeAccess } from "./store.ts";
+import type { StoreAccess } from "../store/access.ts";
+import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid.ts";
+
+/** All settings, with defaults applied. */
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly agentPort: number;
+  readonly publicNames: readonly string[];
+  /** Without a path and a trailing slash. Absent: commands of job runs do not reach the context of their run. */
+  readonly httpUrl: string | undefined;
+  readonly trustedProxies: readonly string[];
+  readonly hsts: HstsReach;
+  readonly passwordWords: readonly string[];
+  readonly metricsReaders: readonly string[];
+  readonly outboundNetworks: readonly string[];
+  readonly outboundPublic: boolean;
+  readonly dataDir: string;
+  readonly tenant: string;
+  readonly ospace: string;
+  readonly adminUser: string;
+  readonly adminPassword: string | undefined;
+  /** On the embedded engine a missing file is created. */
+  readonly secretKey: KeySource;
+  /** Absent: the audit trail is not anchored. */
+  readonly auditAnchorFile: string | undefined;
+  readonly store: "embedded" | "cluster";
+  readonly etcdEndpoints: readonly string[];
+  readonly cassandraContactPoints: readonly string[];
+  readonly cassandraDatacenter: string;
+  /** Absent: the engine decides by the number of nodes. */
+  readonly cassandraReplicationFactor: number | undefined;
+  readonly etcdAccess: StoreAccess;
+  readonly cassandraAccess: StoreAccess;
+  readonly clusterPrefix: string;
+  readonly demo: boolean;
+  readonly sshTrustFirstKey: boolean;
+  readonly licenseKeys: readonly string[];
+  /** Absent: users sign in by password only. */
+  readonly openId: OpenIdSettings | undefined;
+  readonly localAgent: boolean;
+  /** Absent: the controller's own user. */
+  readonly localAgentUser: string | undefined;
+  readonly workerThreads: number;
+  readonly bodyMemoryMib: number;
+  readonly logLevel: LogLevel;
+}
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** One setting: its name in the file (the variable is `ODP_` and the name in capitals), its meaning and its values. */
+export interface Setting {
+  readonly name: string;
+  readonly meaning: string;
+  readonly default: string;
+}
+
+export const SETTINGS = [
+  {
+    name: "config",
+    meaning: "The configuration file (TOML); only as a variable",
+    default: "odp.toml, when it is there",
+  },
+  { name: "host", meaning: "Address the HTTP interface and the agent port listen on", default: "127.0.0.1" },
+  { name: "port", meaning: "Port of the HTTP interface", default: "8080" },
+  { name: "agent_port", meaning: "Port that agents dial", default: "port + 1" },
+  {
+    name: "public_names",
+    meaning: "Names or addresses agents and other controllers reach this controller by",
+    default: "the host",
+  },
+  {
+    name: "http_url",
+    meaning:
+      "Where hosts reach the HTTP interface, as in `https://odp.example.com`, for commands that use the context of their run; of several controllers an address that leads to any of them",
+    default: "none: commands do not reach it",
+  },
+  {
+    name: "trusted_proxies",
+    meaning: "Addresses or networks (`10.0.0.0/8`) of proxies in front, whose X-Forwarded-For, -Host and -Proto count",
+    default: "none",
+  },
+  {
+    name: "hsts",
+    meaning:
+      "Which names browsers that came by HTTPS, through a trusted proxy, are told to call by HTTPS only for a year, on every port: subdomains, host, off",
+    default: "subdomains",
+  },
+  {
+    name: "password_words",
+    meaning:
+      "Words of this place, separated by commas, that do not make a password, as the names of the user and the company do not: of the house, its products, its sites",
+    default: "none",
+  },
+  {
+    name: "metrics_readers",
+    meaning:
+      "Addresses or networks that may read `/metrics`, which names tenants; the request names an address, `localhost` or one of `public_names` as its host",
+    default: "127.0.0.0/8,::1",
+  },
+  {
+    name: "outbound_networks",
+    meaning:
+      "Addresses or networks that scripts reach by `http` besides public ones: of this machine, private, link-local, reserved",
+    default: "none",
+  },
+  {
+    name: "outbound_public",
+    meaning:
+      "1 opens public addresses to scripts, and to what an OpenID provider names; 0 leaves the networks of `outbound_networks` alone, and the provider's own host",
+    default: "1",
+  },
+  { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
+  { name: "tenant", meaning: "The first tenant", default: "matrix" },
+  { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },
+  { name: "admin_user", meaning: "Its administrator", default: "admin" },
+  { name: "admin_password", meaning: "The administrator's first password", default: "generated and printed once" },
+  {
+    name: "secret_key_file",
+    meaning: "Key that seals secrets; never in the store",
+    default: "secret.key in data_dir; a cluster requires this or one of the next two",
+  },
+  {
+    name: "secret_key",
+    meaning: "The key itself, for keys that come as a variable; several are separated by commas, the first seals",
+    default: "as in the file",
+  },
+  {
+    name: "secret_key_command",
+    meaning: "A command that writes the lines of a key file, asked at each start (a vault's client); it has 15 s",
+    default: "as in the file",
+  },
+  {
+    name: "audit_anchor_file",
+    meaning:
+      "File outside the store that the newest digests of the audit trail are added to every minute, so that a trail that was cut off or written anew is noticed; " +
+      "on another disk, best where the controller may only append. Several controllers may share one",
+    default: "none",
+  },
+  { name: "store", meaning: "Where data lies: embedded or cluster", default: "embedded" },
+  { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
+  { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
+  { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
+  {
+    name: "cassandra_replication_factor",
+    meaning: "Replicas of the first tenant's data, settled when it is made",
+    default: "3, or as many as there are nodes",
+  },
+  ...STORE_ACCESS_SETTINGS,
+  {
+    name: "cluster_prefix",
+    meaning: "Begins every key and keyspace: sets installations on one cluster apart",
+    default: "odp",
+  },
+  {
+    name: "ssh_trust_first_key",
+    meaning:
+      "1 records the key that an SSH host shows first, 0 refuses a host until its key is on its record (`sshkey`)",
+    default: "1",
+  },
+  {
+    name: "license_keys",
+    meaning: "Public Ed25519 keys (base64) that sign licences; without one there are none and nothing is limited",
+    default: "none",
+  },
+  ...OPENID_SETTINGS,
+  { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
+  { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
+  {
+    name: "local_agent_user",
+    meaning:
+      "User (a name, or uid:gid) the agent beside the controller runs as; the controller must be root, and the user able to reach dist and data_dir",
+    default: "the controller's",
+  },
+  {
+    name: "worker_threads",
+    meaning: `Threads for work that would hold up the others, such as parsing long records by grok: 1 to ${WORKER_THREADS_MAX}; each begins when needed`,
+    default: "one less than processors",
+  },
+  {
+    name: "body_memory_mib",
+    meaning: `Memory for the bodies of all HTTP calls at once, decoded, beyond which calls are answered \`limited\`: from ${HTTP_BODY_MEMORY_MIN_MIB} to the heap limit of Node, in MiB; one caller has half of it, one tenant three quarters`,
+    default: `${HTTP_BODY_MEMORY_DEFAULT_MIB}, or half of Node's heap limit where that is less`,
+  },
+  { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
+] as const satisfies readonly Setting[];
+
+type SettingName = (typeof SETTINGS)[number]["name"];
+type Given = ReadonlyMap<SettingName, string>;
+
+/** Variables with the same prefix that other programs of this project read. */
+const VARIABLES_OF_OTHERS =
+  /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
+
+/** Kubernetes sets addresses of services as variables in every container; those of a service odp have our prefix. */
+const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the wrong setting, or an
+ * unknown one of the file. An unknown variable may belong to another program: it is reported and ignored.
+ */
+export function readSettings(environment: Environment, warn: (text: string) => void = () => {}): Settings {
+  const variables = fromEnvironment(environment, warn);
+  const file = variables.get("config");
+  return settle(new Map([...fromFile(file ?? "odp.toml", file !== undefined), ...variables]));
+}
+
+function fromEnvironment(environment: Environment, warn: (text: string) => void): Given {
+  const given = new Map<SettingName, string>();
+  for (const [variable, value] of Object.entries(environment)) {
+    if (!variable.startsWith("ODP_") || value === undefined || VARIABLES_OF_OTHERS.test(variable)) continue;
+    const name = variable.slice("ODP_".length).toLowerCase();
+    const setting = SETTINGS.find((candidate) => candidate.name === name);
+    if (setting === undefined) warn(`The variable ${variable} is left out: there is no setting ${name}${meant(name)}`);
+    else if (SERVICE_ADDRESS.test(value))
+      warn(`The variable ${variable} is left out: ${value} is the address of a service, as Kubernetes sets it.`);
+    else given.set(setting.name, value);
+  }
+  return given;
+}
+
+function fromFile(path: string, required: boolean): Given {
+  let text: string;
+  try {
+    text = decodedText(readFileSync(path), refusing("it", "write it in UTF-8"));
+  } catch (error) {
+    if (!required && (error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
+    throw new AppError("invalid", `The configuration file ${path} cannot be read: ${errorText(error)}`);
+  }
+  return new Map(
+    Object.entries(parseToml(path, text)).map(([name, value]) => [
+      known(name, `${name} in ${path}`),
+      textOf(name, value),
+    ]),
+  );
+}
+
+function parseToml(path: string, text: string): Record<string, unknown> {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new AppError("invalid", `The configuration file ${path} is not TOML: ${errorText(error)}`);
+  }
+}
+
+function textOf(name: string, value: unknown): string {
+  if (Array.isArray(value)) return value.join(",");
+  if (typeof value === "boolean") return value ? "1" : "0";
+  if (typeof value === "string" || typeof value === "number") return String(value);
+  throw wrong(name, "it must be a text, a number, true or false, or a list of texts");
+}
+
+function known(name: string, shown: string): SettingName {
+  const setting = SETTINGS.find((candidate) => candidate.name === name);
+  if (!setting) throw new AppError("invalid", `There is no setting ${shown}${meant(name)}`);
+  return setting.name;
+}
+
+/** End of the error message for an unknown setting. */
+function meant(name: string): string {
+  const names = SETTINGS.map((one) => one.name);
+  const nearest = nearestName(name, names);
+  return nearest === undefined ? `. Known: ${names.join(", ")}.` : `; did you mean ${nearest}?`;
+}
+
+function settle(given: Given): Settings {
+  const text = (name: SettingName, otherwise: string): string => given.get(name) || otherwise;
+  const port = portOf(given, "port", 8080);
+  const tenant = matching(
+    "tenant",
+    text("tenant", "matrix"),
+    /^[a-z][a-z0-9_]{0,47}$/,
+    "1 to 48 lower-case letters, digits and _",
+  );
+  const dataDir = resolve(text("data_dir", "data").replace(/^~(?=\/|$)/, homedir()));
+  const host = text("host", "127.0.0.1");
+  const store = oneOf("store", text("store", "embedded"), ["embedded", "cluster"]);
+  return {
+    host,
+    port,
+    agentPort: portOf(given, "agent_port", port === 0 ? 0 : port + 1),
+    publicNames: list(text("public_names", host)),
+    httpUrl: httpUrlOf(text("http_url", "")),
+    trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
+    hsts: oneOf("hsts", text("hsts", "subdomains"), HSTS_REACHES),
+    passwordWords: list(text("password_words", "")),
+    metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
+    outboundNetworks: networks("outbound_networks", text("outbound_networks", "")),
+    outboundPublic: yesOrNo("outbound_public", text("outbound_public", "1")),
+    dataDir,
+    tenant,
+    ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),
+    adminUser: matching(
+      "admin_user",
+      text("admin_user", "admin"),
+      /^[^\s:/]{1,64}$/,
+      "1 to 64 characters without spaces, : and /",
+    ),
+    adminPassword: given.get("admin_password") || undefined,
+    secretKey: keySource(given, { store, dataDir }),
+    auditAnchorFile: given.get("audit_anchor_file") ? resolve(given.get("audit_anchor_file") ?? "") : undefined,
+    store,
+    etcdEndpoints: endpoints("etcd_endpoints", text("etcd_endpoints", "127.0.0.1:2379")),
+    cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
+    cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
+    cassandraReplicationFactor: replicas(given.get("cassandra_replication_factor")),
+    etcdAccess: storeAccess({ text: (name) => text(name, ""), wrong }, "etcd"),
+    cassandraAccess: storeAccess({ text: (name) => text(name, ""), wrong }, "cassandra"),
+    clusterPrefix: matching(
+      "cluster_prefix",
+      text("cluster_prefix", "odp"),
+      /^[a-z][a-z0-9]{0,19}$/,
+      "1 to 20 lower-case letters and digits",
+    ),
+    sshTrustFirstKey: yesOrNo("ssh_trust_first_key", text("ssh_trust_first_key", "1")),
+    demo: yesOrNo("demo", text("demo", "1")),
+    licenseKeys: list(text("license_keys", "")).map((key) =>
+      matching("license_keys", key, /^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes, several separated by commas"),
+    ),
+    openId: openIdSettings({ text: (name) => text(name, ""), wrong, firstTenant: tenant }),
+    localAgent: yesOrNo("local_agent", text("local_agent", "1")),
+    localAgentUser: given.get("local_agent_user") || undefined,
+    workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),
+    bodyMemoryMib: whole("body_memory_mib", text("body_memory_mib", usualBodyMemory()), {
+      from: HTTP_BODY_MEMORY_MIN_MIB,
+      to: heapMib(),
+    }),
+    logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
+  };
+}
+
+function httpUrlOf(text: string): string | undefined {
+  if (text === "") return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isBare = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+  if (!isBare) throw wrong("http_url", "it must be an address without a path, such as https://odp.example.com");
+  return url.origin;
+}
+
+/** Warning for an operator who opens plain HTTP to other hosts; `undefined` if there is no problem. */
+export function exposureOf({ host, trustedProxies }: Pick<Settings, "host" | "trustedProxies">): string | undefined {
+  if (isLoopback(host) || trustedProxies.length > 0) return undefined;
+  return (
+    `the HTTP interface listens on ${host}, without TLS and with no proxy in front that is trusted: passwords and sessions cross the network as plain text. ` +
+    "Put a proxy with TLS in front and name it in trusted_proxies"
+  );
+}
+
+function keySource(given: Given, { store, dataDir }: Pick<Settings, "store" | "dataDir">): KeySource {
+  const names = (["secret_key_file", "secret_key", "secret_key_command"] as const).filter((name) => given.get(name));
+  const [name, other] = names;
+  if (other !== undefined) throw wrong(other, `${name} says already where the key is`);
+  if (name === "secret_key") return { kind: "text", text: given.get(name) ?? "" };
+  if (name === "secret_key_command") return { kind: "command", command: given.get(name) ?? "" };
+  if (name === undefined && store === "cluster")
+    throw wrong("secret_key_file", "a cluster's controllers must share one key");
+  const file = resolve(given.get("secret_key_file") ?? join(dataDir, "secret.key"));
+  return { kind: "file", file, create: store === "embedded" };
+}
+
+function portOf(given: Given, name: SettingName, otherwise: number): number {
+  return whole(name, given.get(name) || String(otherwise), { from: 0, to: 65_535 });
+}
+
+function whole(name: SettingName, text: string, { from, to }: { from: number; to: number }): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < from || value > to)
+    throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
+  return value;
+}
+
+/** Leaves one processor for the thread that answers calls. */
+function usualThreads(): string {
+  return String(Math.min(Math.max(availableParallelism() - 1, 1), WORKER_THREADS_MAX));
+}
+
+/** Leaves room on the heap for everything else. */
+function usualBodyMemory(): string {
+  return String(Math.max(Math.min(HTTP_BODY_MEMORY_DEFAULT_MIB, Math.floor(heapMib() / 2)), HTTP_BODY_MEMORY_MIN_MIB));
+}
+
+/** Maximum heap size of this process in MiB. */
+function heapMib(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
+}
+
+function replicas(text: string | undefined): number | undefined {
+  return text ? whole("cassandra_replication_factor", text, { from: 1, to: 9 }) : undefined;
+}
+
+function yesOrNo(name: SettingName, text: string): boolean {
+  return oneOf(name, text, ["0", "1"]) === "1";
+}
+
+function oneOf<T extends string>(name: SettingName, text: string, values: readonly T[]): T {
+  const value = values.find((candidate) => candidate === text);
+  if (value === undefined) throw wrong(name, `it must be one of ${values.join(", ")}, not ${text}`);
+  return value;
+}
+
+function matching(name: SettingName, text: string, pattern: RegExp, form: string): string {
+  if (!pattern.test(text)) throw wrong(name, `it must be ${form}, not ${text}`);
+  return text;
+}
+
+function list(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function networks(name: SettingName, text: string): readonly string[] {
+  const all = list(text);
+  const wrongOne = all.find((one) => !isNetwork(one));
+  if (wrongOne !== undefined)
+    throw wrong(name, `it must be addresses or networks such as 10.0.0.0/8, separated by commas, not ${wrongOne}`);
+  return all;
+}
+
+function endpoints(name: SettingName, text: string): readonly string[] {
+  const all = list(text.replaceAll(/https?:\/\//g, ""));
+  for (const one of all)
+    matching(name, one, /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i, "host:port, several separated by commas");
+  return all;
+}
+
+function wrong(name: string, why: string): AppError {
+  return new AppError("invalid", `The setting ${name} (ODP_${name.toUpperCase()}) is wrong: ${why}.`);
+}

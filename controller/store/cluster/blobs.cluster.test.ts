@@ -1,4 +1,0 @@
-import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster.ts";
-import { blobsContract } from "../contract/blobs.ts";
-
-describeCluster("contract", () => blobsContract("cluster", openClusterSubject));

@@ -1,0 +1,425 @@
+import cassandra from "cassandra-driver";
+import { AppError, errorText } from "../../../../common/errors.ts";
+import {
+  CLUSTER_ATTEMPT_DEADLINE_MS,
+  CLUSTER_CONNECT_DEADLINE_MS,
+  CLUSTER_HANDSHAKE_DEADLINE_MS,
+  CLUSTER_REQUESTS_IN_FLIGHT_MAX,
+  CLUSTER_SCHEMA_DEADLINE_MS,
+  CLUSTER_SILENT_REQUESTS_MAX,
+} from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { CallDeadline } from "../../call-deadline.ts";
+import type { StoreAccess } from "../../access.ts";
+import { schemaAgreed, schemaDifference, type SchemaNode } from "./agreement.ts";
+import { keepControlConnection } from "./control-connection.ts";
+import { Deadline } from "../deadline.ts";
+import { correctListDecoding } from "./list-decoding.ts";
+import { Places } from "../../places.ts";
+
+const { consistencies, responseErrorCodes } = cassandra.types;
+
+/** A value in the driver's form: longs as bigint, maps as Map, sets as arrays. `undefined` keeps a column unchanged. */
+export type CqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Uint8Array
+  | null
+  | undefined
+  | readonly string[]
+  | ReadonlyMap<string, Uint8Array>;
+
+export interface Statement {
+  readonly query: string;
+  readonly params: readonly CqlValue[];
+}
+
+export interface PagePlace {
+  readonly size: number;
+  readonly state?: string | undefined;
+}
+
+export interface PageOfRows {
+  readonly rows: readonly cassandra.types.Row[];
+  /** The driver's state of the next page; absent at the end. */
+  readonly state?: string;
+}
+
+export interface CassandraOptions {
+  /** Each is `host:port`. */
+  readonly contactPoints: readonly string[];
+  readonly datacenter: string;
+  readonly runtime: Runtime;
+  /** Absent: plain text and no account. */
+  readonly access?: StoreAccess;
+}
+
+/**
+ * Cassandra through the driver, with our own deadlines and retries. Every statement is prepared, and every write has
+ * its own time, so that repeating it changes nothing.
+ */
+export class Cassandra {
+  readonly #client: cassandra.Client;
+  readonly #runtime: Runtime;
+  readonly #places = new Places(CLUSTER_REQUESTS_IN_FLIGHT_MAX);
+  readonly #left = (): void => this.#places.leave();
+  #lastTimeUs = 0;
+
+  private constructor(client: cassandra.Client, runtime: Runtime) {
+    this.#client = client;
+    this.#runtime = runtime;
+  }
+
+  /** Retries until a node answers or the deadline passes. */
+  static async connect(options: CassandraOptions): Promise<Cassandra> {
+    const deadline = new Deadline(options.runtime.clock, options.runtime.random, CLUSTER_CONNECT_DEADLINE_MS);
+    correctListDecoding();
+    for (;;) {
+      const client = newClient(options);
+      client.on("log", (level: string, part: string, message: string) =>
+        options.runtime.log.debug({ level, part }, `Cassandra driver: ${message}`),
+      );
+      keepControlConnection(client, (error) =>
+        options.runtime.log.warn({ reason: errorText(error) }, "the driver's control connection was overtaken"),
+      );
+      try {
+        await client.connect();
+        return new Cassandra(client, options.runtime);
+      } catch (error) {
+        await client.shutdown().catch(() => undefined);
+        if (!(await deadline.pause()))
+          throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
+      }
+    }
+  }
+
+  get runtime(): Runtime {
+    return this.#runtime;
+  }
+
+  get hosts(): cassandra.HostMap {
+    return this.#client.hosts;
+  }
+
+  /** Time for a write that has none of its own: the present, but later than every earlier one of this process. */
+  nextTimeUs(): number {
+    this.#lastTimeUs = Math.max(this.#lastTimeUs + 1, this.#runtime.clock.nowMs() * 1_000);
+    return this.#lastTimeUs;
+  }
+
+  deadline(): Deadline {
+    return new Deadline(this.#runtime.clock, this.#runtime.random);
+  }
+
+  async read(statement: Statement, deadline: Deadline): Promise<readonly cassandra.types.Row[]> {
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    const result = await this.#repeat(way, (readTimeout) => this.#execute(statement, { readTimeout, autoPage: false }));
+    return result.rows ?? [];
+  }
+
+  /** One page, from the state of an earlier one. */
+  async page(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows> {
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout));
+  }
+
+  /** As `page`; `undefined` if a node aborts the read, which it does after 100,000 tombstones. */
+  async tryPage(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows | undefined> {
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout).catch(undefinedIfGivenUp));
+  }
+
+  /**
+   * Writes statements of one partition atomically. Do not use a logged batch over several partitions: its coordinator
+   * stores the batch on two other nodes and waits for both, so on a ring of three it fails while one node is lost but
+   * not yet marked as down.
+   */
+  async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
+    const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
+    const [first, ...others] = queries;
+    if (first === undefined) return;
+    await this.#repeat({ kind: "write", query: first.query, deadline }, (readTimeout) =>
+      others.length === 0
+        ? this.#execute(first, { readTimeout })
+        : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
+    );
+  }
+
+  /** Changes definitions. Every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
+  async define(query: string): Promise<void> {
+    const { clock, random } = this.#runtime;
+    // Its deadline is longer than a call from outside may wait: a started definition is completed.
+    const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
+    await this.#repeat({ kind: "write", query, deadline }, () =>
+      this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
+    );
+    await schemaAgreed(() => this.#nodesUp(), deadline, this.#runtime.log);
+  }
+
+  /**
+   * Drops the tables one by one, then the keyspace. When a node drops a whole keyspace and a late write, such as a
+   * hint, meets a table that is already dropped (`Unknown CF`, Cassandra 5.0.8), the drop fails halfway, and the node
+   * accepts no definition until it is restarted. The ring's test of indexes under change fails without this.
+   */
+  async dropKeyspace(keyspace: string): Promise<void> {
+    const query = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";
+    const rows = await this.read({ query, params: [keyspace] }, this.deadline());
+    for (const row of rows) await this.define(`DROP TABLE IF EXISTS ${keyspace}.${String(row.table_name)}`);
+    await this.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
+  }
+
+  #nodesUp(): SchemaNode[] {
+    const up = this.#client.hosts.values().filter((host) => host.isUp());
+    return up.map((host) => ({ address: host.address, version: () => this.#schemaVersion(host) }));
+  }
+
+  async #schemaVersion(host: cassandra.Host): Promise<string> {
+    const query = "SELECT schema_version FROM system.local";
+    const { rows } = await this.#client.execute(query, [], { host, readTimeout: CLUSTER_ATTEMPT_DEADLINE_MS });
+    return String(rows[0]?.schema_version);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+
+  async #page(statement: Statement, { size, state }: PagePlace, readTimeout: number): Promise<PageOfRows> {
+    const result = await this.#execute(statement, { fetchSize: size, pageState: state, readTimeout });
+    return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
+  }
+
+  /** Only written values contain bytes. */
+  #execute(
+    { query, params }: { readonly query: string; readonly params: readonly unknown[] },
+    options: cassandra.QueryOptions,
+  ): Promise<cassandra.types.ResultSet> {
+    return this.#client.execute(query, params, { prepare: true, isIdempotent: true, ...options });
+  }
+
+  async #repeat<T>({ kind, query, deadline }: Repeated, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    const silence = deadline.silence("Cassandra");
+    let maybeSent = false;
+    let nodesAgree = false;
+    try {
+      for (;;) {
+        silence.attempt();
+        try {
+          return await this.#attempt(deadline, attempt);
+        } catch (error) {
+          const fault = faultOf(error);
+          // A node that was down may not know recent definitions yet: a table is really gone only if all nodes agree.
+          // The ring's test of tenants fails without this.
+          if (fault === "answer" && (nodesAgree || !tellsGone(error))) throw answerError(error);
+          if (fault === "answer") nodesAgree = !(await this.#nodesDiffer());
+          if (UNPREPARED.test(reasonOf(error))) await this.#requireKeyspaceOf(query);
+          silence.unanswered();
+          maybeSent ||= fault === "maybe_sent";
+          if (await deadline.pause()) continue;
+          if (kind === "write" && maybeSent)
+            throw new AppError("unknown_outcome", `Cassandra did not tell how a write ended: ${reasonOf(error)}`);
+          throw new AppError("unavailable", `Cassandra does not answer: ${reasonOf(error)}`);
+        }
+      }
+    } finally {
+      silence.over();
+    }
+  }
+
+  async #nodesDiffer(): Promise<boolean> {
+    return (await schemaDifference(this.#nodesUp())) !== undefined;
+  }
+
+  /** The driver does not say why it cannot prepare a known statement again, so check whether the keyspace exists. */
+  async #requireKeyspaceOf(query: string): Promise<void> {
+    const [, keyspace] = KEYSPACE.exec(query) ?? [];
+    if (keyspace === undefined) return;
+    if (await this.#nodesDiffer()) return;
+    const readTimeout = CLUSTER_ATTEMPT_DEADLINE_MS;
+    // If this fails, too, the next attempt reports the reason.
+    const found = await this.#execute({ query: KEYSPACE_QUERY, params: [keyspace] }, { readTimeout }).catch(
+      () => undefined,
+    );
+    if (found?.rowLength === 0) throw goneError(`keyspace ${keyspace} does not exist`);
+  }
+
+  #attempt<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    if (this.#places.tryTake()) return this.#begin(deadline, attempt);
+    return this.#place(deadline).then(() => this.#begin(deadline, attempt));
+  }
+
+  /** Runs one attempt on a place that is already taken; releases the place when the attempt ends. */
+  #begin<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
+    const leftMs = deadline.leftMs();
+    if (leftMs === 0) {
+      this.#places.leave();
+      return Promise.reject(new NoTimeLeft("the call it is for has waited for too long"));
+    }
+    const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
+    // The driver tries one node after another, each for this long.
+    return deadline.bound(work, noAnswerInTime, this.#left);
+  }
+
+  /** Waits for a place until the deadline; the queue itself has no limit. */
+  #place(deadline: Deadline): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = deadline.atEnd(() => {
+        giveUp();
+        reject(noPlaceInTime());
+      });
+      const giveUp = this.#places.queue(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function undefinedIfGivenUp(error: unknown): undefined {
+  const { ResponseError } = cassandra.errors;
+  if (error instanceof ResponseError && error.code === responseErrorCodes.readFailure) return undefined;
+  throw error;
+}
+
+interface Repeated {
+  readonly kind: "read" | "write";
+  /** The first statement of the request. */
+  readonly query: string;
+  readonly deadline: Deadline;
+}
+
+const UNPREPARED = /Prepared query with ID .* not found/;
+const KEYSPACE = /\b(?:FROM|INTO|UPDATE)\s+(\w+)\./i;
+const KEYSPACE_QUERY = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
+
+/** Converts bytes, because the driver accepts them only as Buffer. */
+function driverValue(value: CqlValue): unknown {
+  if (value === undefined) return cassandra.types.unset;
+  if (value instanceof Uint8Array && !Buffer.isBuffer(value))
+    return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return value;
+}
+
+class NoTimeLeft extends Error {}
+
+function noPlaceInTime(): NoTimeLeft {
+  return new NoTimeLeft("too many requests wait for it");
+}
+
+function noAnswerInTime(): Error {
+  return new Error("no node answered in time");
+}
+
+/** A client that is not connected yet. */
+export function newClient(options: CassandraOptions): cassandra.Client {
+  const { tls, account } = options.access ?? {};
+  return new cassandra.Client({
+    // By default the driver accepts any certificate.
+    ...(tls && { sslOptions: { ca: tls.ca, ...tls.client, rejectUnauthorized: true, minVersion: "TLSv1.2" } }),
+    ...(account && { authProvider: new cassandra.auth.PlainTextAuthProvider(account.user, account.password) }),
+    contactPoints: [...options.contactPoints],
+    localDataCenter: options.datacenter,
+    // Without this port the driver contacts the peers of the contact points on 9042.
+    protocolOptions: {
+      port: portOf(options.contactPoints[0]),
+      // `define` waits itself, also in cases in which the driver would not, and logs the reason.
+      maxSchemaAgreementWaitSeconds: 0,
+    },
+    queryOptions: { consistency: consistencies.localQuorum },
+    encoding: { map: Map, useBigIntAsLong: true },
+    // Timeout of the driver's own requests: only this one detects a connection that dies during its setup.
+    socketOptions: {
+      connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
+      readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
+      defunctReadTimeoutThreshold: CLUSTER_SILENT_REQUESTS_MAX,
+    },
+    // A hanging node would delay every new statement; other nodes prepare it when they first get it.
+    prepareOnAllHosts: false,
+    policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
+    // Each tenant has its own set of statements.
+    maxPrepared: 20_000,
+  });
+}
+
+function portOf(contactPoint: string | undefined): number {
+  const port = Number(contactPoint?.split(":").at(-1));
+  if (!Number.isInteger(port))
+    throw new AppError("invalid", `A contact point of Cassandra is host:port, not "${contactPoint ?? ""}".`);
+  return port;
+}
+
+// Messages of errors for which the driver has no types.
+const NO_CONNECTION = /ECONNREFUSED|considered as DOWN|not connected|No connection available/i;
+const CLOSED = /client is shut|shutdown|shutting down/i;
+const NOT_SENT: ReadonlySet<number> = new Set([
+  responseErrorCodes.unavailableException,
+  responseErrorCodes.overloaded,
+  responseErrorCodes.isBootstrapping,
+]);
+const MAYBE_SENT: ReadonlySet<number> = new Set([
+  responseErrorCodes.serverError,
+  responseErrorCodes.truncateError,
+  responseErrorCodes.writeTimeout,
+  responseErrorCodes.readTimeout,
+  responseErrorCodes.readFailure,
+  responseErrorCodes.writeFailure,
+]);
+
+type Fault = "answer" | "maybe_sent" | "not_sent";
+
+/**
+ * `answer`: Cassandra has judged the request, or it is malformed. In the other cases no server has judged it: a
+ * `maybe_sent` request may have arrived, a `not_sent` request certainly did not.
+ */
+function faultOf(error: unknown): Fault {
+  const { errors } = cassandra;
+  if (error instanceof errors.ResponseError) {
+    if (NOT_SENT.has(error.code)) return "not_sent";
+    return MAYBE_SENT.has(error.code) ? "maybe_sent" : "answer";
+  }
+  if (
+    error instanceof AppError ||
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof errors.ArgumentError
+  )
+    return "answer";
+  if (CLOSED.test(errorText(error))) return "answer";
+  if (error instanceof errors.NoHostAvailableError)
+    return Object.values(error.innerErrors ?? {}).every(neverLeft) ? "not_sent" : "maybe_sent";
+  return neverLeft(error) ? "not_sent" : "maybe_sent";
+}
+
+/** The driver's own text of several failures contains their stacks. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof cassandra.errors.NoHostAvailableError)) return errorText(error);
+  const reasons = Object.entries(error.innerErrors ?? {}).map(([host, inner]) => `${host}: ${errorText(inner)}`);
+  return reasons.length > 0 ? reasons.join("; ") : "no node is known to be up";
+}
+
+function neverLeft(error: unknown): boolean {
+  return (
+    error instanceof NoTimeLeft ||
+    error instanceof cassandra.errors.BusyConnectionError ||
+    NO_CONNECTION.test(errorText(error))
+  );
+}
+
+/** Calls of a deleted tenant do not get this far. */
+function goneError(text: string): AppError {
+  return new AppError("unavailable", `What the tenant has in Cassandra is gone and has to be restored: ${text}.`, {
+    details: { reason: "keyspace_gone" },
+  });
+}
+
+function tellsGone(error: unknown): boolean {
+  return /keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(errorText(error));
+}
+
+function answerError(error: unknown): Error {
+  const text = errorText(error);
+  if (tellsGone(error)) return goneError(text);
+  if (CLOSED.test(text)) return new AppError("unavailable", "The store was closed.");
+  return error instanceof Error ? error : new Error(text);
+}

@@ -1,4 +1,0 @@
-import { describeCluster, openClusterSubject } from "../../../test/helpers/cluster.ts";
-import { kvContract } from "../contract/kv.ts";
-
-describeCluster("contract", () => kvContract("cluster", openClusterSubject));
