@@ -21,7 +21,7 @@ import { LocalAgent } from "./local/agent.ts";
 import { findLocalUser, giveFolder } from "./local/user.ts";
 import { LogFile } from "./log/file.ts";
 import type { Runtime } from "./runtime.ts";
-import { StartPatience } from "./patience.ts";
+import { StartRetry } from "./start-retry.ts";
 import { Spawner } from "./processes/index.ts";
 import { secretsOf } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
@@ -100,7 +100,7 @@ function removeSecondFactor(
 async function withStores(settings: Settings, work: (assembly: Assembly) => Promise<void>): Promise<void> {
   const spawner = startSpawner();
   const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
-  const patience = new StartPatience(runtime);
+  const patience = new StartRetry(runtime);
   const at = { runtime, patience, spawner, createKey: false, agentPort: () => 0 };
   const { engine, assembly } = await prepare(settings, at);
   try {
@@ -135,7 +135,7 @@ async function run(settings: Settings): Promise<void> {
   const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"));
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
   let { agentPort, port } = settings;
-  const patience = new StartPatience(runtime);
+  const patience = new StartRetry(runtime);
   const prepared = await prepare(settings, {
     runtime,
     patience,
@@ -187,7 +187,7 @@ function startSpawner(): Spawner {
 
 interface Preparation {
   readonly runtime: Runtime;
-  readonly patience: StartPatience;
+  readonly patience: StartRetry;
   readonly spawner: Spawner;
   readonly createKey: boolean;
   readonly agentPort: () => number;
@@ -288,7 +288,7 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 async function firstTenant(
   { tenants, users, repair, start }: Assembly,
   settings: Settings,
-  patience: StartPatience,
+  patience: StartRetry,
 ): Promise<Administrator> {
   const { tenant, ospace, adminUser, adminPassword, cassandraReplicationFactor } = settings;
   const wanted = {

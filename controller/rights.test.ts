@@ -74,7 +74,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     close: "at the end",
   },
   Firings: { [EVERY]: "a schedule runs with the rights of the user who saved it" },
-  KeptParts: { [EVERY]: "the controller among its keys" },
+  RetainedKeyParts: { [EVERY]: "the controller among its keys" },
   Resealing: { [EVERY]: "the controller among its keys" },
   Membership: { [EVERY]: "the controllers among themselves" },
   LicenceService: {

@@ -10,7 +10,7 @@ export const COMMAND_MARKS = "command/";
 const PREFIX = COMMAND_MARKS;
 const EPOCH = "epoch";
 
-interface Noted {
+interface CommandRecord {
   readonly startedMs: number;
   /** Absent while it runs. */
   readonly endedMs?: number;
@@ -79,7 +79,7 @@ export class Journal {
       throw new AppError("limited", `The journal holds ${JOURNAL_COMMANDS_MAX} commands.`);
     }
     const startedMs = this.#clock.nowMs();
-    const noted: Noted = {
+    const noted: CommandRecord = {
       startedMs,
       keepUntilMs: startedMs + Math.max(0, remainingMs) + JOURNAL_KEEP_MS,
       traceparent,
@@ -135,12 +135,12 @@ export function endedNote(value: string, atMs: number): string {
   return noted === undefined || noted.endedMs !== undefined ? value : JSON.stringify({ ...noted, endedMs: atMs });
 }
 
-function parse(value: string | undefined): Noted | undefined {
+function parse(value: string | undefined): CommandRecord | undefined {
   if (value === undefined) return undefined;
   const noted: unknown = JSON.parse(value);
-  return isNoted(noted) ? noted : undefined;
+  return isCommandRecord(noted) ? noted : undefined;
 }
 
-function isNoted(value: unknown): value is Noted {
+function isCommandRecord(value: unknown): value is CommandRecord {
   return typeof value === "object" && value !== null && "startedMs" in value && "keepUntilMs" in value;
 }

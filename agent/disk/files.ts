@@ -53,21 +53,21 @@ async function syncFile(files: Files, path: string): Promise<void> {
 
 /** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */
 export async function writeAtomically(files: Files, path: string, content: Uint8Array): Promise<void> {
-  const beside = `${path}.new`;
+  const unfinished = `${path}.new`;
   // Never written in place: after a power cut what a former writing left may be the present content under a second
   // name.
-  await files.rm(beside, { force: true });
-  const file = await files.open(beside, "wx", 0o600);
+  await files.rm(unfinished, { force: true });
+  const file = await files.open(unfinished, "wx", 0o600);
   try {
     await writeWholly(file, content, 0);
     await file.sync();
   } catch (error) {
-    await files.rm(beside, { force: true });
+    await files.rm(unfinished, { force: true });
     throw error;
   } finally {
     await file.close();
   }
-  await files.rename(beside, path);
+  await files.rename(unfinished, path);
   await syncFolder(files, dirname(path));
 }
 

@@ -15,7 +15,7 @@ import {
 } from "./segment.ts";
 
 /** An outbox as a former agent left it. */
-export interface Left {
+export interface LoadedOutbox {
   readonly streamId: string;
   readonly nextSequence: number;
   /** Time of the last entry that rows are made of; 0 when there is none. */
@@ -41,7 +41,7 @@ interface LeftSegment {
 }
 
 /** Undefined when there is none. What it answers is durable. */
-export async function loadOutbox(files: Files, folder: string): Promise<Left | undefined> {
+export async function loadOutbox(files: Files, folder: string): Promise<LoadedOutbox | undefined> {
   const found: LeftSegment[] = [];
   for (const name of (await files.readdir(folder)).sort()) {
     const serial = serialOf(name);

@@ -24,15 +24,15 @@ export const ClusterInfoOutput = Type.Object({
   ),
 });
 
-const Moment = Type.Integer({ description: "Milliseconds since 1970" });
+const Milliseconds = Type.Integer({ description: "Milliseconds since 1970" });
 
 export const ScrubReport = Type.Object({
   id: Type.String(),
   user: Type.String({ description: "Who began it" }),
   state: Type.String({ description: "`running`, `done`, `stopped` or `failed`" }),
   message: Type.String({ description: "Why it failed" }),
-  startedMs: Moment,
-  endedMs: Type.Optional(Moment),
+  startedMs: Milliseconds,
+  endedMs: Type.Optional(Milliseconds),
   rate: Type.Integer({ description: "Comparisons with the store a second, at most" }),
   step: Type.String({ description: "`objects`, `indexes`, `sources`, `targets` or `contents`" }),
   looked: Type.Object(
@@ -65,8 +65,8 @@ export const ScrubBegin = Type.Object({
 export const ScrubStatusInput = Type.Object({});
 
 export const RowCheckReport = Type.Object({
-  startedMs: Moment,
-  endedMs: Type.Optional(Moment),
+  startedMs: Milliseconds,
+  endedMs: Type.Optional(Milliseconds),
   looked: Type.Integer({ description: "Rows that were read" }),
   damaged: Type.Integer({
     description:

@@ -18,7 +18,7 @@ export function nearestName(word: string, names: Iterable<string>): string | und
  * Ends a complaint about a name: it asks whether the nearest one was meant, with `before` in front of it, or is a full
  * stop.
  */
-export function meant(word: string, names: Iterable<string>, before = ""): string {
+export function suggestion(word: string, names: Iterable<string>, before = ""): string {
   const nearest = nearestName(word, names);
   return nearest === undefined ? "." : `; did you mean ${before}${nearest}?`;
 }

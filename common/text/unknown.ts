@@ -1,6 +1,6 @@
 import { HTTP_WARNING_NAME_MAX_CHARACTERS } from "../limits.ts";
 import { beginningOf } from "./cut.ts";
-import { meant } from "./nearest.ts";
+import { suggestion } from "./nearest.ts";
 
 /** A warning for a name that a client sent, or for a member of that name `within` an object, that nothing reads. */
 export function ignoredName(name: string, known: Iterable<string>, within = ""): string {
@@ -14,7 +14,7 @@ export function notKnown(name: string): string {
 
 /** As `meant`. A long name is no slip of the pen, and comparing it takes long. */
 export function meantOf(name: string, known: Iterable<string>): string {
-  return isLong(name) ? "." : meant(name, known);
+  return isLong(name) ? "." : suggestion(name, known);
 }
 
 function isLong(name: string): boolean {

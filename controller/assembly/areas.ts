@@ -7,7 +7,7 @@ import { consoleLogArea } from "../areas/consolelog/index.ts";
 import { depotsArea } from "../areas/depots/index.ts";
 import { filesArea } from "../areas/files/index.ts";
 import { ExplainService, groupsArea } from "../areas/groups/index.ts";
-import { entranceOf, hostsArea, sealedHosts } from "../areas/hosts/index.ts";
+import { joinAddressOf, hostsArea, sealedHosts } from "../areas/hosts/index.ts";
 import { ingestArea } from "../areas/ingest/index.ts";
 import { JobContexts, jobsArea, JobScheduler, RunCancelling, RunRetrying, sealedJobs } from "../areas/jobs/index.ts";
 import { keysArea } from "../areas/keys/index.ts";
@@ -47,7 +47,7 @@ function foundation(services: Services): readonly Area[] {
   const { companies, removal, use, licences, cluster, scrubs, repairs, rowChecks, parts, links, options, resealing } =
     services;
   const { listening, publicNames } = options;
-  const entrance = listening && (() => entranceOf({ ...listening(), publicNames }));
+  const joinAddress = listening && (() => joinAddressOf({ ...listening(), publicNames }));
   return [
     tenantsArea({ companies, gate: stores, removal, use }),
     licencesArea(licences),
@@ -68,7 +68,7 @@ function foundation(services: Services): readonly Area[] {
     },
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
-    hostsArea({ hosts, entrance, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
+    hostsArea({ hosts, joinAddress, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
     clusterArea({ cluster, membership, scrubs, repairs, rowChecks, objects }),
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },

@@ -1,5 +1,5 @@
 import { GroupService } from "../areas/groups/index.ts";
-import { KeptParts, KeyService, keysKnown, Resealing } from "../areas/keys/index.ts";
+import { RetainedKeyParts, KeyService, keysKnown, Resealing } from "../areas/keys/index.ts";
 import { LicenceService } from "../areas/licences/index.ts";
 import { CompanyService, TenantRemoval } from "../areas/tenants/index.ts";
 import { UserService } from "../areas/users/index.ts";
@@ -38,10 +38,10 @@ export async function identity(from: Core) {
   return { groups, users, parts, ...licensed, ...sealing(from, parts, licensed.companies) };
 }
 
-async function keptParts({ secrets, membership, stores, runtime, points: { areas } }: Core): Promise<KeptParts> {
+async function keptParts({ secrets, membership, stores, runtime, points: { areas } }: Core): Promise<RetainedKeyParts> {
   secrets.begin(keysKnown(membership.all()));
   await membership.tellKeys();
-  const parts = new KeptParts({
+  const parts = new RetainedKeyParts({
     kv: (await stores.system()).kv,
     secrets,
     runtime,
@@ -84,7 +84,7 @@ function licensing({ options, points, engine, runtime, stores, tenants, membersh
 /** The change of the key by which stored secrets are sealed. */
 function sealing(
   { options, points, secrets, runtime, membership, tenants }: Core,
-  parts: KeptParts,
+  parts: RetainedKeyParts,
   companies: CompanyService,
 ) {
   const sealedKinds = points.areas.parts(({ sealed }) => sealed);

@@ -4,7 +4,7 @@ import { PEER_BEAT_MS, PEER_QUEUE_MAX_BYTES, PEER_QUEUE_MAX_FRAMES, PEER_SILENCE
 import type { PeerEvent, PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
 import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
 import type { CommandListener } from "../areas/hosts/index.ts";
-import type { Outlet } from "../areas/notifications/index.ts";
+import type { PeerBroadcast } from "../areas/notifications/index.ts";
 import { PeerStream, type PeerServerCall } from "./peer-stream.ts";
 
 /** The connection of a controller that reads when the test says so. */
@@ -47,7 +47,7 @@ const RECORD = {
 function open() {
   const call = new SlowCall();
   const clock = new TestClock();
-  const given: { listener?: CommandListener; outlet?: Outlet; ended: number; over: boolean } = {
+  const given: { listener?: CommandListener; outlet?: PeerBroadcast; ended: number; over: boolean } = {
     ended: 0,
     over: false,
   };
@@ -59,7 +59,7 @@ function open() {
     tunnel: () => Promise.reject(new Error("no tunnel is asked for")),
     refreshHere: () => undefined,
     recent: (tenant: string, policy: string) => ({ classes: [`/${tenant}/${policy}`], records: [RECORD], leftOut: 2 }),
-    attach: (outlet: Outlet) => {
+    attach: (outlet: PeerBroadcast) => {
       given.outlet = outlet;
       return () => delete given.outlet;
     },

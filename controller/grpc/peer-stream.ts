@@ -11,7 +11,7 @@ import {
 } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest, Recent, Watch } from "../../proto/gen/peer/v1/peer.ts";
 import type { CommandListener, PeerCall, PeerWatch, TunnelPlace } from "../areas/hosts/index.ts";
-import type { Interest, Outlet } from "../areas/notifications/index.ts";
+import type { Interest, PeerBroadcast } from "../areas/notifications/index.ts";
 import type { RecentOfPolicy } from "../areas/rules/index.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -40,7 +40,7 @@ export interface PeerServices {
   /** Raw records in the memory of this controller. */
   readonly recent: (tenant: string, policy: string) => RecentOfPolicy;
   /** Sends everything published here to the outlet. Call the result to stop. */
-  readonly attach: (outlet: Outlet) => () => void;
+  readonly attach: (outlet: PeerBroadcast) => () => void;
 }
 
 /**

@@ -3,11 +3,11 @@ import { AppError } from "../../common/errors.ts";
 import { FOLLOW_PIECE_BYTES, FOLLOW_POLL_MS } from "../../common/limits.ts";
 import { TestClock } from "../../test/helpers/time/runtime.ts";
 import type { StreamPart } from "./blobs.ts";
-import { Appends, tail, type Growing } from "./tail.ts";
+import { AppendNotifier, tail, type Growing } from "./tail.ts";
 
 /** A log that grows when a test says so. Time stands still unless a test advances it. */
 class Log implements Growing {
-  readonly appends = new Appends();
+  readonly appends = new AppendNotifier();
   bytes = "";
   isEnded = false;
   /** Runs after the next read has taken its bytes and before it returns them. */

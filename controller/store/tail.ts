@@ -35,20 +35,20 @@ export interface TailOptions {
  * piece is read after it has taken the last one.
  */
 export async function* tail(source: Growing, { from, clock, signal, mayRead }: TailOptions): AsyncGenerator<TailPiece> {
-  const bell = new Bell(clock);
-  const leave = source.onAppend(() => bell.ring());
+  const appended = new AppendSignal(clock);
+  const leave = source.onAppend(() => appended.set());
   try {
     for (let position = from; !signal.aborted; ) {
       await mayRead();
       // Both come before the read: later appends ring the bell, and a stream that was over by then is read completely.
-      bell.silence();
+      appended.reset();
       const isOver = await source.isOver();
       const { bytes, size } = await source.read(position, FOLLOW_PIECE_BYTES);
       if (bytes.length > 0) {
         yield { from: position, to: position + bytes.length, bytes };
         position += bytes.length;
       } else if (isOver && position >= size) return;
-      else await bell.rung(signal);
+      else await appended.settled(signal);
     }
   } finally {
     leave();
@@ -56,7 +56,7 @@ export async function* tail(source: Growing, { from, clock, signal, mayRead }: T
 }
 
 /** A signal that stays set until it is reset. */
-export class Bell {
+export class AppendSignal {
   readonly #clock: Clock;
   #isRung = false;
   #wake: () => void = () => {};
@@ -65,17 +65,17 @@ export class Bell {
     this.#clock = clock;
   }
 
-  ring(): void {
+  set(): void {
     this.#isRung = true;
     this.#wake();
   }
 
-  silence(): void {
+  reset(): void {
     this.#isRung = false;
   }
 
   /** Resolves when the bell is rung, at the latest after `FOLLOW_POLL_MS`. */
-  rung(signal: AbortSignal): Promise<void> {
+  settled(signal: AbortSignal): Promise<void> {
     if (this.#isRung || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = (): void => {
@@ -91,7 +91,7 @@ export class Bell {
 }
 
 /** Notifies readers in this process of appends, by the name of the growing data. */
-export class Appends {
+export class AppendNotifier {
   readonly #listeners = new Map<string, Set<() => void>>();
 
   tell(name: string): void {

@@ -35,7 +35,7 @@ export function commandProblem({ state, code, message }: RunEnd): string | undef
 }
 
 /** More that belongs into the write that ends or begins a run. */
-export interface Beside {
+export interface ExtraWrites {
   readonly emissions?: readonly Emission[];
   readonly marks?: readonly Mark[];
 }
@@ -69,10 +69,10 @@ export class Run {
     this.#startedMs = options.host.clock.nowMs();
   }
 
-  static async begin(options: RunOptions, beside: Beside = {}): Promise<Run> {
+  static async begin(options: RunOptions, extra: ExtraWrites = {}): Promise<Run> {
     const run = new Run(options);
-    const marks = [run.#mark(), ...(beside.marks ?? [])];
-    await options.host.emit(beside.emissions ?? [], { marks, reserve: true, signal: options.signal });
+    const marks = [run.#mark(), ...(extra.marks ?? [])];
+    await options.host.emit(extra.emissions ?? [], { marks, reserve: true, signal: options.signal });
     return run;
   }
 
@@ -95,7 +95,7 @@ export class Run {
     }
   }
 
-  async end(end: RunEnd, beside: Beside = {}): Promise<void> {
+  async end(end: RunEnd, extra: ExtraWrites = {}): Promise<void> {
     const { host, policy, scheduledMs } = this.#options;
     const emissions = this.#pack(this.#takeBuffered());
     const value: PolicyRun = {
@@ -107,8 +107,8 @@ export class Run {
       endedMs: host.clock.nowMs(),
       records: this.#written,
     };
-    emissions.push({ body: { $case: "run", value } }, ...(beside.emissions ?? []));
-    const marks = [{ key: runMark(policy.name) }, ...(beside.marks ?? [])];
+    emissions.push({ body: { $case: "run", value } }, ...(extra.emissions ?? []));
+    const marks = [{ key: runMark(policy.name) }, ...(extra.marks ?? [])];
     await host.emit(emissions, { marks, reserve: emissions.length === 1 });
   }
 
@@ -152,7 +152,7 @@ export class Run {
 }
 
 /** The end of a run that was open when the agent ended; empty when there is none. */
-export function interruptedRun(policy: string, host: Host): Required<Beside> {
+export function interruptedRun(policy: string, host: Host): Required<ExtraWrites> {
   const text = host.mark(runMark(policy));
   if (text === undefined) return { emissions: [], marks: [] };
   const open: OpenRun = JSON.parse(text);

@@ -25,7 +25,7 @@ export class ContentCache {
     const path = join(this.#folder, file.digest);
     if (await isThere(path)) return path;
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await this.#download(file, { path, beside: `${path}.new`, signal });
+    await this.#download(file, { path, unfinished: `${path}.new`, signal });
     return path;
   }
 
@@ -38,10 +38,10 @@ export class ContentCache {
 
   async #download(
     file: DepotFile,
-    { path, beside, signal }: { path: string; beside: string; signal: AbortSignal },
+    { path, unfinished, signal }: { path: string; unfinished: string; signal: AbortSignal },
   ): Promise<void> {
     const hash = createHash("sha256");
-    const target = await open(beside, "w", 0o600);
+    const target = await open(unfinished, "w", 0o600);
     let bytes = 0;
     try {
       for await (const chunk of this.#fetch(file.digest, 0, signal)) {
@@ -54,9 +54,9 @@ export class ContentCache {
       if (hash.digest("hex") !== file.digest)
         throw new AppError("invalid", `${file.path}: the content does not have its digest.`);
       await target.sync();
-      await rename(beside, path);
+      await rename(unfinished, path);
     } catch (error) {
-      await rm(beside, { force: true });
+      await rm(unfinished, { force: true });
       throw error;
     } finally {
       await target.close();

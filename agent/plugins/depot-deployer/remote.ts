@@ -8,7 +8,7 @@ import { nodeFiles, syncTree } from "../../disk/files.ts";
 import { TrustedFolder } from "../../disk/trusted-path.ts";
 
 /** A copy beside the place where it belongs. */
-interface Beside {
+interface StagedCopy {
   readonly path: string;
   readonly name: string;
 }
@@ -26,7 +26,7 @@ export async function putInPlace(
   { paths, random }: { paths: readonly string[]; random: Random },
 ): Promise<void> {
   await using root = await TrustedFolder.make(remotePath);
-  const copies: Beside[] = [];
+  const copies: StagedCopy[] = [];
   try {
     for (const path of paths) {
       await using folder = await folderOf(root, { remotePath, path, make: true });

@@ -9,11 +9,11 @@ import { Endings } from "./rotation/endings.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
 import { FollowedFile } from "./followed.ts";
 import { fileMarks, type FileState } from "./rotation/life.ts";
-import { Homes } from "./rotation/homes.ts";
+import { RotationTracker } from "./rotation/rotation-tracker.ts";
 import { compareGenerations, isNumbered, isYoungest, originsOf } from "./rotation/names.ts";
 import { comparePlaces, logOf, placeOf } from "./rotation/order.ts";
 import { MissedLives, type UnreadLife } from "./rotation/missed.ts";
-import type { Scene } from "./rotation/scene.ts";
+import type { DirectoryScan } from "./rotation/directory-scan.ts";
 import { dirtyLogs } from "./rotation/turns.ts";
 import type { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
@@ -43,13 +43,13 @@ export class LogFiles {
   /** Something changed while it was looked at. */
   #unsure = false;
   readonly #copies: Copies;
-  readonly #homes: Homes;
+  readonly #rotations: RotationTracker;
   /** Lives whose home may have belonged to another file meanwhile. */
   readonly #replaced = new Set<FollowedFile>();
 
   constructor(work: LogWork, switches: Switches) {
     this.#work = work;
-    this.#homes = new Homes(work.spec.dir, switches);
+    this.#rotations = new RotationTracker(work.spec.dir, switches);
     this.#copies = new Copies(work, this.#files);
   }
 
@@ -59,7 +59,7 @@ export class LogFiles {
     if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
     this.#sinceMs = Number(host.mark(since.key));
     const missed = (this.#missed = new MissedLives(this.#work, this.#sinceMs));
-    this.#endings = new Endings({ work: this.#work, files: this.#files, homes: this.#homes, missed });
+    this.#endings = new Endings({ work: this.#work, files: this.#files, rotations: this.#rotations, missed });
     this.#files.clear();
     this.#replaced.clear();
     for (const [, value] of host.marks(fileMarks(policy.name))) {
@@ -133,42 +133,42 @@ export class LogFiles {
     const { dir } = this.#work.spec;
     const atMs = this.#work.host.clock.nowMs();
     this.#unsure = false;
-    const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
-    this.#homes.beginLook(homes);
+    const rotations = new Set([...this.#files.values()].map(({ state }) => state.home));
+    this.#rotations.beginLook(rotations);
     this.#copies.beginLook();
     this.#problem = await folderProblem(dir);
     const { files, packed, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
     const wanted = files.filter((path) => this.#work.match.test(path));
-    for (const path of wanted) homes.add(path);
+    for (const path of wanted) rotations.add(path);
     const rotated = files.filter(
-      (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)),
+      (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => rotations.has(origin)),
     );
     const refused = (reason: string) => {
       this.#problem ??= reason;
       this.#complain(reason);
     };
-    const scene: Scene = {
+    const scan: DirectoryScan = {
       atMs,
       files,
       packed,
-      homes,
+      rotations,
       looks: await lookAll(dir, [...wanted, ...rotated], refused),
       taken: new Set(),
     };
-    await this.#locate(scene, signal);
-    await this.#keepPaths(scene, signal);
-    const found = await this.#unknown(scene);
+    await this.#locate(scan, signal);
+    await this.#keepPaths(scan, signal);
+    const found = await this.#unknown(scan);
     this.#copies.endLook();
     if (found.length > 0)
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
-    await this.#endings?.closeGone(scene, signal);
-    const { lives, unread } = (await this.#missed?.find(scene, this.#files.values(), signal)) ?? NOTHING_MISSED;
+    await this.#endings?.closeGone(scan, signal);
+    const { lives, unread } = (await this.#missed?.find(scan, this.#files.values(), signal)) ?? NOTHING_MISSED;
     const left = await this.#follow([...lives, ...found], atMs, signal);
     await this.#endings?.decide([...unread, ...left], signal);
     // Before the lines of what is younger.
-    if (lives.length > 0) await this.#endings?.closeGone(scene, signal);
-    await this.#homes.endLook(this.#files.values(), atMs);
+    if (lives.length > 0) await this.#endings?.closeGone(scan, signal);
+    await this.#rotations.endLook(this.#files.values(), atMs);
     return folders;
   }
 
@@ -184,39 +184,39 @@ export class LogFiles {
   }
 
   /** Finds every followed file: at its inode, or in a copy. */
-  async #locate(scene: Scene, signal: AbortSignal): Promise<void> {
+  async #locate(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const { dir } = this.#work.spec;
-    const byId = new Map(scene.looks.map((at) => [at.id, at]));
+    const byId = new Map(scan.looks.map((at) => [at.id, at]));
     const displaced: FollowedFile[] = [];
     // An inode that two lives bear now belongs to the later one.
     for (const file of [...this.#files.values()].sort((a, b) => b.state.serial - a.state.serial)) {
-      file.displaced ||= scene.taken.has(file.state.id);
+      file.displaced ||= scan.taken.has(file.state.id);
       const at = byId.get(file.state.id) ?? (await look(dir, file.state.path));
-      if (at?.id === file.state.id && (await this.#isStill(file, at, { scene, signal }))) this.#isAt(file, at, scene);
+      if (at?.id === file.state.id && (await this.#isStill(file, at, { scan, signal }))) this.#isAt(file, at, scan);
       else displaced.push(file);
     }
     if (displaced.length === 0) return;
     // Renamed to a name that neither matches nor looks like a rotation's.
     const folders = new Set(displaced.map(({ state }) => dirname(state.path)));
-    const known = new Set(scene.looks.map(({ path }) => path));
+    const known = new Set(scan.looks.map(({ path }) => path));
     const others = await lookAll(
       dir,
-      scene.files.filter((path) => folders.has(dirname(path)) && !known.has(path)),
+      scan.files.filter((path) => folders.has(dirname(path)) && !known.has(path)),
     );
-    for (const file of displaced) await this.#search(file, { scene, others, signal });
-    await this.#dropEmpty(displaced, { scene, signal });
+    for (const file of displaced) await this.#search(file, { scan, others, signal });
+    await this.#dropEmpty(displaced, { scan, signal });
   }
 
   /** Drops displaced files that were empty. Their content is found under a rotation's name, or it is lost. */
   async #dropEmpty(
     displaced: readonly FollowedFile[],
-    { scene, signal }: { scene: Scene; signal: AbortSignal },
+    { scan, signal }: { scan: DirectoryScan; signal: AbortSignal },
   ): Promise<void> {
     const empty = displaced.filter((file) => file.displaced && file.state.head === "");
     if (empty.length === 0) return;
-    const named = new Set(scene.looks.map(({ id }) => id));
+    const named = new Set(scan.looks.map(({ id }) => id));
     const lost = empty.filter((file) => file.isHome && !named.has(file.state.id));
-    const gaps = lost.flatMap((file) => this.#homes.unknownGap(file));
+    const gaps = lost.flatMap((file) => this.#rotations.unknownGap(file));
     await this.#work.host.emit(gaps, { marks: empty.map((file) => file.unmark()), reserve: true, signal });
     for (const file of empty) {
       await file.close();
@@ -225,13 +225,13 @@ export class LogFiles {
   }
 
   /** After a restart it must be known that what is there was not where it began. */
-  async #keepPaths(scene: Scene, signal: AbortSignal): Promise<void> {
+  async #keepPaths(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const marks = [...this.#files.values()].filter((file) => file.moved).map((file) => file.mark());
     const gaps: Emission[] = [];
-    for (const file of this.#replaced) gaps.push(...(await this.#homes.gapAfter(file, scene.looks)));
+    for (const file of this.#replaced) gaps.push(...(await this.#rotations.gapAfter(file, scan.looks)));
     if (marks.length > 0) await this.#work.host.emit(gaps, { marks, reserve: true, signal });
     for (const file of this.#files.values()) file.moved = false;
-    for (const file of this.#replaced) if (file.isHome) file.atHome = this.#homes.beforeLook(file.state.home);
+    for (const file of this.#replaced) if (file.isHome) file.atHome = this.#rotations.beforeLook(file.state.home);
     this.#replaced.clear();
   }
 
@@ -242,27 +242,26 @@ export class LogFiles {
 
   async #search(
     file: FollowedFile,
-    { scene, others, signal }: { scene: Scene; others: readonly FileLook[]; signal: AbortSignal },
+    { scan, others, signal }: { scan: DirectoryScan; others: readonly FileLook[]; signal: AbortSignal },
   ): Promise<void> {
     const { state } = file;
     const renamed = others.find(({ id }) => id === state.id);
-    if (renamed && (await this.#isStill(file, renamed, { scene, signal }))) return this.#isAt(file, renamed, scene);
-    const copy =
-      file.isHome && (file.displaced || file.lastMiss) ? await this.#copies.of(file.state, scene) : undefined;
+    if (renamed && (await this.#isStill(file, renamed, { scan, signal }))) return this.#isAt(file, renamed, scan);
+    const copy = file.isHome && (file.displaced || file.lastMiss) ? await this.#copies.of(file.state, scan) : undefined;
     if (!copy) return file.miss();
-    if (!isYoungest(copy.at.path, state.home, [...scene.files, ...scene.packed])) file.forgetLength();
+    if (!isYoungest(copy.at.path, state.home, [...scan.files, ...scan.packed])) file.forgetLength();
     await file.moveTo(copy, signal);
-    scene.taken.add(copy.at.id);
+    scan.taken.add(copy.at.id);
   }
 
   /** Compares the content, not only the inode: an inode can go to another file, and a file can be cut off. */
   async #isStill(
     file: FollowedFile,
     at: FileLook,
-    { scene, signal }: { scene: Scene; signal: AbortSignal },
+    { scan, signal }: { scan: DirectoryScan; signal: AbortSignal },
   ): Promise<boolean> {
     const { state } = file;
-    if (scene.taken.has(at.id)) return false;
+    if (scan.taken.has(at.id)) return false;
     const isUnchanged = at.size === state.size && at.mtimeMs === state.mtimeMs;
     // An open file that moved may have been cut off and written again before: only at home is its copy looked for.
     // `rotation.test.ts`, seed 7, fails without the path, mostly under load.
@@ -280,13 +279,13 @@ export class LogFiles {
     return true;
   }
 
-  #isAt(file: FollowedFile, at: FileLook, scene: Scene): void {
-    scene.taken.add(at.id);
+  #isAt(file: FollowedFile, at: FileLook, scan: DirectoryScan): void {
+    scan.taken.add(at.id);
     const { state } = file;
     const left = file.isHome && at.path !== state.home && !this.#tellsOfOthers(at.path, state.home);
     const relinked = file.isHome && at.path === state.home && at.link !== state.link;
     if (left || relinked) this.#replaced.add(file);
-    else if (at.path === state.home) file.atHome = this.#homes.beforeLook(state.home);
+    else if (at.path === state.home) file.atHome = this.#rotations.beforeLook(state.home);
     file.moved ||= state.path !== at.path || relinked;
     Object.assign(state, { path: at.path, link: at.link });
     file.found();
@@ -296,20 +295,20 @@ export class LogFiles {
   }
 
   /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
-  async #unknown(scene: Scene): Promise<Found[]> {
+  async #unknown(scan: DirectoryScan): Promise<Found[]> {
     const found: Found[] = [];
     const lives = this.#livesByHome();
-    const fresh = scene.looks.filter(({ id }) => !scene.taken.has(id));
+    const fresh = scan.looks.filter(({ id }) => !scan.taken.has(id));
     const newHomes = new Set(fresh.filter(({ path }) => !lives.has(path)).map(({ path }) => path));
     for (const at of fresh) {
-      if (scene.taken.has(at.id)) continue;
+      if (scan.taken.has(at.id)) continue;
       const home =
         originsOf(at.path).find((origin) =>
           this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) }),
         ) ?? this.#asItself(at);
       if (home === undefined) continue;
-      if (await this.#copies.includes(at, scene)) continue;
-      scene.taken.add(at.id);
+      if (await this.#copies.includes(at, scan)) continue;
+      scan.taken.add(at.id);
       found.push({ at, home });
     }
     return found;
@@ -386,9 +385,9 @@ export class LogFiles {
 
   /** Present lives that were not read yet: a file that is found beside them is older. */
   #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
-    const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
+    const rotations = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
     const files = [...this.#files.values()].filter(
-      (file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home),
+      (file) => file.isHome && file.state.offset === 0 && rotations.has(file.state.home),
     );
     marks.push(...files.map((file) => file.unmark()));
     return files;
@@ -401,7 +400,7 @@ export class LogFiles {
     const serial = this.#nextSerial++;
     const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
     const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs };
-    return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#homes.beforeLook(path));
+    return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#rotations.beforeLook(path));
   }
 
   #complain(message: string): void {

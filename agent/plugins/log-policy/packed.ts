@@ -43,9 +43,9 @@ interface Lost extends Print {
 }
 
 /** The log that the packed file is a generation of, among these names; undefined where it is of none of them. */
-export function packedOrigin(path: string, homes: ReadonlySet<string>): string | undefined {
+export function packedOrigin(path: string, rotations: ReadonlySet<string>): string | undefined {
   if (!GZIP.test(path)) return undefined;
-  return originsOf(path.replace(GZIP, "")).find((origin) => homes.has(origin));
+  return originsOf(path.replace(GZIP, "")).find((origin) => rotations.has(origin));
 }
 
 /** The name that a packed file had before. */
@@ -59,9 +59,9 @@ export function unpackedName(path: string): string {
  */
 export async function packedRest(search: Search, lost: Lost): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
-  const homes = new Set([lost.home]);
+  const rotations = new Set([lost.home]);
   let found: Packed<PackedRest>;
-  for (const path of search.packed.filter((one) => packedOrigin(one, homes) !== undefined)) {
+  for (const path of search.packed.filter((one) => packedOrigin(one, rotations) !== undefined)) {
     const at = await look(search.root, path);
     // It was there when the folder was listed: it is being renamed. A link is there and leads to no file.
     if (!at && !(await isLink(search.root, path))) found ??= "growing";

@@ -1,4 +1,4 @@
-import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../store/journal/index.ts";
 
 /** Steps of a scrub, in the order of execution. */
 export const SCRUB_STEPS = ["objects", "indexes", "sources", "targets", "contents"] as const;
@@ -41,7 +41,7 @@ export interface ScrubEnd {
   readonly endedMs: number;
 }
 
-export type NotedScrub = Noted<OpenScrub>;
+export type VersionedScrub = Versioned<OpenScrub>;
 export type ScrubJournal = Journal<OpenScrub>;
 
 export function scrubJournal(dependencies: JournalDependencies): ScrubJournal {

@@ -16,7 +16,7 @@ import type { IndexScrubPage, ObjectService } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import {
   SCRUB_STEPS,
-  type NotedScrub,
+  type VersionedScrub,
   type OpenScrub,
   type ScrubCounts,
   type ScrubJournal,
@@ -57,12 +57,12 @@ class Lost extends Error {}
 export class ScrubRun {
   readonly #with: CarriedScrub;
   readonly #retry: Retry;
-  #held: NotedScrub;
+  #held: VersionedScrub;
   /** Present state; `#held` is the recorded one. */
   #now: OpenScrub;
   #notedMs: number;
 
-  constructor(held: NotedScrub, dependencies: CarriedScrub) {
+  constructor(held: VersionedScrub, dependencies: CarriedScrub) {
     this.#with = dependencies;
     this.#retry = new Retry(dependencies.runtime);
     this.#held = held;
@@ -144,7 +144,7 @@ export class ScrubRun {
   /** Waits to keep the rate. Throws when the controller stops or the scrub was stopped. */
   async #pace(comparisons: number, beganMs: number): Promise<void> {
     const { runtime, journal, stopped } = this.#with;
-    const { stopping } = journal.underWay;
+    const { stopping } = journal.inFlight;
     const takenMs = runtime.clock.monotonicMs() - beganMs;
     const restMs = (comparisons / this.#now.rate) * 1_000 - takenMs;
     if (restMs > 0) await wait(runtime.clock, restMs, stopping, stopped);

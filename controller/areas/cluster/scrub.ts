@@ -4,7 +4,7 @@ import { SCRUB_DUE_MS, SCRUB_RATE_DEFAULT } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { scrubJournal, type NotedScrub, type OpenScrub, type ScrubEnd, type ScrubJournal } from "./open-scrubs.ts";
+import { scrubJournal, type VersionedScrub, type OpenScrub, type ScrubEnd, type ScrubJournal } from "./open-scrubs.ts";
 import { ScrubRun, type ScrubRunDependencies } from "./scrub-run.ts";
 
 const LAST_KEY = "scrub/last";
@@ -157,18 +157,18 @@ export class ScrubService {
 
   /** Resolves when no scrub runs here. */
   async settled(): Promise<void> {
-    await this.#journal.underWay.settled();
+    await this.#journal.inFlight.settled();
   }
 
   async close(): Promise<void> {
-    await this.#journal.underWay.close();
+    await this.#journal.inFlight.close();
   }
 
-  #start(mine: NotedScrub): void {
+  #start(mine: VersionedScrub): void {
     const { id, tenant } = mine.open;
     const carried = new AbortController();
     this.#carried.set(id, carried);
-    const running = this.#journal.underWay.carry([id], async () => {
+    const running = this.#journal.inFlight.carry([id], async () => {
       const of = { ...this.#with, journal: this.#journal, stopped: carried.signal };
       const ended = await new ScrubRun(mine, of).run().finally(() => this.#carried.delete(id));
       if (ended) await this.#settle(ended);
@@ -192,7 +192,7 @@ export class ScrubService {
     return report;
   }
 
-  async #open(tenant: string): Promise<NotedScrub | undefined> {
+  async #open(tenant: string): Promise<VersionedScrub | undefined> {
     for await (const found of this.#journal.all(tenant)) if (found.open.end === undefined) return found;
     return undefined;
   }

@@ -18,7 +18,7 @@ import type { Stores } from "../../store/engine.ts";
 import { decodeJson, encodeJson } from "../../turns/decoding.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
 import { jsonOfStored, storedJson } from "../../store/format.ts";
-import { isTransient, Journal, type Controllers, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import { isTransient, Journal, type Controllers, type Versioned, type OpenWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { ConfigEntries, Decide } from "./entries.ts";
 import { isDelete, type Content } from "./stored.ts";
@@ -101,18 +101,18 @@ export class ConfigChanges {
       const mine = await this.#journal.take(found);
       if (mine?.open.staged) this.#start(mine).catch(() => undefined);
       // The caller of an unstaged change saw an error, so drop it.
-      else if (mine) await this.#journal.underWay.carry([mine.open.id], () => this.#forget(mine.open));
+      else if (mine) await this.#journal.inFlight.carry([mine.open.id], () => this.#forget(mine.open));
     }
   }
 
   /** Resolves when all changes that run now have stopped running. */
   settled(): Promise<void> {
-    return this.#journal.underWay.settled();
+    return this.#journal.inFlight.settled();
   }
 
   /** Running changes pause after their current transaction. */
   close(): Promise<void> {
-    return this.#journal.underWay.close();
+    return this.#journal.inFlight.close();
   }
 
   async #makeOnRecord(principal: Principal, changes: readonly KeyChange[]): Promise<void> {
@@ -128,8 +128,8 @@ export class ConfigChanges {
     );
   }
 
-  async #staged(id: string, principal: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
-    const { underWay } = this.#journal;
+  async #staged(id: string, principal: Principal, changes: readonly KeyChange[]): Promise<Versioned<OpenChange>> {
+    const { inFlight: underWay } = this.#journal;
     underWay.hold(id);
     try {
       return await this.#stage(id, principal, changes);
@@ -140,7 +140,7 @@ export class ConfigChanges {
   }
 
   /** Records the change before its content is stored, so that no content is stored without a record. */
-  async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
+  async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Versioned<OpenChange>> {
     const slices = this.#slices(tenant);
     const bytes = storedJson(await encodeJson(changes as unknown as readonly Value[], slices));
     const digest = await digestOf(bytes, slices);
@@ -152,10 +152,10 @@ export class ConfigChanges {
     throw new AppError("unavailable", "The change was held up for too long: nothing was written, try again.");
   }
 
-  #start(held: Noted<OpenChange>): Promise<void> {
+  #start(held: Versioned<OpenChange>): Promise<void> {
     const { id } = held.open;
     this.#underWay += 1;
-    const running = this.#journal.underWay.carry([id], () => this.#run(held)).finally(() => (this.#underWay -= 1));
+    const running = this.#journal.inFlight.carry([id], () => this.#run(held)).finally(() => (this.#underWay -= 1));
     running.catch((error: unknown) => {
       const { log } = this.#with.runtime;
       const details = { change: id, reason: errorText(error) };
@@ -165,11 +165,11 @@ export class ConfigChanges {
     return running;
   }
 
-  async #run(mine: Noted<OpenChange>): Promise<void> {
+  async #run(mine: Versioned<OpenChange>): Promise<void> {
     let held = mine;
     const { tenant, by, done } = held.open;
     for (const part of parts((await this.#content(held.open)).slice(done))) {
-      this.#journal.underWay.stopping.throwIfAborted();
+      this.#journal.inFlight.stopping.throwIfAborted();
       const fence = this.#journal.stepWithin(held, { done: held.open.done + part.length });
       const written = await this.#with.entries.write(tenant, keysOf(part), decisions(part), { by, fence });
       if (!written.held) throw taken(held.open);

@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { CONFIG_DIFF_MAX_EDITS } from "../../../common/limits.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { entryKey } from "./keys.ts";
-import { outsideRule, sightOf, unknownKey, type ConfigSight, type ShownRecord } from "./rights.ts";
+import { outsideRule, visibilityOf, unknownKey, type ConfigVisibility, type ShownRecord } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
 import { isDelete, sealContext, type Content, type Entry, type Version } from "./stored.ts";
 import { conforming, TypedKeys } from "./typed.ts";
@@ -42,10 +42,10 @@ export class ConfigHistory {
   async history(principal: Principal, text: string): Promise<readonly ShownVersion[]> {
     requirePermission(principal, "config:read");
     const key = entryKey(principal.ospace, text);
-    const sight = await this.#sight(principal);
-    const versions = await this.#versions(principal, sight, key);
+    const visibility = await this.#visibility(principal);
+    const versions = await this.#versions(principal, visibility, key);
     if (versions.length === 0) throw unknownKey(key);
-    return versions.map((version) => shownVersion(sight, key, version));
+    return versions.map((version) => shownVersion(visibility, key, version));
   }
 
   /** `AppError("too_large")` when they differ in more than `CONFIG_DIFF_MAX_EDITS` lines. */
@@ -53,11 +53,11 @@ export class ConfigHistory {
     requirePermission(principal, "config:read");
     const { key: text, from, to } = range;
     const key = entryKey(principal.ospace, text);
-    const sight = await this.#sight(principal);
-    const versions = await this.#versions(principal, sight, key);
+    const visibility = await this.#visibility(principal);
+    const versions = await this.#versions(principal, visibility, key);
     const before = from === 0 ? undefined : pick(versions, key, from);
     const after = pick(versions, key, to);
-    const shown = { from: before && shownVersion(sight, key, before), to: shownVersion(sight, key, after) };
+    const shown = { from: before && shownVersion(visibility, key, before), to: shownVersion(visibility, key, after) };
     const patch = unifiedDiff(key, shown.from?.value ?? "", shown.to.value ?? "");
     return { ...shown, patch };
   }
@@ -69,16 +69,16 @@ export class ConfigHistory {
   async rollback(principal: Principal, text: string, number: number): Promise<void> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, text);
-    const sight = await this.#sight(principal);
-    sight.requireWriting(key);
-    const version = pick(await this.#versions(principal, sight, key), key, number);
-    if (version.text !== undefined) await checkValue(principal, sight, { key, value: version.text });
+    const visibility = await this.#visibility(principal);
+    visibility.requireWriting(key);
+    const version = pick(await this.#versions(principal, visibility, key), key, number);
+    if (version.text !== undefined) await checkValue(principal, visibility, { key, value: version.text });
     const schema = await new TypedKeys(this.#with.entries, principal).of(key);
     const content = this.#conforming(principal.tenant, schema, { ...version, key, revision: 0 });
     const decide = (found: Entry | undefined): Content | "delete" => {
-      if (found && !sight.sees(found)) throw outsideRule(principal, key);
+      if (found && !visibility.sees(found)) throw outsideRule(principal, key);
       if (isDelete(content)) return "delete";
-      sight.requireSeenAfter({ key, found, content });
+      visibility.requireSeenAfter({ key, found, content });
       return content;
     };
     await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
@@ -96,14 +96,14 @@ export class ConfigHistory {
     return sealedOrText(conforming(schema, { key, value: text }, undefined), { tenant, found: undefined, secrets });
   }
 
-  async #versions(principal: Principal, sight: ConfigSight, key: string): Promise<readonly Version[]> {
+  async #versions(principal: Principal, visibility: ConfigVisibility, key: string): Promise<readonly Version[]> {
     const versions = await this.#with.entries.versions(principal.tenant, key);
-    return versions.filter((version) => sight.sees({ ...version, key, revision: 0 }));
+    return versions.filter((version) => visibility.sees({ ...version, key, revision: 0 }));
   }
 
-  #sight(principal: Principal): Promise<ConfigSight> {
+  #visibility(principal: Principal): Promise<ConfigVisibility> {
     const { objects, owners, runtime } = this.#with;
-    return sightOf(principal, { objects, owners, clock: runtime.clock });
+    return visibilityOf(principal, { objects, owners, clock: runtime.clock });
   }
 }
 
@@ -117,8 +117,8 @@ function pick(versions: readonly Version[], key: string, number: number): Versio
   throw new AppError("not_found", `The version ${number} of ${key} is not kept, or there never was one.`);
 }
 
-function shownVersion(sight: ConfigSight, key: string, version: Version): ShownVersion {
-  const { value, secret, author, changed, expires } = sight.shown({ ...version, key, revision: 0 });
+function shownVersion(visibility: ConfigVisibility, key: string, version: Version): ShownVersion {
+  const { value, secret, author, changed, expires } = visibility.shown({ ...version, key, revision: 0 });
   const isDeleted = isDelete(version);
   return {
     version: version.n,

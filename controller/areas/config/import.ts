@@ -15,7 +15,7 @@ import { Slices } from "../query/index.ts";
 import { isSame, type KeyChange } from "./changes.ts";
 import { readFile, refuseFaults, type ImportEntry } from "./file.ts";
 import { anyKey, ROOT } from "./keys.ts";
-import { MASK, outsideRule, sightOf, type ConfigSight } from "./rights.ts";
+import { MASK, outsideRule, visibilityOf, type ConfigVisibility } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
 import { sealContext, type Content, type Entry } from "./stored.ts";
 import { conforming, TypedKeys } from "./typed.ts";
@@ -97,8 +97,8 @@ export class ConfigImport {
 
   async #plan(principal: Principal, entries: readonly ImportEntry[], slices: Slices): Promise<readonly Planned[]> {
     const { objects, owners, runtime } = this.#with;
-    const sight = await sightOf(principal, { objects, owners, clock: runtime.clock });
-    sight.requireWriting(principal.ospace);
+    const visibility = await visibilityOf(principal, { objects, owners, clock: runtime.clock });
+    visibility.requireWriting(principal.ospace);
     const found = await this.#found(principal.tenant, entries, slices);
     const typed = new TypedKeys(this.#with.entries, principal);
     if (entries.length > CONFIG_SINGLE_READS_MAX) await typed.preload();
@@ -107,7 +107,7 @@ export class ConfigImport {
     for (const entry of entries) {
       if (slices.isOver(CHECK_WORK)) await slices.pause();
       try {
-        planned.push(await this.#planOne({ principal, sight, typed, entry, found: found.get(entry.key) }));
+        planned.push(await this.#planOne({ principal, visibility, typed, entry, found: found.get(entry.key) }));
       } catch (error) {
         if (!isAppError(error, "invalid", "syntax", "too_large", "not_found", "unsupported")) throw error;
         faults.push(`${entry.key}: ${error.message}`);
@@ -120,29 +120,29 @@ export class ConfigImport {
 
   async #planOne({
     principal,
-    sight,
+    visibility,
     typed,
     entry,
     found,
   }: {
     readonly principal: Principal;
-    readonly sight: ConfigSight;
+    readonly visibility: ConfigVisibility;
     readonly typed: TypedKeys;
     readonly entry: ImportEntry;
     readonly found: Entry | undefined;
   }): Promise<Planned> {
     const { key, expiresAtMs } = entry;
-    sight.requireWriting(key);
-    if (found && !sight.sees(found)) throw outsideRule(principal, key);
+    visibility.requireWriting(key);
+    if (found && !visibility.sees(found)) throw outsideRule(principal, key);
     const skipped = this.#reasonToSkip(entry, found);
     if (skipped !== undefined) return { key, action: "skip", warnings: [skipped] };
-    const warnings = await checkValue(principal, sight, entry);
+    const warnings = await checkValue(principal, visibility, entry);
     const wanted = conforming(await typed.of(key), entry, found);
     const content = {
       ...this.#content(principal.tenant, wanted, found),
       ...(expiresAtMs !== undefined && { expiresAtMs }),
     };
-    sight.requireSeenAfter({ key, found, content });
+    visibility.requireSeenAfter({ key, found, content });
     if (found && isSame(found, content)) return { key, action: "unchanged", warnings };
     return { key, action: found ? "update" : "create", change: { key, ...content }, warnings };
   }

@@ -44,7 +44,7 @@ export interface ConfigRecord {
 export type ShownRecord = Partial<ConfigRecord> & Pick<ConfigRecord, "key">;
 
 /** The configuration that a principal may see and change, by the rules for MQL and by the owners of keys. */
-export interface ConfigSight {
+export interface ConfigVisibility {
   sees(entry: Entry): boolean;
   /** The record without columns that are hidden from the principal. */
   shown(entry: Entry): ShownRecord;
@@ -68,10 +68,10 @@ export interface SightDependencies {
 }
 
 /** `AppError("denied")` also when the keys are hidden from the principal, because then no entry can be named. */
-export async function sightOf(
+export async function visibilityOf(
   principal: Principal,
   { clock, objects, owners }: SightDependencies,
-): Promise<ConfigSight> {
+): Promise<ConfigVisibility> {
   const path = `${principal.ospace}${CONFIG_PATH}`;
   const { hidden, writable } = classAccess(principal, path);
   if (hidden.has("key")) throw new AppError("denied", `The keys of configuration are hidden from ${principal.user}.`);

@@ -1,7 +1,7 @@
 import type { ConfigValueSchema } from "../../../common/api/config-schema.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { entryKey } from "./keys.ts";
-import { sightOf, unknownKey, type ShownRecord } from "./rights.ts";
+import { visibilityOf, unknownKey, type ShownRecord } from "./rights.ts";
 import { parseSchema } from "./schema.ts";
 import type { ConfigDependencies, ConfigService } from "./service.ts";
 import { schemaKeyOf, TypedKeys } from "./typed.ts";
@@ -31,10 +31,10 @@ export class ConfigSchemas {
     requirePermission(principal, "config:read");
     const key = entryKey(principal.ospace, text);
     const { entries, objects, owners, runtime } = this.#with;
-    const sight = await sightOf(principal, { objects, owners, clock: runtime.clock });
+    const visibility = await visibilityOf(principal, { objects, owners, clock: runtime.clock });
     const found = await new TypedKeys(entries, principal).entryOf(key);
-    if (found === undefined || !sight.sees(found.entry)) throw unknownKey(schemaKeyOf(principal.ospace, key));
-    const { value = "{}", version, author, changed } = sight.shown(found.entry);
+    if (found === undefined || !visibility.sees(found.entry)) throw unknownKey(schemaKeyOf(principal.ospace, key));
+    const { value = "{}", version, author, changed } = visibility.shown(found.entry);
     return {
       ...parseSchema(value).rules,
       key: found.key,

@@ -16,10 +16,10 @@ import {
   outsideRule,
   ownersSee,
   recordOf,
-  sightOf,
+  visibilityOf,
   unknownKey,
   type ConfigOwner,
-  type ConfigSight,
+  type ConfigVisibility,
   type ShownRecord,
 } from "./rights.ts";
 import type { Content, Entry } from "./stored.ts";
@@ -85,20 +85,20 @@ export class ConfigService {
   async set(principal: Principal, request: SetRequest): Promise<SetOutcome> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, request.key);
-    const sight = await this.#sight(principal);
-    sight.requireWriting(key);
-    const warnings = await checkValue(principal, sight, { ...request, key });
+    const visibility = await this.#visibility(principal);
+    visibility.requireWriting(key);
+    const warnings = await checkValue(principal, visibility, { ...request, key });
     const schema = await new TypedKeys(this.#with.entries, principal).of(key);
     const expiresAtMs = expiryOf(request.ttlSeconds, this.#with.runtime.clock.nowMs());
     let isThere = true;
     const decide = (found: Entry | undefined): Content | undefined => {
-      isThere = found !== undefined && sight.sees(found);
+      isThere = found !== undefined && visibility.sees(found);
       if (request.mustExist && !isThere) return undefined;
       if (found && !isThere) throw outsideRule(principal, key);
       const wanted = conforming(schema, { ...request, key }, found);
       const held = contentOf(wanted, { tenant: principal.tenant, found, secrets: this.#with.secrets });
       const content = { ...held, ...(expiresAtMs !== undefined && { expiresAtMs }) };
-      sight.requireSeenAfter({ key, found, content });
+      visibility.requireSeenAfter({ key, found, content });
       return content;
     };
     await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
@@ -112,12 +112,12 @@ export class ConfigService {
   async remove(principal: Principal, text: string): Promise<number> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, text);
-    const sight = await this.#sight(principal);
-    sight.requireWriting(key);
+    const visibility = await this.#visibility(principal);
+    visibility.requireWriting(key);
     const keys: string[] = [];
     for await (const entry of this.#with.entries.at(principal.tenant, key)) {
-      if (!sight.sees(entry)) continue;
-      sight.requireWriting(entry.key);
+      if (!visibility.sees(entry)) continue;
+      visibility.requireWriting(entry.key);
       if (keys.push(entry.key) > CONFIG_CHANGE_MAX_KEYS)
         throw new AppError(
           "too_large",
@@ -135,12 +135,12 @@ export class ConfigService {
   /** Deletes exactly these entries. Returns how many of them existed and were visible to the principal. */
   async removeEntries(principal: Principal, keys: readonly string[]): Promise<number> {
     requirePermission(principal, "config:write");
-    const sight = await this.#sight(principal);
+    const visibility = await this.#visibility(principal);
     const found: { readonly key: string }[] = [];
     for (const key of keys) {
-      sight.requireWriting(key);
+      visibility.requireWriting(key);
       const entry = await this.#with.entries.get(principal.tenant, key);
-      if (entry && sight.sees(entry)) found.push({ key });
+      if (entry && visibility.sees(entry)) found.push({ key });
     }
     await this.#with.changes.make(principal, found);
     return found.length;
@@ -154,10 +154,10 @@ export class ConfigService {
   async tree(principal: Principal, text: string, options: TreeOptions = {}): Promise<ConfigNode> {
     requirePermission(principal, "config:read");
     const key = anyKey(text);
-    const sight = await this.#sight(principal);
+    const visibility = await this.#visibility(principal);
     const { signal, cached = false } = options;
     const held = cached ? await this.#with.cache.at(principal.tenant, key) : undefined;
-    const shown = held ? shownOf(held, sight) : this.#shown(principal, { key, sight, signal });
+    const shown = held ? shownOf(held, visibility) : this.#shown(principal, { key, visibility, signal });
     const tree = await treeOf(key, shown, this.#with.runtime.clock.nowMs());
     const node = tree ?? emptyDirectory(key, principal.ospace);
     if (node) return node;
@@ -170,16 +170,16 @@ export class ConfigService {
     const { key: text, after, limit } = request;
     const key = anyKey(text);
     if (after && !isInside(key, after)) throw new AppError("invalid", `after is no key at or below ${key}.`);
-    const sight = await this.#sight(principal);
+    const visibility = await this.#visibility(principal);
     const { tenant } = principal;
     const own = after === undefined && key !== ROOT ? await this.#with.entries.get(tenant, key) : undefined;
     const page = await this.#with.entries.page(tenant, below(key), {
       limit,
       ...(after !== undefined && { after }),
     });
-    const entries = [...(own ? [own] : []), ...page.entries].filter((entry) => sight.sees(entry));
+    const entries = [...(own ? [own] : []), ...page.entries].filter((entry) => visibility.sees(entry));
     return {
-      records: entries.map((entry) => sight.shown(entry)),
+      records: entries.map((entry) => visibility.shown(entry)),
       ...(page.next !== undefined && { next: page.next }),
     };
   }
@@ -191,8 +191,8 @@ export class ConfigService {
   async exported(principal: Principal, text: string, signal: AbortSignal): Promise<AsyncIterable<ShownRecord>> {
     requirePermission(principal, "config:read");
     const key = anyKey(text);
-    const sight = await this.#sight(principal);
-    const shown = this.#shown(principal, { key, sight, signal });
+    const visibility = await this.#visibility(principal);
+    const shown = this.#shown(principal, { key, visibility, signal });
     const first = await shown.next();
     if (first.done && emptyDirectory(key, principal.ospace) === undefined) throw unknownKey(key);
     return continued(first, shown);
@@ -215,23 +215,23 @@ export class ConfigService {
     principal: Principal,
     {
       key,
-      sight,
+      visibility,
       signal,
-    }: { readonly key: string; readonly sight: ConfigSight; readonly signal: AbortSignal | undefined },
+    }: { readonly key: string; readonly visibility: ConfigVisibility; readonly signal: AbortSignal | undefined },
   ): AsyncGenerator<ShownRecord> {
     const slices = new Slices({ tenant: principal.tenant, clock: this.#with.runtime.clock, signal });
     for await (const entry of this.#with.entries.at(principal.tenant, key)) {
       if (slices.isOver()) await slices.pause();
-      if (sight.sees(entry)) yield sight.shown(entry);
+      if (visibility.sees(entry)) yield visibility.shown(entry);
     }
   }
 
-  #sight(principal: Principal): Promise<ConfigSight> {
+  #visibility(principal: Principal): Promise<ConfigVisibility> {
     const { objects, owners, runtime } = this.#with;
-    return sightOf(principal, { objects, owners, clock: runtime.clock });
+    return visibilityOf(principal, { objects, owners, clock: runtime.clock });
   }
 }
 
-function shownOf(entries: readonly Entry[], sight: ConfigSight): readonly ShownRecord[] {
-  return entries.filter((entry) => sight.sees(entry)).map((entry) => sight.shown(entry));
+function shownOf(entries: readonly Entry[], visibility: ConfigVisibility): readonly ShownRecord[] {
+  return entries.filter((entry) => visibility.sees(entry)).map((entry) => visibility.shown(entry));
 }

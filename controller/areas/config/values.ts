@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { CONFIG_TTL_MAX_SECONDS, CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { MASK, type ConfigSight } from "./rights.ts";
+import { MASK, type ConfigVisibility } from "./rights.ts";
 import { sealContext, type Content, type Entry } from "./stored.ts";
 
 /** A value that a caller wants to store under a key. */
@@ -33,12 +33,12 @@ export function contentOf(
 /** Throws if the value must not be stored under the key; returns warnings. */
 export async function checkValue(
   principal: Principal,
-  sight: ConfigSight,
+  visibility: ConfigVisibility,
   { key, value, secret }: Wanted,
 ): Promise<readonly string[]> {
   if (Buffer.byteLength(value) > CONFIG_VALUE_MAX_BYTES)
     throw new AppError("too_large", `A configuration value has at most ${CONFIG_VALUE_MAX_BYTES} bytes.`);
-  const owner = sight.ownerOf(key);
+  const owner = visibility.ownerOf(key);
   if (owner === undefined) return [];
   if (secret) throw new AppError("invalid", `What lies below ${principal.ospace}${owner.prefix} cannot be secret.`);
   return owner.check(principal, key, value);

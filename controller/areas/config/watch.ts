@@ -4,7 +4,7 @@ import { isInside } from "../../../common/paths.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { EntryEvent } from "./entries.ts";
 import { anyKey, below, ROOT } from "./keys.ts";
-import { sightOf, type ConfigSight, type ShownRecord } from "./rights.ts";
+import { visibilityOf, type ConfigVisibility, type ShownRecord } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
 
 /** A frame of a watch. */
@@ -45,8 +45,8 @@ export class ConfigWatch {
     // The watch also reports keys that begin with the key's text but are not below it.
     const events = this.#with.entries.watch(tenant, key, { sinceRevision, signal: reader.signal });
     for await (const batch of events) {
-      const sight = await this.#sight(reader);
-      for (const event of batch) if (isInside(key, event.key)) yield* told.take(event, sight);
+      const visibility = await this.#visibility(reader);
+      for (const event of batch) if (isInside(key, event.key)) yield* told.take(event, visibility);
     }
   }
 
@@ -60,22 +60,22 @@ export class ConfigWatch {
     let sinceRevision: number | undefined;
     let after: string | undefined;
     do {
-      const sight = await this.#sight(reader);
+      const visibility = await this.#visibility(reader);
       const page = await entries.page(tenant, below(key), after === undefined ? {} : { after });
       const own = sinceRevision === undefined && key !== ROOT ? await entries.get(tenant, key) : undefined;
       sinceRevision ??= page.revision;
       for (const entry of [...(own ? [own] : []), ...page.entries])
-        yield* told.take({ key: entry.key, revision: entry.revision, entry }, sight);
+        yield* told.take({ key: entry.key, revision: entry.revision, entry }, visibility);
       after = page.next;
     } while (after !== undefined);
     return sinceRevision;
   }
 
-  async #sight({ present }: ConfigReader): Promise<ConfigSight> {
+  async #visibility({ present }: ConfigReader): Promise<ConfigVisibility> {
     const now = await present();
     if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
     const { objects, owners, runtime } = this.#with;
-    return sightOf(now, { objects, owners, clock: runtime.clock });
+    return visibilityOf(now, { objects, owners, clock: runtime.clock });
   }
 }
 
@@ -83,14 +83,14 @@ export class ConfigWatch {
 class Told {
   readonly #revisions = new Map<string, number>();
 
-  *take({ key, revision, entry }: EntryEvent, sight: ConfigSight): Generator<WatchedChange> {
+  *take({ key, revision, entry }: EntryEvent, visibility: ConfigVisibility): Generator<WatchedChange> {
     const known = this.#revisions.get(key);
     if (known !== undefined && known >= revision) return;
-    if (entry && sight.sees(entry)) {
+    if (entry && visibility.sees(entry)) {
       this.#revisions.set(key, revision);
       if (this.#revisions.size > CONFIG_WATCHED_MAX_ENTRIES)
         throw new AppError("too_large", `One watch tells of at most ${CONFIG_WATCHED_MAX_ENTRIES} entries.`);
-      yield sight.shown(entry);
+      yield visibility.shown(entry);
     } else if (this.#revisions.delete(key)) yield { key, deleted: true };
   }
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
-import { Appends, Bell } from "../../store/tail.ts";
+import { AppendNotifier, AppendSignal } from "../../store/tail.ts";
 import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
 import { byRulesAlone, classAccess, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { rowFilter, type RowFilter } from "../query/index.ts";
@@ -99,7 +99,7 @@ interface Reading {
 }
 
 /** Filter for the rows of one log that the principal may see. */
-interface Sight extends RowFilter {
+interface Visibility extends RowFilter {
   readonly path: string;
 }
 
@@ -109,7 +109,7 @@ interface Sight extends RowFilter {
 export class ConsoleLogService {
   readonly #objects: Dependencies["objects"];
   readonly #clock: Clock;
-  readonly #appends = new Appends();
+  readonly #appends = new AppendNotifier();
 
   constructor({ objects, clock }: Dependencies) {
     this.#objects = objects;
@@ -134,7 +134,7 @@ export class ConsoleLogService {
   async follow(principal: Principal, selection: LogSelection, reader: LogReader): Promise<AsyncGenerator<LogPage>> {
     requirePermission(principal, "consolelog:read");
     const reading = readingOf(principal, selection, reader.position);
-    await this.#sight(principal, selection.kind);
+    await this.#visibility(principal, selection.kind);
     return this.#pages(principal.tenant, reading, reader);
   }
 
@@ -181,18 +181,18 @@ export class ConsoleLogService {
   }
 
   async *#pages(tenant: string, first: Reading, { signal, present }: LogReader): AsyncGenerator<LogPage> {
-    const bell = new Bell(this.#clock);
-    const leave = this.#appends.on(`${tenant}/${first.kind}`, () => bell.ring());
+    const appended = new AppendSignal(this.#clock);
+    const leave = this.#appends.on(`${tenant}/${first.kind}`, () => appended.set());
     try {
       for (let reading = first; !signal.aborted; ) {
         const now = await present();
         if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
         // Reset before the read, so that an entry stored after the read rings the bell.
-        bell.silence();
+        appended.reset();
         const { page, position } = await this.#page(now, reading, {});
         reading = { ...reading, position };
         if (page.logs.length > 0) yield page;
-        else await bell.rung(signal);
+        else await appended.settled(signal);
       }
     } finally {
       leave();
@@ -201,7 +201,7 @@ export class ConsoleLogService {
 
   async #page(principal: Principal, reading: Reading, { limit = CONSOLE_LOG_PAGE_ROWS, signal }: ReadOptions) {
     const { levels, asked, name } = reading;
-    const sight = await this.#sight(principal, reading.kind);
+    const visibility = await this.#visibility(principal, reading.kind);
     const nowMs = this.#clock.nowMs();
     const told = new Set(reading.position.told);
     const isNew = (row: ObjectRow): boolean =>
@@ -209,7 +209,7 @@ export class ConsoleLogService {
       levels.has(Number(row.values["level"])) &&
       ulidOfRow(row) > reading.position.base &&
       !told.has(ulidOfRow(row)) &&
-      sight.sees(row);
+      visibility.sees(row);
     const rows = await oldest({
       limit,
       nowMs,
@@ -219,16 +219,16 @@ export class ConsoleLogService {
         nowMs - CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000,
       ),
       toMs: reading.toMs,
-      read: (range) => this.#rows(principal, { sight, reading, range, limit, signal, isNew }),
+      read: (range) => this.#rows(principal, { visibility, reading, range, limit, signal, isNew }),
     });
     const step = { from: reading.position, ids: rows.map(ulidOfRow), isFull: rows.length >= limit, nowMs };
     const position = nextPosition(step);
-    const logs = rows.map((row) => entryOf(row, sight));
+    const logs = rows.map((row) => entryOf(row, visibility));
     return { position, page: { logs, position: writePosition(position, asked) } };
   }
 
   async *#rows(principal: Principal, window: Window): AsyncGenerator<readonly ObjectRow[]> {
-    const { sight, reading, range, limit, signal, isNew } = window;
+    const { visibility, reading, range, limit, signal, isNew } = window;
     const [only, ...others] = reading.levels;
     const where: Pushdown[] = [
       named(reading.name),
@@ -238,24 +238,26 @@ export class ConsoleLogService {
         ? [{ kind: "equals", column: "level", values: [only] } as const]
         : []),
     ];
-    const request = { class: sight.path, subtree: false, where, newestFirst: true, expected: limit + 1, signal };
+    const request = { class: visibility.path, subtree: false, where, newestFirst: true, expected: limit + 1, signal };
     for await (const page of this.#objects.read(principal, request)) yield page.filter(isNew);
   }
 
   async #remove(principal: Principal, { kind, where, isMeant, signal }: Removal): Promise<number> {
-    const sight = await this.#sight(principal, kind);
+    const visibility = await this.#visibility(principal, kind);
     // The permission suffices: a principal who has it needs no right to write the class.
     const system = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
-    const request = { class: sight.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
+    const request = { class: visibility.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
     let removed = 0;
     for await (const page of this.#objects.read(byRulesAlone(principal, "consolelog:read"), request)) {
-      const refs = page.filter((row) => isMeant(row) && sight.sees(row)).map(({ id }) => ({ id, class: sight.path }));
+      const refs = page
+        .filter((row) => isMeant(row) && visibility.sees(row))
+        .map(({ id }) => ({ id, class: visibility.path }));
       removed += await this.#objects.remove(system, refs);
     }
     return removed;
   }
 
-  async #sight(principal: Principal, kind: ConsoleLogKind): Promise<Sight> {
+  async #visibility(principal: Principal, kind: ConsoleLogKind): Promise<Visibility> {
     const path = `${principal.ospace}${consoleLogPath(kind)}`;
     const catalog = await this.#objects.catalog(principal);
     if (!classAccess(principal, path).readable)
@@ -265,7 +267,7 @@ export class ConsoleLogService {
 }
 
 interface Window {
-  readonly sight: Sight;
+  readonly visibility: Visibility;
   readonly reading: Reading;
   readonly range: TimeRange;
   readonly limit: number;
@@ -306,9 +308,9 @@ function ulidOfRow({ id }: ObjectRow): string {
 const SHOWN = ["sttime", "level", "msg", "host", "source", "raw", "count"] as const;
 
 /** Omits members that are hidden from the reader, and members that the log does not have. */
-function entryOf(row: ObjectRow, sight: Sight): LogEntry {
+function entryOf(row: ObjectRow, visibility: Visibility): LogEntry {
   const { values, vtimeMs } = row;
-  const hidden = sight.hiddenIn(row);
+  const hidden = visibility.hiddenIn(row);
   const shown = SHOWN.flatMap((name) => (hidden.has(name) || values[name] === undefined ? [] : [[name, values[name]]]));
   return { edtime: vtimeMs, ...(Object.fromEntries(shown) as Partial<LogEntry>) };
 }

@@ -4,7 +4,7 @@ import {
   Journal,
   type JournalDependencies,
   type NewWork,
-  type Noted,
+  type Versioned,
   type OpenWork,
 } from "../../store/journal/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -36,7 +36,7 @@ export interface DeploymentTarget {
   readonly commandId: string;
 }
 
-export type VersionedDeployment = Noted<OpenDeployment>;
+export type VersionedDeployment = Versioned<OpenDeployment>;
 export type NewDeployment = Omit<NewWork<OpenDeployment>, "id">;
 
 /** State of deployments: the outcomes of each host are decided once in the journal, before any row reports them. */

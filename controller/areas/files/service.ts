@@ -28,7 +28,7 @@ import { KnownTexts } from "./known-texts.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { mayNameSystem, placesOf, requireSpace, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
-import { fileSight, type FileSight, WHOLE_SIGHT } from "./visible.ts";
+import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
 import { FileWorks } from "./work.ts";
@@ -76,13 +76,12 @@ export class FileService implements FileSource {
     this.#with = dependencies;
     this.#store = new FileStore({ stores, objects, nowMs: () => runtime.clock.nowMs() });
     this.#journal = new FileWorkJournal(dependencies);
-    const sightOf = (principal: Principal): Promise<FileSight> => this.#sightOf(principal);
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
     this.#works = new FileWorks({
       journal: this.#journal,
       store: this.#store,
       runtime,
-      sightOf,
+      visibilityOf: (principal) => this.#visibility(principal),
       hiding: this.#hiding,
     });
   }
@@ -164,11 +163,11 @@ export class FileService implements FileSource {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     const { entries, take } = await this.#store.toTake(principal, [place]);
-    const sight = await this.#sightOf(principal);
+    const visibility = await this.#visibility(principal);
     const [entry] = entries;
-    if (entry ? !sight.shown(entry) : !(await this.#holdsAny(principal, place))) throw notFound(place);
+    if (entry ? !visibility.shown(entry) : !(await this.#holdsAny(principal, place))) throw notFound(place);
     if (entry?.content) {
-      sight.requireWriting(place, { before: entry, columns: [] });
+      visibility.requireWriting(place, { before: entry, columns: [] });
       return take(entries);
     }
     await this.#carry(principal, { kind: "remove", place });
@@ -220,12 +219,12 @@ export class FileService implements FileSource {
   async *list(principal: Principal, name: FileName, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeOf(name));
-    const sight = await this.#sightOf(principal);
+    const visibility = await this.#visibility(principal);
     const folder = place.fullname === "/" ? undefined : await this.#seen(principal, place);
     if (folder?.content) throw new AppError("invalid", `${place.fullname} is a file, not a folder.`);
     let isEmpty = true;
     for await (const page of this.#store.in(principal, place, signal)) {
-      const shown = page.flatMap((entry) => sight.shown(entry) ?? []);
+      const shown = page.flatMap((entry) => visibility.shown(entry) ?? []);
       isEmpty &&= shown.length === 0;
       yield shown.filter(({ fullname }) => pathVisible(principal, fullname));
     }
@@ -255,7 +254,7 @@ export class FileService implements FileSource {
     if (rights === undefined) return false;
     const { tenant, ospace, user, traceparent } = principal;
     const anybody: Principal = { tenant, ospace, user, groups: [], traceparent, ...rights };
-    return pathAllowed(anybody, fullname) && (await this.#sightOf(anybody)) === WHOLE_SIGHT;
+    return pathAllowed(anybody, fullname) && (await this.#visibility(anybody)) === ALL_VISIBLE;
   }
 
   /** `AppError("invalid")` for content that is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
@@ -276,12 +275,12 @@ export class FileService implements FileSource {
 
   /** Resolves when all copies, moves and removals that run here now have ended or paused. */
   settled(): Promise<void> {
-    return this.#journal.underWay.settled();
+    return this.#journal.inFlight.settled();
   }
 
   /** Running work pauses. Another controller, or the next start of this one, takes it. */
   close(): Promise<void> {
-    return this.#journal.underWay.close();
+    return this.#journal.inFlight.close();
   }
 
   /** The only way from a path to a file that is opened, run or served. A missing file's error has the first name. */
@@ -289,10 +288,11 @@ export class FileService implements FileSource {
     const places = placesOf(names).map((place) => openPlace(principal, place));
     const found = (await this.#store.get(principal, places)).filter((one) => one !== undefined);
     const entry = found.find(({ content }) => content !== undefined) ?? found[0];
-    const sight = await this.#sightOf(principal);
-    if (!entry || !sight.shown(entry)) throw new AppError("not_found", `There is no file ${names[0]?.path ?? ""}.`);
+    const visibility = await this.#visibility(principal);
+    if (!entry || !visibility.shown(entry))
+      throw new AppError("not_found", `There is no file ${names[0]?.path ?? ""}.`);
     if (!entry.content) throw new AppError("invalid", `${entry.fullname} is a folder, not a file.`);
-    sight.requireContent(entry);
+    visibility.requireContent(entry);
     const { blobs } = await this.#with.stores.tenant(principal.tenant);
     const { digest } = entry.content;
     const { size, modifiedMs, fullname } = entry;
@@ -313,15 +313,15 @@ export class FileService implements FileSource {
     return { text, digest, fullname };
   }
 
-  #sightOf(principal: Principal): Promise<FileSight> {
+  #visibility(principal: Principal): Promise<FileVisibility> {
     const { objects, runtime } = this.#with;
-    return fileSight(principal, { objects, nowMs: () => runtime.clock.nowMs() });
+    return fileVisibility(principal, { objects, nowMs: () => runtime.clock.nowMs() });
   }
 
   /** `undefined` also for an entry that the principal may not see. */
   async #seen(principal: Principal, place: Place): Promise<FileEntry | undefined> {
     const entry = await this.#store.find(principal, place);
-    return entry && (await this.#sightOf(principal)).shown(entry);
+    return entry && (await this.#visibility(principal)).shown(entry);
   }
 
   /** `AppError("not_found")` if the principal sees no entry at `place`. It may be unable to see the target `to`. */
@@ -331,7 +331,7 @@ export class FileService implements FileSource {
     to: Place,
   ): Promise<readonly [FileEntry, there: FileEntry | undefined]> {
     const [entry, there] = await this.#store.get(principal, [place, to]);
-    if (!entry || !(await this.#sightOf(principal)).shown(entry)) throw notFound(place);
+    if (!entry || !(await this.#visibility(principal)).shown(entry)) throw notFound(place);
     return [entry, there];
   }
 
@@ -345,14 +345,14 @@ export class FileService implements FileSource {
       given,
     }: { before: FileEntry | undefined; row: Row; given: FileNotes & { content?: Content | undefined } },
   ): Promise<void> {
-    const sight = await this.#sightOf(principal);
-    if (sight.rules === undefined) return;
+    const visibility = await this.#visibility(principal);
+    if (visibility.rules === undefined) return;
     const { content, ftype, attr, tags } = given;
     const by = { digest: content, ftype, attr, [TAGS_COLUMN]: tags };
     const columns = Object.entries(by).flatMap(([column, value]) => (value === undefined ? [] : [column]));
     const held = content && (await announced(content));
     const own = held && { ...held, owner: principal.user, modified: this.#with.runtime.clock.nowMs() };
-    sight.requireWriting(place, { before, after: { ...row, ...own }, columns });
+    visibility.requireWriting(place, { before, after: { ...row, ...own }, columns });
   }
 
   async #holdsAny(principal: Principal, folder: Place): Promise<boolean> {
@@ -395,8 +395,8 @@ export class FileService implements FileSource {
     const startedMs = clock.nowMs();
     const id = ulidOf(startedMs, random.bytes(10));
     const target = to && { to: to.fullname };
-    const sight = await this.#sightOf(principal);
-    const rules = sight.rules && { rules: sight.rules };
+    const visibility = await this.#visibility(principal);
+    const rules = visibility.rules && { rules: visibility.rules };
     const mayHide = to?.space !== "user" || mayNameSystem(principal);
     const limits = { ...rules, ...(!mayHide && ({ hidesNothing: true } as const)) };
     const work = {
@@ -413,11 +413,11 @@ export class FileService implements FileSource {
       startedMs,
       ...limits,
     };
-    await requireWholeWork(work, { principal, store: this.#store, sight });
+    await requireWholeWork(work, { principal, store: this.#store, visibility });
     if (work.hidesNothing) await this.#hiding.requireWork(principal, work);
-    this.#journal.underWay.hold(id);
+    this.#journal.inFlight.hold(id);
     const begun = await this.#journal.beginAlone(work).catch((error: unknown) => {
-      this.#journal.underWay.letGo(id);
+      this.#journal.inFlight.letGo(id);
       throw error;
     });
     const carried = this.#works.start(begun);

@@ -17,7 +17,7 @@ export interface FileChange {
 }
 
 /** The files that a principal may see and change by the rules on their class. MQL applies the same rules. */
-export interface FileSight {
+export interface FileVisibility {
   /** Those rules. Absent: no rule restricts files. */
   readonly rules?: readonly DataRule[];
   /** The entry with hidden columns left out as if unset. `undefined`: the file does not exist for the principal. */
@@ -33,7 +33,7 @@ export interface FileSight {
   requireWriting(place: Place, change: FileChange): void;
 }
 
-export const WHOLE_SIGHT: FileSight = {
+export const ALL_VISIBLE: FileVisibility = {
   shown: (entry) => entry,
   requireContent: () => undefined,
   requireAllOf: () => undefined,
@@ -46,10 +46,13 @@ export interface SightDependencies {
 }
 
 /** If no rule concerns files, only the permission and the paths decide. */
-export async function fileSight(principal: Principal, { objects, nowMs }: SightDependencies): Promise<FileSight> {
+export async function fileVisibility(
+  principal: Principal,
+  { objects, nowMs }: SightDependencies,
+): Promise<FileVisibility> {
   const path = principal.ospace + FILE_CLASS.path;
   const rules = decidingRules(principal, path);
-  if (!rules.some((rule) => speaksOf(rule, path)) || isUnrestricted(principal, path)) return WHOLE_SIGHT;
+  if (!rules.some((rule) => speaksOf(rule, path)) || isUnrestricted(principal, path)) return ALL_VISIBLE;
   return new RuledSight({
     principal,
     rules,
@@ -78,7 +81,7 @@ interface Sighted {
 
 type Filtered = Omit<ObjectRow, "class">;
 
-class RuledSight implements FileSight {
+class RuledSight implements FileVisibility {
   readonly #with: Sighted;
 
   constructor(sighted: Sighted) {

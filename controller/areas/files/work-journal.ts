@@ -7,7 +7,7 @@ import {
   Journal,
   type JournalDependencies,
   type NewWork,
-  type Noted,
+  type Versioned,
   type OpenWork,
 } from "../../store/journal/index.ts";
 import type { Space } from "./names.ts";
@@ -42,7 +42,7 @@ export interface FileWorkEnd {
   readonly message: string;
 }
 
-export type NotedFileWork = Noted<OpenFileWork>;
+export type VersionedFileWork = Versioned<OpenFileWork>;
 
 /** This key is rewritten whenever work begins, so that of two works that begin at once one sees the other. */
 const ORDER = "files/order";
@@ -59,7 +59,7 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
   }
 
   /** `AppError("conflict")` if other work concerns the same paths, `limited` if too much other work is open. */
-  async beginAlone(work: NewWork<OpenFileWork>): Promise<NotedFileWork> {
+  async beginAlone(work: NewWork<OpenFileWork>): Promise<VersionedFileWork> {
     const { kv } = await this.#stores.tenant(work.tenant);
     for (let attempt = 0; attempt < FILE_WORK_BEGIN_ATTEMPTS_MAX; attempt++) {
       const revision = (await kv.get(ORDER))?.revision ?? 0;

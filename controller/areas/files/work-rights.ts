@@ -2,7 +2,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { FileEntry } from "./entries.ts";
 import { type Place } from "./names.ts";
 import { rowAt, type FileStore } from "./store.ts";
-import type { FileSight } from "./visible.ts";
+import type { FileVisibility } from "./visible.ts";
 import type { OpenFileWork } from "./work-journal.ts";
 
 type Asked = Pick<OpenFileWork, "kind" | "space" | "from" | "to" | "user">;
@@ -16,28 +16,29 @@ export function targetOf({ from, to = "" }: Pick<OpenFileWork, "from" | "to">, {
  * `AppError("denied")` if the rules that the caller had at the start forbid this work on the entry. `former` is the
  * entry at the target.
  */
-export function requireWork(work: Asked, sight: FileSight, entry: FileEntry, former?: FileEntry): void {
-  if (work.kind !== "copy") sight.requireWriting(entry, { before: entry, columns: [] });
+export function requireWork(work: Asked, visibility: FileVisibility, entry: FileEntry, former?: FileEntry): void {
+  if (work.kind !== "copy") visibility.requireWriting(entry, { before: entry, columns: [] });
   if (work.kind === "remove") return;
-  sight.requireAllOf(entry);
+  visibility.requireAllOf(entry);
   const target = targetOf(work, entry);
   const owner = work.kind === "copy" ? work.user : entry.owner;
   const row = rowAt(target, { ...entry, owner }, entry.content);
   // An existing folder stays unchanged.
   if (former && !entry.content) return;
-  if (work.kind === "copy") return sight.requireWriting(target, { before: former, after: row, columns: ["digest"] });
-  sight.requireWriting(entry, { before: entry, after: row, columns: ["fullname"] });
+  if (work.kind === "copy")
+    return visibility.requireWriting(target, { before: former, after: row, columns: ["digest"] });
+  visibility.requireWriting(entry, { before: entry, after: row, columns: ["fullname"] });
 }
 
 interface Looking {
   readonly principal: Principal;
   readonly store: FileStore;
-  readonly sight: FileSight;
+  readonly visibility: FileVisibility;
 }
 
 /** As `requireWork`, for all entries of the work, before it begins: if one entry is denied, nothing is done. */
 export async function requireWholeWork(work: Asked, looking: Looking): Promise<void> {
-  if (looking.sight.rules === undefined) return;
+  if (looking.visibility.rules === undefined) return;
   const place = { space: work.space, fullname: work.from };
   const [entry] = await looking.store.get(looking.principal, [place]);
   if (entry) await requireAll(work, [entry], looking);
@@ -54,8 +55,8 @@ async function requireBelow(work: Asked, folder: Place, looking: Looking): Promi
 }
 
 async function requireAll(work: Asked, entries: readonly FileEntry[], looking: Looking): Promise<void> {
-  const { store, principal, sight } = looking;
+  const { store, principal, visibility } = looking;
   const targets = work.kind === "copy" ? entries.map((entry) => targetOf(work, entry)) : [];
   const former = await store.get(principal, targets);
-  for (const [at, entry] of entries.entries()) requireWork(work, sight, entry, former[at]);
+  for (const [at, entry] of entries.entries()) requireWork(work, visibility, entry, former[at]);
 }

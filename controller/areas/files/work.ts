@@ -15,16 +15,16 @@ import type { FileEntry, HeldContent } from "./entries.ts";
 import type { HidingGuard } from "./hiding.ts";
 import { parentOf, type Place } from "./names.ts";
 import { rowAt, type FileStore } from "./store.ts";
-import { WHOLE_SIGHT, type FileSight } from "./visible.ts";
+import { ALL_VISIBLE, type FileVisibility } from "./visible.ts";
 import { requireWork, targetOf } from "./work-rights.ts";
-import type { FileWorkEnd, FileWorkJournal, NotedFileWork, OpenFileWork } from "./work-journal.ts";
+import type { FileWorkEnd, FileWorkJournal, VersionedFileWork, OpenFileWork } from "./work-journal.ts";
 
 export interface FileWorkDependencies {
   readonly journal: FileWorkJournal;
   readonly store: FileStore;
   readonly runtime: Runtime;
   /** The files that are visible by the principal's rules. */
-  readonly sightOf: (principal: Principal) => Promise<FileSight>;
+  readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
   readonly hiding: HidingGuard;
 }
 
@@ -44,9 +44,9 @@ export class FileWorks {
   }
 
   /** Resolves with the work when it has ended or paused, or when another controller has it. */
-  start(mine: NotedFileWork): Promise<OpenFileWork> {
+  start(mine: VersionedFileWork): Promise<OpenFileWork> {
     const { journal, runtime } = this.#with;
-    const running = journal.underWay.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
+    const running = journal.inFlight.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
     running.catch((error: unknown) =>
       runtime.log.error({ err: error, work: mine.open.id }, "the copy, move or removal of files broke off"),
     );
@@ -67,10 +67,10 @@ export class FileWorks {
 class FileWorkRun {
   readonly #with: FileWorkDependencies;
   readonly #platform: Principal;
-  #sight = WHOLE_SIGHT;
-  #held: NotedFileWork;
+  #visibility = ALL_VISIBLE;
+  #held: VersionedFileWork;
 
-  constructor(held: NotedFileWork, dependencies: FileWorkDependencies) {
+  constructor(held: VersionedFileWork, dependencies: FileWorkDependencies) {
     const { tenant, ospace, traceparent, user } = held.open;
     this.#with = dependencies;
     this.#held = held;
@@ -96,7 +96,7 @@ class FileWorkRun {
   }
 
   get #signal(): AbortSignal {
-    return this.#with.journal.underWay.stopping;
+    return this.#with.journal.inFlight.stopping;
   }
 
   /** Retries while the stores are unavailable for a moment. Returns how the work ended; throws if it must pause. */
@@ -117,7 +117,7 @@ class FileWorkRun {
   /** Works from the recorded folder up to `from`. A copy removes nothing, so it starts again at `from`. */
   async #carryOnce(): Promise<void> {
     const { from, at, to, kind, space, rules } = this.#open;
-    if (rules) this.#sight = await this.#with.sightOf({ ...this.#platform, data: rules });
+    if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
     let folder = kind === "copy" ? from : at;
@@ -178,7 +178,7 @@ class FileWorkRun {
    */
   async #require(entries: readonly FileEntry[]): Promise<void> {
     try {
-      for (const entry of entries) requireWork(this.#open, this.#sight, entry);
+      for (const entry of entries) requireWork(this.#open, this.#visibility, entry);
       await this.#requireNothingHidden(entries);
     } catch (error) {
       // All entries are in one folder.
@@ -199,7 +199,7 @@ class FileWorkRun {
     // An existing folder stays unchanged.
     const put = entries.flatMap((entry, at) => {
       const [target, former] = [targets[at], replaced[at]];
-      if (this.#open.kind === "copy") requireWork(this.#open, this.#sight, entry, former);
+      if (this.#open.kind === "copy") requireWork(this.#open, this.#visibility, entry, former);
       if (former && !former.content !== !entry.content) throw otherKind(former);
       if (!target || (former && !entry.content)) return [];
       return [{ target, entry, former, content: entry.content && this.#newContent(entry, entry.content) }];
@@ -238,7 +238,7 @@ class FileWorkRun {
     this.#keep(await this.#with.journal.step(this.#held, { at }));
   }
 
-  #keep(changed: NotedFileWork | undefined): void {
+  #keep(changed: VersionedFileWork | undefined): void {
     if (!changed) throw new Lost();
     this.#held = changed;
   }

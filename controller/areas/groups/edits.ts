@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
-import { meant } from "../../../common/text/nearest.ts";
+import { suggestion } from "../../../common/text/nearest.ts";
 import { BUILT_IN_GROUPS, FILLED_BY_THEMSELVES } from "./builtin.ts";
 import { rulesOf } from "./compile.ts";
 import type { Definitions, MemberSight } from "./definitions.ts";
@@ -29,7 +29,7 @@ export function requireGroupNames(definitions: Definitions, names: readonly stri
 /** A long name is not a typing mistake, and comparing it is slow. */
 function meantGroup(definitions: Definitions, name: string): string {
   if (name.length > GROUP_NAME_MAX_BYTES) return ".";
-  return meant(
+  return suggestion(
     name,
     definitions.stored.groups.map(({ id }) => definitions.fullname(id)),
   );

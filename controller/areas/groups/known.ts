@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
-import { meant } from "../../../common/text/nearest.ts";
+import { suggestion } from "../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../objects/index.ts";
 import { classAccess, FIELDS_OF_ALL, hasRawBytes, type Principal, RAW_BYTES_FIELD } from "../permissions/index.ts";
 import { namedColumns } from "./compile.ts";
@@ -56,7 +56,7 @@ function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const all = known.catalog.tree("/").filter((view) => classAccess(known.principal, view).readable);
   const classes = [...missing].map(
     (path) =>
-      `There is no class ${path} now${meant(
+      `There is no class ${path} now${suggestion(
         path,
         all.map((view) => view.path),
       )}`,
@@ -73,7 +73,7 @@ function unknownAnywhere(column: string, known: Known): readonly string[] {
   const views = known.catalog.tree("/");
   const ownColumns = views.map(({ columns }) => ({ columns }));
   if (isColumn(column, ownColumns, known)) return [];
-  return [`readexps: no class has a column ${column} now${meant(column, seenColumns(views, known))}`];
+  return [`readexps: no class has a column ${column} now${suggestion(column, seenColumns(views, known))}`];
 }
 
 const NO_RAW_BYTES = `readexps: a row condition does not ask for ${RAW_BYTES_FIELD}, which notifications do not hold; ask for marks.`;
@@ -87,7 +87,7 @@ function checkColumn(
     throw new AppError("invalid", NO_RAW_BYTES);
   if (isColumn(column, views, { catalog })) return;
   const seen = seenColumns(views, { principal });
-  throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, seen)}`);
+  throw new AppError("invalid", `${where}: there is no column ${column}${suggestion(column, seen)}`);
 }
 
 type Columns = Pick<ClassView, "columns" | "recordColumns">;

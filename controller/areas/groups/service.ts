@@ -113,7 +113,7 @@ export class GroupService {
   /** Answers a test for members that the principal may see. */
   async seenMembers(principal: Principal): Promise<MemberSight> {
     requirePermission(principal, "perms:read");
-    return this.#sight(principal);
+    return this.#visibility(principal);
   }
 
   /**
@@ -137,7 +137,7 @@ export class GroupService {
    */
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
-    const sees = await this.#sight(principal);
+    const sees = await this.#visibility(principal);
     const now = await this.#of(principal.tenant).read();
     const members = (now.get(idOf(now, edit))?.member ?? []).filter(sees);
     const warnings = await warningsOf(principal, edit, { ...this.#known, members });
@@ -301,7 +301,7 @@ export class GroupService {
     for (const listener of this.#listeners) listener(change);
   }
 
-  async #sight(principal: Principal): Promise<MemberSight> {
+  async #visibility(principal: Principal): Promise<MemberSight> {
     const seen = await this.#seenNames?.(principal);
     if (seen === undefined) return () => true;
     return (member) => !member.startsWith("U") || seen(usernameOf(member));

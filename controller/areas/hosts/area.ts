@@ -1,7 +1,7 @@
 import type { Area } from "../../area.ts";
 import type { SealedKind } from "../../secrets/index.ts";
 import { hostClasses } from "./classes.ts";
-import type { Entrance } from "./entrance.ts";
+import type { JoinAddress } from "./join-address.ts";
 import { hostRoutes } from "./routes.ts";
 import type { HostService } from "./service.ts";
 
@@ -9,13 +9,13 @@ export interface HostParts {
   readonly hosts: HostService;
   readonly sealed: readonly SealedKind[];
   /** Address at which a new host joins. Absent: answers omit the address. */
-  readonly entrance?: (() => Entrance) | undefined;
+  readonly joinAddress?: (() => JoinAddress) | undefined;
 }
 
-export function hostsArea({ hosts, sealed, entrance }: HostParts): Area {
+export function hostsArea({ hosts, sealed, joinAddress }: HostParts): Area {
   return {
     name: "hosts",
-    endpoints: hostRoutes(hosts, entrance),
+    endpoints: hostRoutes(hosts, joinAddress),
     classes: hostClasses(hosts),
     sealed,
     levels: [

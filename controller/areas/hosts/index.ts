@@ -3,7 +3,7 @@ export type * from "./types.ts";
 export { PIN_REFUSED, TunnelBroken } from "./types.ts";
 export { COMMAND_CLASSES, hostClasses } from "./classes.ts";
 export { controllerOf, identityOf } from "./authority/identity.ts";
-export { entranceOf } from "./entrance.ts";
+export { joinAddressOf } from "./join-address.ts";
 export { ownAddresses, type HostServiceDependencies } from "./components.ts";
 export { quoted } from "./ssh/shell.ts";
 export { sealedHosts } from "./sealed.ts";

@@ -11,12 +11,12 @@ import {
 } from "../../../common/api/hosts.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
-import type { Entrance } from "./entrance.ts";
+import type { JoinAddress } from "./join-address.ts";
 import type { HostService } from "./service.ts";
 
-/** `entrance`: the join address, sent with each token. Absent: the address is unknown. */
-export function hostRoutes(hosts: HostService, entrance?: () => Entrance): readonly Endpoint[] {
-  return [...recordRoutes(hosts), ...agentRoutes(hosts, entrance)];
+/** `joinAddress`: the address at which hosts join, sent with each token. Absent: the address is unknown. */
+export function hostRoutes(hosts: HostService, joinAddress?: () => JoinAddress): readonly Endpoint[] {
+  return [...recordRoutes(hosts), ...agentRoutes(hosts, joinAddress)];
 }
 
 function recordRoutes(hosts: HostService): readonly Endpoint[] {
@@ -68,7 +68,7 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
   ];
 }
 
-function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined): readonly Endpoint[] {
+function agentRoutes(hosts: HostService, joinAddress: (() => JoinAddress) | undefined): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -81,8 +81,8 @@ function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined)
       body: "json",
       handler: async ({ principal, input }) => {
         const token = await hosts.createToken(principal, input);
-        if (entrance === undefined) return { message: token };
-        const { url, obstacles } = entrance();
+        if (joinAddress === undefined) return { message: token };
+        const { url, obstacles } = joinAddress();
         return { message: { ...token, controller: url }, warnings: obstacles };
       },
     }),

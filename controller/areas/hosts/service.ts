@@ -10,7 +10,7 @@ import { HostPeers } from "./peers.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
-import type { CommandOutcome, DispatchOptions, HostBehind, HostCommand, Hosts, Target } from "./types.ts";
+import type { CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
 export class HostService implements Hosts {
@@ -141,7 +141,7 @@ export class HostService implements Hosts {
 
   async dispatchBehind(
     principal: Principal,
-    behind: HostBehind,
+    behind: ProxiedHost,
     command: HostCommand & { readonly kind: "exec" },
     asked: DispatchOptions,
   ): Promise<CommandOutcome> {
@@ -190,7 +190,7 @@ export class HostService implements Hosts {
   }
 
   /** Writes the audit entry before the connection is made, so that the user is on record for every outcome. */
-  async #noteConnection({ tenant, user, traceparent }: Principal, { host, port, proxy }: HostBehind): Promise<void> {
+  async #noteConnection({ tenant, user, traceparent }: Principal, { host, port, proxy }: ProxiedHost): Promise<void> {
     await this.#with.audit.write({
       ...{ tenant, user, traceparent, permission: "jobs:run", remote: "" },
       action: "connection by an agent",

@@ -97,13 +97,13 @@ export interface Target {
   readonly host: string;
   readonly traceparent: string;
   /** Absent: the host has a record with its own address. */
-  readonly behind?: HostBehind;
+  readonly behind?: ProxiedHost;
   /** True if the jump host is reached by its agent. */
   readonly byAgent?: boolean;
 }
 
 /** A host reached over SSH from a jump host. It has no record; its credentials are here. */
-export interface HostBehind {
+export interface ProxiedHost {
   /** Name or address as the jump host knows it. */
   readonly host: string;
   /** The jump host. It has a record with SSH credentials, or an agent. */
@@ -286,7 +286,7 @@ export interface Hosts {
    */
   dispatchBehind(
     principal: Principal,
-    behind: HostBehind,
+    behind: ProxiedHost,
     command: HostCommand & { readonly kind: "exec" },
     options: DispatchOptions,
   ): Promise<CommandOutcome>;

@@ -1,5 +1,5 @@
 import type { Area } from "../../area.ts";
-import type { KeptParts } from "./kept-parts.ts";
+import type { RetainedKeyParts } from "./retained-parts.ts";
 import type { Resealing } from "./resealing.ts";
 import { keyRoutes } from "./routes.ts";
 import type { KeyService } from "./service.ts";
@@ -7,7 +7,7 @@ import type { KeyService } from "./service.ts";
 export interface KeyParts {
   readonly keys: KeyService;
   readonly resealing: Resealing;
-  readonly parts: KeptParts;
+  readonly parts: RetainedKeyParts;
 }
 
 export function keysArea({ keys, resealing, parts }: KeyParts): Area {

@@ -11,7 +11,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { KeyRing, SealedItem, SealedKind } from "../../secrets/index.ts";
 import { byAge, type Membership } from "../cluster/index.ts";
 import type { Tenants } from "../tenants/index.ts";
-import type { KeptParts } from "./kept-parts.ts";
+import type { RetainedKeyParts } from "./retained-parts.ts";
 import { keysKnown } from "./known.ts";
 
 export interface ResealingDependencies {
@@ -19,7 +19,7 @@ export interface ResealingDependencies {
   readonly runtime: Runtime;
   readonly controllers: Pick<Membership, "all" | "own" | "tellKeys">;
   readonly tenants: Pick<Tenants, "list">;
-  readonly parts: Pick<KeptParts, "keep" | "load">;
+  readonly parts: Pick<RetainedKeyParts, "keep" | "load">;
   /** `Area.sealed` of all areas. */
   readonly kinds: () => readonly SealedKind[];
   /** True if each round reads the keys again; false where only a command does. */

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import type { Interest, Notification, Notifications, Outlet, Subscription } from "./types.ts";
+import type { Interest, Notification, Notifications, PeerBroadcast, Subscription } from "./types.ts";
 
 interface Receiver {
   readonly source: string;
@@ -16,7 +16,7 @@ export class NotificationHub implements Notifications {
   readonly #log: Logger;
   /** Tenant to subject to receivers; empty sets and maps are removed. */
   readonly #receivers = new Map<string, Map<string, Set<Receiver>>>();
-  readonly #outlets = new Set<Outlet>();
+  readonly #outlets = new Set<PeerBroadcast>();
   readonly #listeners = new Set<() => void>();
 
   constructor({ log }: { readonly log: Logger }) {
@@ -46,7 +46,7 @@ export class NotificationHub implements Notifications {
   }
 
   /** The returned function detaches it. */
-  attach(outlet: Outlet): () => void {
+  attach(outlet: PeerBroadcast): () => void {
     this.#outlets.add(outlet);
     return () => void this.#outlets.delete(outlet);
   }

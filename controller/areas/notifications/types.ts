@@ -56,7 +56,7 @@ export interface Interest {
 }
 
 /** Another controller whose sockets receive what is published here. */
-export interface Outlet {
+export interface PeerBroadcast {
   wants(tenant: string, subject: string): boolean;
   /** Must not wait; may lose the notification. */
   send(tenant: string, notification: Notification): void;

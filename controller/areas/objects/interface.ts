@@ -229,7 +229,7 @@ export interface ClassTriggers {
  * Checks definitions and rows against the current definitions without writing, so that a script is checked as a whole
  * before its first write. Errors are those of the real call. The caller checks rights on classes.
  */
-export interface Rehearsal {
+export interface DryRun {
   /** The catalog with everything that was tried so far. */
   readonly catalog: ClassCatalog;
   createClass(spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): void;
@@ -247,5 +247,5 @@ export interface Rehearsal {
 }
 
 export interface Rehearsals {
-  rehearse(principal: Principal): Promise<Rehearsal>;
+  rehearse(principal: Principal): Promise<DryRun>;
 }

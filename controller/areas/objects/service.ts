@@ -8,11 +8,11 @@ import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
-import type { ClassTriggers, ObjectChanges, ObjectHistories, Objects, Rehearsal, Rehearsals } from "./interface.ts";
+import type { ClassTriggers, ObjectChanges, ObjectHistories, Objects, DryRun, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
 import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
-import { DraftRehearsal } from "./rehearsal.ts";
+import { DraftDryRun } from "./dry-run.ts";
 import { sizes } from "./sizes.ts";
 import { Triggers } from "./triggers.ts";
 import type { IndexStatus, ObjectTriggers, SystemClass } from "./types.ts";
@@ -103,11 +103,11 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     this.#tenants.registerSystemClass(definition);
   }
 
-  async rehearse(principal: Principal): Promise<Rehearsal> {
+  async rehearse(principal: Principal): Promise<DryRun> {
     const { catalog, store } = await this.#tenants.of(principal);
     await catalog.resumed();
     const room = roomOf(this.#room, principal.tenant, false);
-    return new DraftRehearsal(principal, catalog, room && { room, store: store.objects });
+    return new DraftDryRun(principal, catalog, room && { room, store: store.objects });
   }
 
   /**
@@ -176,12 +176,12 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
 
   /** Resolves when no background work of earlier calls is running here. */
   async settled(): Promise<void> {
-    await this.#endings.underWay.settled();
+    await this.#endings.inFlight.settled();
   }
 
   /** Stops the work in the background; another controller continues it. Idempotent. */
   async stop(): Promise<void> {
-    await this.#endings.underWay.close();
+    await this.#endings.inFlight.close();
   }
 
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */

@@ -53,7 +53,7 @@ export class TagMoves {
   }
 
   #start({ open: { id } }: NotedMove, run: () => Promise<OpenMove>): Promise<OpenMove> {
-    const running = this.#with.journal.underWay.carry([id], run);
+    const running = this.#with.journal.inFlight.carry([id], run);
     running.catch((error: unknown) =>
       this.#with.runtime.log.error({ err: error, move: id }, "a move of a tag broke off"),
     );
@@ -114,7 +114,7 @@ class MoveRun {
   /** Retries while the stores are unavailable for a moment. Returns how the move ended; throws if it must pause. */
   async #carry(): Promise<MoveEnd> {
     const { journal, runtime } = this.#with;
-    const { stopping } = journal.underWay;
+    const { stopping } = journal.inFlight;
     for (let attempt = 1; ; attempt += 1) {
       const before = this.#done;
       try {
@@ -138,7 +138,7 @@ class MoveRun {
     for (let pass = 0; pass < TAG_MOVE_PASSES_MAX; pass++) {
       const change = this.#change(await this.#with.trees.trees(tenant));
       const before = this.#done;
-      for await (const rows of bearersOf(objects, platform, { path: from, signal: journal.underWay.stopping })) {
+      for await (const rows of bearersOf(objects, platform, { path: from, signal: journal.inFlight.stopping })) {
         this.#done += await changes.make(rows, change);
         await this.#note();
       }

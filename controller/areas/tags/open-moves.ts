@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../../common/errors.ts";
-import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../store/journal/index.ts";
 
 /**
  * A tag that was moved or removed in its trees and must still be changed on objects. KvStore: `tags/open/<id>`. It
@@ -31,7 +31,7 @@ export interface MoveEnd {
   readonly endedMs: number;
 }
 
-export type NotedMove = Noted<OpenMove>;
+export type NotedMove = Versioned<OpenMove>;
 export type MoveJournal = Journal<OpenMove>;
 
 export function moveJournal(dependencies: JournalDependencies): MoveJournal {

@@ -125,12 +125,12 @@ export class TagService {
 
   /** Resolves when all moves that run here now have ended or paused. */
   settled(): Promise<void> {
-    return this.#journal.underWay.settled();
+    return this.#journal.inFlight.settled();
   }
 
   /** Running moves pause. Another controller, or the next start of this one, takes them. */
   close(): Promise<void> {
-    return this.#journal.underWay.close();
+    return this.#journal.inFlight.close();
   }
 
   #show(tenant: string, domain: string, paths: readonly string[]): Promise<void> {
@@ -152,7 +152,7 @@ export class TagService {
     make(await this.#trees.trees(principal.tenant));
     if (tag.to === tag.from) return [];
     const open = this.#open(principal, tag);
-    this.#journal.underWay.hold(open.id);
+    this.#journal.inFlight.hold(open.id);
     const begun = await this.#begin(open, (before) => ({
       trees: make(before.trees),
       moves: [...before.moves, movingOf(open, before)],
@@ -173,7 +173,7 @@ export class TagService {
       await this.#trees.change(open.tenant, change);
       return begun;
     } catch (error) {
-      this.#journal.underWay.letGo(open.id);
+      this.#journal.inFlight.letGo(open.id);
       // If the outcome is unknown, maintenance decides.
       if (begun && error instanceof AppError && ["conflict", "invalid", "not_found", "too_large"].includes(error.code))
         await this.#journal.end(begun.open);

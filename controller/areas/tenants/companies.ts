@@ -14,7 +14,7 @@ import {
 import { checkChange, replicationFactorOf } from "./checks.ts";
 import type { TenantGate } from "./gate.ts";
 import { checkOspace, checkTenantName, isTenantName, PHASES, tenantNotFound } from "./service.ts";
-import { TenantStore, type Noted } from "./store.ts";
+import { TenantStore, type VersionedTenant } from "./store.ts";
 import type { TenantUse } from "./use.ts";
 import type { Companies, Company, CompanyChange, NewAdministrator, NewCompany, TenantRecord } from "./types.ts";
 
@@ -188,7 +188,7 @@ export class CompanyService implements Companies {
   }
 
   /** Stored in the registry before anything is created. Resumes an earlier attempt. */
-  async #begin(wanted: NewCompany & { readonly ospace: string }): Promise<Noted> {
+  async #begin(wanted: NewCompany & { readonly ospace: string }): Promise<VersionedTenant> {
     const { name, ospace, fullname = name, title = fullname, web, config } = wanted;
     const known = await this.#store.find(name);
     const phase = known?.record.life?.phase;
@@ -237,7 +237,7 @@ export class CompanyService implements Companies {
     return life?.phase === "making" && life.owner !== controllers.own && controllers.has(life.owner);
   }
 
-  async #write(noted: Noted, record: TenantRecord): Promise<Noted> {
+  async #write(noted: VersionedTenant, record: TenantRecord): Promise<VersionedTenant> {
     const written = await this.#store.replace(noted.revision, record);
     if (!written) throw new AppError("conflict", `The tenant ${record.name} was changed by somebody else meanwhile.`);
     this.#with.gate.note(written);
@@ -245,7 +245,7 @@ export class CompanyService implements Companies {
   }
 
   /** Waits until no controller serves the tenant. */
-  async #everywhere({ record, revision }: Noted): Promise<void> {
+  async #everywhere({ record, revision }: VersionedTenant): Promise<void> {
     const { gate, runtime } = this.#with;
     const over = new AbortController();
     const cancel = runtime.clock.after(TENANT_LEAVE_WAIT_MS, () => over.abort());
@@ -261,13 +261,13 @@ export class CompanyService implements Companies {
     );
   }
 
-  async #open(name: string): Promise<Noted> {
+  async #open(name: string): Promise<VersionedTenant> {
     const noted = isTenantName(name) ? await this.#store.find(name) : undefined;
     if (noted === undefined || noted.record.life !== undefined) throw tenantNotFound(name);
     return noted;
   }
 
-  async #any(name: string): Promise<Noted> {
+  async #any(name: string): Promise<VersionedTenant> {
     const noted = isTenantName(name) ? await this.#store.find(name) : undefined;
     if (noted === undefined) throw tenantNotFound(name);
     return noted;

@@ -8,7 +8,7 @@ import { TENANT_LEAVE_STEP_MS } from "../../../common/limits.ts";
 import { closable } from "./doors.ts";
 import { TenantFollowers } from "./followers.ts";
 import { tenantNotFound } from "./service.ts";
-import { notedOf, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
+import { versionedOf, TENANTS_PREFIX, TenantStore, type VersionedTenant } from "./store.ts";
 
 export interface GateOptions {
   readonly stores: Stores & Pick<Engine, "releaseTenant">;
@@ -35,7 +35,7 @@ export class TenantGate implements Stores {
   readonly #registry: TenantStore;
   readonly #followers: TenantFollowers;
   readonly #followed: FollowedKeys;
-  readonly #known = new Map<string, Noted>();
+  readonly #known = new Map<string, VersionedTenant>();
   readonly #doors = new Map<string, Door>();
   readonly #leaving: LeaveListener[] = [];
   readonly #entering: ((tenant: string) => void)[] = [];
@@ -49,7 +49,7 @@ export class TenantGate implements Stores {
       kv,
       runtime: options.runtime,
       prefix: TENANTS_PREFIX,
-      put: (entry) => this.note(notedOf(entry)),
+      put: (entry) => this.note(versionedOf(entry)),
       end: (key, revision) => this.#ended(key.slice(TENANTS_PREFIX.length), revision),
     });
   }
@@ -91,7 +91,7 @@ export class TenantGate implements Stores {
   }
 
   /** The config as this controller knows it. */
-  configOf(name: string): Noted["record"]["config"] {
+  configOf(name: string): VersionedTenant["record"]["config"] {
     return this.#known.get(name)?.record.config;
   }
 
@@ -113,7 +113,7 @@ export class TenantGate implements Stores {
   }
 
   /** Takes a record that was read from or written to the registry. A record older than the known one is ignored. */
-  note(noted: Noted): void {
+  note(noted: VersionedTenant): void {
     const { record, revision } = noted;
     const before = this.#known.get(record.name);
     if (before && before.revision >= revision) return;
@@ -169,7 +169,7 @@ export class TenantGate implements Stores {
    * Not awaited: a later tenant may have stores of the same name and then opens them again. The old stores get no
    * calls, because all were refused since the deletion.
    */
-  #release({ name, store = name }: Noted["record"]): void {
+  #release({ name, store = name }: VersionedTenant["record"]): void {
     this.#with.stores.releaseTenant(store).catch((error: unknown) => {
       this.#with.runtime.log.warn({ err: error, tenant: name }, "the stores of a removed tenant were not closed");
     });
@@ -203,6 +203,6 @@ export class TenantGate implements Stores {
   }
 }
 
-function isClosed({ life }: Noted["record"]): boolean {
+function isClosed({ life }: VersionedTenant["record"]): boolean {
   return life?.phase === "deleted" || life?.phase === "purging";
 }

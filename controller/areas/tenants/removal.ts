@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Engine } from "../../store/engine.ts";
 import { txnOnce } from "../../store/once.ts";
 import type { TenantGate } from "./gate.ts";
-import { imageKeys, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
+import { imageKeys, TENANTS_PREFIX, TenantStore, type VersionedTenant } from "./store.ts";
 
 /** Keys in the system's KvStore that an area stores for a tenant. */
 type KeysOfTenant = (tenant: string) => AsyncIterable<string>;
@@ -73,13 +73,13 @@ export class TenantRemoval {
     }
   }
 
-  #isDue({ record: { life } }: Noted): boolean {
+  #isDue({ record: { life } }: VersionedTenant): boolean {
     const { controllers, runtime } = this.#with;
     if (life?.phase === "deleted") return life.purgeAtMs <= runtime.clock.nowMs();
     return life?.phase === "purging" && (life.owner === controllers.own || !controllers.has(life.owner));
   }
 
-  async #purge(found: Noted): Promise<void> {
+  async #purge(found: VersionedTenant): Promise<void> {
     const { engine, gate, controllers } = this.#with;
     const { name } = found.record;
     const noted = await this.#store.replace(found.revision, {
@@ -97,7 +97,7 @@ export class TenantRemoval {
   }
 
   /** Removes keys only while the registry has the record `noted`. */
-  async #removeKeys(noted: Noted, keys: AsyncIterable<string> | Iterable<string>): Promise<void> {
+  async #removeKeys(noted: VersionedTenant, keys: AsyncIterable<string> | Iterable<string>): Promise<void> {
     const { kv } = await this.#with.engine.system();
     const condition = { key: TENANTS_PREFIX + noted.record.name, revision: noted.revision };
     let some: string[] = [];
@@ -113,7 +113,7 @@ export class TenantRemoval {
     await remove();
   }
 
-  #warn({ record }: Noted, error: unknown): void {
+  #warn({ record }: VersionedTenant, error: unknown): void {
     const code = isAppError(error) ? error.code : "internal";
     this.#with.runtime.log.warn(
       { err: error, code, tenant: record.name },

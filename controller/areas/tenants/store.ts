@@ -12,7 +12,7 @@ const FIRST = "installation/first-tenant";
 const IMAGES = "tenant-images/";
 
 /** A record as read or written; the next write is conditional on its revision. */
-export interface Noted {
+export interface VersionedTenant {
   readonly record: TenantRecord;
   readonly revision: number;
 }
@@ -32,36 +32,36 @@ export class TenantStore {
     this.#stores = stores;
   }
 
-  async find(name: string): Promise<Noted | undefined> {
+  async find(name: string): Promise<VersionedTenant | undefined> {
     const entry = await (await this.#kv()).get(TENANTS_PREFIX + name);
-    return entry && notedOf(entry);
+    return entry && versionedOf(entry);
   }
 
   /** Registers a tenant. Answers the given record, or the existing one. */
-  async register(record: TenantRecord): Promise<Noted> {
+  async register(record: TenantRecord): Promise<VersionedTenant> {
     for (let attempt = 1; attempt <= TENANT_REGISTER_ATTEMPTS_MAX; attempt++) {
       const written = await (await this.#kv()).put(TENANTS_PREFIX + record.name, encodeJson(record), { ifRevision: 0 });
       if (written.ok) return { record, revision: written.revision };
-      if (written.current !== undefined) return notedOf(written.current);
+      if (written.current !== undefined) return versionedOf(written.current);
     }
     throw new AppError("conflict", `Others register and remove the tenant ${record.name} all the time.`);
   }
 
   /** `undefined`: the record has changed, nothing was written. Revision 0: there must be no record. */
-  async replace(revision: number, record: TenantRecord): Promise<Noted | undefined> {
+  async replace(revision: number, record: TenantRecord): Promise<VersionedTenant | undefined> {
     const put = { key: TENANTS_PREFIX + record.name, value: encodeJson(record), ifRevision: revision };
     const written = await putOnce(await this.#kv(), put);
     return written.ok ? { record, revision: written.revision } : undefined;
   }
 
   /** The last step of a removal. */
-  async remove({ record, revision }: Noted): Promise<void> {
+  async remove({ record, revision }: VersionedTenant): Promise<void> {
     await (await this.#kv()).delete(TENANTS_PREFIX + record.name, { ifRevision: revision });
   }
 
   /** In the order of names. */
-  async *all(): AsyncGenerator<Noted> {
-    for await (const entry of entriesUnder(await this.#kv(), TENANTS_PREFIX)) yield notedOf(entry);
+  async *all(): AsyncGenerator<VersionedTenant> {
+    for await (const entry of entriesUnder(await this.#kv(), TENANTS_PREFIX)) yield versionedOf(entry);
   }
 
   /** The tenant whose administrators manage the others: the first one ever created. It never changes. */
@@ -102,7 +102,7 @@ export function imageKeys(name: string): readonly string[] {
   return [imageKey(name, "icon"), imageKey(name, "logo")];
 }
 
-export function notedOf({ value, revision }: Pick<KvEntry, "value" | "revision">): Noted {
+export function versionedOf({ value, revision }: Pick<KvEntry, "value" | "revision">): VersionedTenant {
   return { record: decodeStored<TenantRecord>(value), revision };
 }
 

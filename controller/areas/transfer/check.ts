@@ -3,7 +3,7 @@ import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { Edit, Objects, Rehearsal } from "../objects/index.ts";
+import type { Edit, Objects, DryRun } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import {
   bindInsert,
@@ -26,7 +26,7 @@ import { OpenTargets } from "./targets.ts";
 
 export interface CheckContext {
   readonly principal: Principal;
-  readonly rehearsal: Rehearsal;
+  readonly rehearsal: DryRun;
   readonly objects: Objects;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
@@ -161,7 +161,7 @@ export function noteUntaken(statement: InsertStatement, { times, past }: Pick<Pa
 /** Returns the rows by class, with names and rights checked. Without `times`, earlier states have no rows. */
 export async function insertWorks(
   statement: InsertStatement,
-  { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<Rehearsal, "catalog">,
+  { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<DryRun, "catalog">,
 ): Promise<readonly BoundWork[]> {
   const { principal, catalog, pathOf, times } = context;
   const target = { principal, catalog, pathOf, executions: [[]], takesRecordColumns: true as const };

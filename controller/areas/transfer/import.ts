@@ -181,12 +181,12 @@ export class ImportService {
 
   /** Resolves when this controller writes no import: each has ended, or rests until `maintain`. */
   settled(): Promise<void> {
-    return this.#journal.underWay.settled();
+    return this.#journal.inFlight.settled();
   }
 
   /** Imports in progress stop after their current chunk. */
   close(): Promise<void> {
-    return this.#journal.underWay.close();
+    return this.#journal.inFlight.close();
   }
 
   /** Runs work of an upload that ends with the call; it counts as an import in progress. */
@@ -220,11 +220,11 @@ export class ImportService {
     const { root, times } = options;
     const open = this.#open(principal, upload, { total, root, times, digest: await digestOf(upload.content()) });
     // Held until its run is over (see the test "maintenance of the same controller leaves an import alone").
-    this.#journal.underWay.hold(open.id);
+    this.#journal.inFlight.hold(open.id);
     try {
       return await this.#stage(open, upload);
     } catch (error) {
-      this.#journal.underWay.letGo(open.id);
+      this.#journal.inFlight.letGo(open.id);
       throw error;
     }
   }

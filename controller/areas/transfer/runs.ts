@@ -37,7 +37,7 @@ export class ImportRuns {
   /** Resolves with the import when it has ended or rests, or when another controller has it. */
   start(mine: VersionedImport): Promise<OpenImport> {
     const { id } = mine.open;
-    const running = this.#dependencies.journal.underWay.carry([id], () => this.#run(mine));
+    const running = this.#dependencies.journal.inFlight.carry([id], () => this.#run(mine));
     running.catch((error: unknown) =>
       this.#dependencies.runtime.log.error({ err: error, transfer: id }, "an import broke off"),
     );
@@ -50,7 +50,7 @@ export class ImportRuns {
     for await (const found of journal.abandoned(tenant)) {
       const mine = await journal.take(found);
       if (mine?.open.staged) void this.start(mine).catch(() => undefined);
-      else if (mine) await journal.underWay.carry([mine.open.id], () => remove(mine.open, this.#dependencies));
+      else if (mine) await journal.inFlight.carry([mine.open.id], () => remove(mine.open, this.#dependencies));
     }
   }
 
@@ -71,7 +71,7 @@ export class ImportRuns {
    */
   async #write(mine: HeldImport): Promise<Omit<ImportEnd, "endedMs">> {
     const { journal, runtime } = this.#dependencies;
-    const { stopping } = journal.underWay;
+    const { stopping } = journal.inFlight;
     for (let attempt = 1; ; attempt += 1) {
       const before = mine.open.notedMs;
       try {
@@ -92,7 +92,7 @@ export class ImportRuns {
     const { journal, scripts, objects, runtime } = this.#dependencies;
     const { open } = mine;
     const writer = new ScriptWriter({ objects, clock: runtime.clock, notes: mine }, open, open);
-    await writer.write(() => scriptParts(scripts.read(open)), journal.underWay.stopping);
+    await writer.write(() => scriptParts(scripts.read(open)), journal.inFlight.stopping);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
+import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { WriteFrom } from "./write.ts";
 
@@ -36,7 +36,7 @@ export interface ImportEnd {
   readonly endedMs: number;
 }
 
-export type VersionedImport = Noted<OpenImport>;
+export type VersionedImport = Versioned<OpenImport>;
 export type ImportJournal = Journal<OpenImport>;
 
 export function importJournal(dependencies: JournalDependencies): ImportJournal {

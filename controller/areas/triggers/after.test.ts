@@ -12,7 +12,7 @@ import {
 } from "../../../test/helpers/areas/trigger-world.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
 import type { DataRule } from "../permissions/index.ts";
-import { Aside } from "./aside.ts";
+import { StoredTasks } from "./stored-tasks.ts";
 
 openTriggers();
 
@@ -50,9 +50,9 @@ describe("a trigger after a write", () => {
       () => mql("select of from /matrix/copy"),
       (rows) => rows.length === 1,
     );
-    const aside = "select state, attempts, error, object from /matrix/system/triggerevent";
+    const storedTasks = "select state, attempts, error, object from /matrix/system/triggerevent";
     const [failed] = await first.until(
-      () => mql(aside),
+      () => mql(storedTasks),
       (rows) => rows[0]?.["state"] === "failed",
     );
     expect(failed).toMatchObject({ state: "failed", attempts: 5, error: "not yet", object: "box:a" });
@@ -65,7 +65,7 @@ describe("a trigger after a write", () => {
       (rows) => rows.length === 1,
     );
     await first.until(
-      () => mql(aside),
+      () => mql(storedTasks),
       (rows) => rows.length === 0,
     );
   });
@@ -76,9 +76,9 @@ describe("a trigger after a write", () => {
     const data: readonly DataRule[] = [...admin.data, { class: "/matrix/box", access: "write", hidden: ["owner"] }];
     first.authors.set("administrator", { ...admin, data });
     await mql("insert into /matrix/box name='a', owner='secret'");
-    const aside = "select state, error from /matrix/system/triggerevent";
+    const storedTasks = "select state, error from /matrix/system/triggerevent";
     const [failed] = await first.until(
-      () => mql(aside),
+      () => mql(storedTasks),
       (rows) => rows[0]?.["state"] === "failed",
     );
     expect(failed?.["error"]).toContain("its author administrator may not");
@@ -93,7 +93,7 @@ describe("a trigger after a write", () => {
     );
     expect(texts.map(({ text }) => text)).toEqual(["open", "secret"]);
     await first.until(
-      () => mql(aside),
+      () => mql(storedTasks),
       (rows) => rows.length === 0,
     );
   });
@@ -140,7 +140,7 @@ test("of one object's many changes, made by two controllers, each is told once a
 
 test("changes of one object within a millisecond are kept each by itself", async () => {
   const { objects } = await opened();
-  const aside = new Aside({ objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  const storedTasks = new StoredTasks({ objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
   const event = {
     tenant: "matrix",
     class: "/matrix/box",
@@ -150,15 +150,15 @@ test("changes of one object within a millisecond are kept each by itself", async
     traceparent: "",
   } as const;
   const trigger = { class: "/matrix/box", name: "tell" } as TriggerDefinition;
-  const errands = [5.001, 5.002, 5.999].map((timeMs) => ({ event: { ...event, timeMs }, trigger }));
+  const tasks = [5.001, 5.002, 5.999].map((timeMs) => ({ event: { ...event, timeMs }, trigger }));
   const times = async (): Promise<readonly number[]> => {
     const kept: number[] = [];
-    for await (const page of aside.waiting("matrix")) kept.push(...page.map((one) => one.event.timeMs));
+    for await (const page of storedTasks.waiting("matrix")) kept.push(...page.map((one) => one.event.timeMs));
     return kept.sort();
   };
-  await aside.put(errands, { state: "waiting", owner: "first" });
+  await storedTasks.put(tasks, { state: "waiting", owner: "first" });
   expect(await times()).toEqual([5.001, 5.002, 5.999]);
-  await aside.remove(errands[1]!);
+  await storedTasks.remove(tasks[1]!);
   expect(await times()).toEqual([5.001, 5.999]);
 });
 

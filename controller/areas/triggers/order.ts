@@ -2,12 +2,12 @@ import { TRIGGER_ORDER_OBJECTS, TRIGGER_ORDER_WAIT_MS } from "../../../common/li
 import type { Clock } from "../../../common/time.ts";
 import { objectOf, type ClassTriggers } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
-import type { Aside } from "./aside.ts";
-import { laneOf, type Earlier, type Errand, type Named } from "./errand.ts";
+import type { StoredTasks } from "./stored-tasks.ts";
+import { queueOf, type Earlier, type TriggerTask, type Named } from "./trigger-task.ts";
 
 interface Dependencies {
   readonly objects: Pick<ClassTriggers, "foreignChanges">;
-  readonly aside: Pick<Aside, "isEmpty" | "waitingOf">;
+  readonly storedTasks: Pick<StoredTasks, "isEmpty" | "waitingOf">;
   readonly ospaceOf: (tenant: string) => Promise<string>;
   readonly clock: Pick<Clock, "nowMs">;
 }
@@ -20,43 +20,43 @@ export class ChangeOrder {
     this.#with = dependencies;
   }
 
-  /** Errands without an earlier change are not in the result. */
-  async earlier(errands: readonly Errand[]): Promise<ReadonlyMap<Errand, Earlier>> {
-    const found = new Map<Errand, Earlier>();
-    for (const tenant of new Set(errands.map(({ event }) => event.tenant))) {
-      const some = errands.filter(({ event }) => event.tenant === tenant);
+  /** Tasks without an earlier change are not in the result. */
+  async earlier(tasks: readonly TriggerTask[]): Promise<ReadonlyMap<TriggerTask, Earlier>> {
+    const found = new Map<TriggerTask, Earlier>();
+    for (const tenant of new Set(tasks.map(({ event }) => event.tenant))) {
+      const some = tasks.filter(({ event }) => event.tenant === tenant);
       // Read before the stored changes, because a change is stored before it leaves its controller's outbox.
       const elsewhere = await this.#elsewhere(tenant, some);
       const kept = await this.#kept(tenant, some);
-      for (const errand of some) {
-        const [isElsewhere, before] = [elsewhere.has(errand), kept.get(errand) ?? []];
-        if (isElsewhere || before.length > 0) found.set(errand, { isElsewhere, kept: before });
+      for (const task of some) {
+        const [isElsewhere, before] = [elsewhere.has(task), kept.get(task) ?? []];
+        if (isElsewhere || before.length > 0) found.set(task, { isElsewhere, kept: before });
       }
     }
     return found;
   }
 
-  async #elsewhere(tenant: string, errands: readonly Errand[]): Promise<ReadonlySet<Errand>> {
+  async #elsewhere(tenant: string, tasks: readonly TriggerTask[]): Promise<ReadonlySet<TriggerTask>> {
     const { objects, ospaceOf, clock } = this.#with;
     const earliest = await objects.foreignChanges(systemPrincipal(tenant, await ospaceOf(tenant), ""));
     // An entry of an outbox may be a change that was never made, so old entries do not block.
     const fromMs = clock.nowMs() - TRIGGER_ORDER_WAIT_MS;
-    const isBehind = ({ event }: Errand): boolean =>
+    const isBehind = ({ event }: TriggerTask): boolean =>
       event.timeMs > fromMs && (earliest.get(objectOf(event)) ?? Infinity) < event.timeMs;
-    return new Set(errands.filter(isBehind));
+    return new Set(tasks.filter(isBehind));
   }
 
-  async #kept(tenant: string, errands: readonly Errand[]): Promise<ReadonlyMap<Errand, readonly Named[]>> {
-    const { aside } = this.#with;
-    const before = new Map<Errand, Named[]>();
-    if (await aside.isEmpty(tenant)) return before;
-    const byLane = new Map<string, Errand[]>();
-    for (const errand of errands) byLane.set(laneOf(errand), [...(byLane.get(laneOf(errand)) ?? []), errand]);
-    const ids = [...new Set(errands.map(({ event }) => event.id))];
+  async #kept(tenant: string, tasks: readonly TriggerTask[]): Promise<ReadonlyMap<TriggerTask, readonly Named[]>> {
+    const { storedTasks } = this.#with;
+    const before = new Map<TriggerTask, Named[]>();
+    if (await storedTasks.isEmpty(tenant)) return before;
+    const byLane = new Map<string, TriggerTask[]>();
+    for (const task of tasks) byLane.set(queueOf(task), [...(byLane.get(queueOf(task)) ?? []), task]);
+    const ids = [...new Set(tasks.map(({ event }) => event.id))];
     for (let from = 0; from < ids.length; from += TRIGGER_ORDER_OBJECTS)
-      for await (const kept of aside.waitingOf(tenant, ids.slice(from, from + TRIGGER_ORDER_OBJECTS)))
-        for (const errand of byLane.get(laneOf(kept)) ?? [])
-          if (kept.event.timeMs < errand.event.timeMs) before.set(errand, [...(before.get(errand) ?? []), kept]);
+      for await (const kept of storedTasks.waitingOf(tenant, ids.slice(from, from + TRIGGER_ORDER_OBJECTS)))
+        for (const task of byLane.get(queueOf(kept)) ?? [])
+          if (kept.event.timeMs < task.event.timeMs) before.set(task, [...(before.get(task) ?? []), kept]);
     return before;
   }
 }

@@ -62,7 +62,7 @@ export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void>
 }
 
 /** Returns true if the error is not the fault of the text: the same run may succeed later. */
-export function isPassing(error: unknown): boolean {
+export function mayRunAgain(error: unknown): boolean {
   return isAppError(error, "unavailable", "limited", "cancelled", "unknown_outcome");
 }
 

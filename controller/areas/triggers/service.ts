@@ -33,12 +33,12 @@ import {
 } from "../permissions/index.ts";
 import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
-import { Aside, type Kept } from "./aside.ts";
-import { laneOf, type Errand } from "./errand.ts";
-import { Lanes } from "./lanes.ts";
+import { StoredTasks, type StoredTask } from "./stored-tasks.ts";
+import { queueOf, type TriggerTask } from "./trigger-task.ts";
+import { TriggerQueues } from "./trigger-queues.ts";
 import { TriggerLog } from "./log.ts";
 import { ChangeOrder } from "./order.ts";
-import { checkTrigger, isPassing, runTrigger, type RunOutcome } from "./run.ts";
+import { checkTrigger, mayRunAgain, runTrigger, type RunOutcome } from "./run.ts";
 import { listing, readTrigger, type TriggerInput, type TriggerListing } from "./wire.ts";
 
 export interface TriggerDependencies {
@@ -62,8 +62,8 @@ export interface TriggerDependencies {
 export class TriggerService implements ObjectTriggers {
   readonly #with: TriggerDependencies;
   readonly #log: TriggerLog;
-  readonly #aside: Aside;
-  readonly #lanes: Lanes;
+  readonly #storedTasks: StoredTasks;
+  readonly #queues: TriggerQueues;
   /** Time at which each stopped trigger last reported that it is stopped. */
   readonly #stopped = new Map<string, number>();
 
@@ -71,15 +71,15 @@ export class TriggerService implements ObjectTriggers {
     const { objects, runtime, ospaceOf, controllers, logs } = dependencies;
     this.#with = dependencies;
     this.#log = new TriggerLog({ logs, runtime });
-    this.#aside = new Aside({ objects, ospaceOf });
-    const order = new ChangeOrder({ objects, aside: this.#aside, ospaceOf, clock: runtime.clock });
-    this.#lanes = new Lanes({
+    this.#storedTasks = new StoredTasks({ objects, ospaceOf });
+    const order = new ChangeOrder({ objects, storedTasks: this.#storedTasks, ospaceOf, clock: runtime.clock });
+    this.#queues = new TriggerQueues({
       runtime,
-      run: (errand) => this.#runAfter(errand),
-      earlier: (errands) => order.earlier(errands),
-      keep: (errands) => this.#aside.put(errands, { state: "waiting", owner: controllers.own }),
-      done: (errand) => this.#aside.remove(errand),
-      failed: (errand, error) => this.#fail(errand, error),
+      run: (task) => this.#runAfter(task),
+      earlier: (tasks) => order.earlier(tasks),
+      keep: (tasks) => this.#storedTasks.put(tasks, { state: "waiting", owner: controllers.own }),
+      done: (task) => this.#storedTasks.remove(task),
+      failed: (task, error) => this.#fail(task, error),
       takeUp: (tenant) => this.#takeUp(tenant, (owner) => owner === controllers.own),
     });
   }
@@ -145,9 +145,9 @@ export class TriggerService implements ObjectTriggers {
     events: readonly ObjectChangeEvent[],
     triggersOf: (event: ObjectChangeEvent) => Promise<readonly TriggerDefinition[]>,
   ): Promise<void> {
-    const errands: Errand[] = [];
-    for (const event of events) for (const trigger of await triggersOf(event)) errands.push({ event, trigger });
-    await this.#lanes.take(errands);
+    const tasks: TriggerTask[] = [];
+    for (const event of events) for (const trigger of await triggersOf(event)) tasks.push({ event, trigger });
+    await this.#queues.take(tasks);
   }
 
   /** Continues changes that wait for triggers and that no other running controller owns. */
@@ -160,19 +160,19 @@ export class TriggerService implements ObjectTriggers {
   /** Continues waiting changes that have no earlier change. This controller then owns the others as well. */
   async #takeUp(tenant: string, isMine: (owner: string) => boolean): Promise<void> {
     const platform = systemPrincipal(tenant, await this.#with.ospaceOf(tenant), "");
-    await this.#lanes.scan(async () => {
-      for await (const page of this.#aside.waiting(tenant)) {
-        const errands: Errand[] = [];
+    await this.#queues.scan(async () => {
+      for await (const page of this.#storedTasks.waiting(tenant)) {
+        const tasks: TriggerTask[] = [];
         for (const kept of page.filter(({ owner }) => isMine(owner))) {
-          const errand = await this.#errandOf(kept, platform);
-          if (errand === undefined) await this.#aside.remove(kept);
-          else if (!errand.trigger.disabled) errands.push(await this.#claimed(errand, kept.owner));
+          const task = await this.#errandOf(kept, platform);
+          if (task === undefined) await this.#storedTasks.remove(kept);
+          else if (!task.trigger.disabled) tasks.push(await this.#claimed(task, kept.owner));
         }
         // Another controller may have claimed them when it resumed the changes before them.
-        const ready = await this.#aside.ofOwner(await this.#lanes.ready(errands), this.#with.controllers.own);
+        const ready = await this.#storedTasks.ofOwner(await this.#queues.ready(tasks), this.#with.controllers.own);
         const later = await this.#claimAfter(ready);
-        for (const errand of ready) this.#lanes.resume(errand);
-        for (const errand of await this.#lanes.ready(later)) this.#lanes.resume(errand);
+        for (const task of ready) this.#queues.resume(task);
+        for (const task of await this.#queues.ready(later)) this.#queues.resume(task);
       }
     });
   }
@@ -181,19 +181,19 @@ export class TriggerService implements ObjectTriggers {
    * Claims the later changes of the same objects for this controller, so that they do not move one by one. No other
    * controller starts them in the meantime, because the changes before them still wait.
    */
-  async #claimAfter(errands: readonly Errand[]): Promise<readonly Errand[]> {
-    const claimed: Errand[] = [];
-    const [first] = errands;
+  async #claimAfter(tasks: readonly TriggerTask[]): Promise<readonly TriggerTask[]> {
+    const claimed: TriggerTask[] = [];
+    const [first] = tasks;
     if (first === undefined) return claimed;
     const { tenant } = first.event;
-    const ids = [...new Set(errands.map(({ event }) => event.id))];
-    const lanes = new Map(errands.map((errand) => [laneOf(errand), errand]));
+    const ids = [...new Set(tasks.map(({ event }) => event.id))];
+    const queues = new Map(tasks.map((task) => [queueOf(task), task]));
     for (let from = 0; from < ids.length; from += TRIGGER_ORDER_OBJECTS)
-      for await (const { event, trigger, owner } of this.#aside.waitingOf(
+      for await (const { event, trigger, owner } of this.#storedTasks.waitingOf(
         tenant,
         ids.slice(from, from + TRIGGER_ORDER_OBJECTS),
       )) {
-        const before = lanes.get(laneOf({ event, trigger }));
+        const before = queues.get(queueOf({ event, trigger }));
         if (before !== undefined && before.event.timeMs < event.timeMs)
           claimed.push(await this.#claimed({ event, trigger: before.trigger }, owner));
       }
@@ -201,10 +201,10 @@ export class TriggerService implements ObjectTriggers {
   }
 
   /** Call before the run, because the run may remove the stored change. */
-  async #claimed(errand: Errand, owner: string): Promise<Errand> {
+  async #claimed(task: TriggerTask, owner: string): Promise<TriggerTask> {
     const { own } = this.#with.controllers;
-    if (owner !== own) await this.#aside.put([errand], { state: "waiting", owner: own });
-    return errand;
+    if (owner !== own) await this.#storedTasks.put([task], { state: "waiting", owner: own });
+    return task;
   }
 
   /** Resolves when all messages of triggers so far are stored. */
@@ -213,12 +213,12 @@ export class TriggerService implements ObjectTriggers {
   }
 
   async close(): Promise<void> {
-    await this.#lanes.close();
+    await this.#queues.close();
     await this.#log.settled();
   }
 
   /** `undefined` if the trigger was removed. The current trigger runs a change that a user set to waiting again. */
-  async #errandOf({ event, trigger: named, owner }: Kept, platform: Principal): Promise<Errand | undefined> {
+  async #errandOf({ event, trigger: named, owner }: StoredTask, platform: Principal): Promise<TriggerTask | undefined> {
     const { objects } = this.#with;
     const version = event.triggers?.find((one) => triggerName(one) === triggerName(named));
     if (version !== undefined && owner !== "") {
@@ -242,7 +242,7 @@ export class TriggerService implements ObjectTriggers {
     }
   }
 
-  async #runAfter({ event, trigger }: Errand): Promise<void> {
+  async #runAfter({ event, trigger }: TriggerTask): Promise<void> {
     const { id, tenant, steps = 0, traceparent } = event;
     const ospace = await this.#with.ospaceOf(tenant);
     const chain = {
@@ -311,7 +311,7 @@ export class TriggerService implements ObjectTriggers {
       return await work(log);
     } catch (error) {
       log.fail(errorText(error));
-      throw isPassing(error) || !isAppError(error) ? error : refusal(error, name);
+      throw mayRunAgain(error) || !isAppError(error) ? error : refusal(error, name);
     } finally {
       this.#log.end(author, name, log);
     }
@@ -338,10 +338,10 @@ export class TriggerService implements ObjectTriggers {
     this.#log.end(by, name, log);
   }
 
-  async #fail(errand: Errand, error: string): Promise<void> {
-    const { event, trigger } = errand;
+  async #fail(task: TriggerTask, error: string): Promise<void> {
+    const { event, trigger } = task;
     const attempts = TRIGGER_ATTEMPTS_MAX;
-    await this.#aside.put([errand], { state: "failed", owner: "", attempts, error });
+    await this.#storedTasks.put([task], { state: "failed", owner: "", attempts, error });
     const ospace = await this.#with.ospaceOf(event.tenant);
     const log = this.#log.begin();
     log.fail(`The change of ${event.id} is set aside after ${counted(attempts, "run")} that failed: ${error}`);

@@ -169,9 +169,9 @@ describe("a trigger before a write", () => {
     await expect(first.mql(text, { ...admin, chain })).rejects.toThrow("A chain of triggers ends after 16 steps");
     await controller.put("next", "odb.mql('insert into /matrix/box name=?', OBJECT.name .. 'x')", { before: "false" });
     await mql(text);
-    const aside = "select error, object from /matrix/system/triggerevent where state='failed'";
+    const storedTasks = "select error, object from /matrix/system/triggerevent where state='failed'";
     const [refused] = await first.until(
-      () => mql(aside),
+      () => mql(storedTasks),
       (rows) => rows.length === 1,
     );
     expect(refused).toEqual({ error: expect.stringContaining("16 steps") as string, object: `box:${"x".repeat(16)}` });

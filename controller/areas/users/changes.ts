@@ -4,7 +4,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvEvent, KvStore } from "../../store/kv.ts";
-import { SIGN_IN_POLICY } from "./second-factor/duties.ts";
+import { SIGN_IN_POLICY } from "./second-factor/pending-requirements.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
 import { ORGANIZATIONS } from "./directory/tree-store.ts";
 

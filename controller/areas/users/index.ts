@@ -1,5 +1,5 @@
 export { usersArea } from "./area.ts";
-export { isOwnPath } from "./pages/homes.ts";
+export { isOwnPath } from "./pages/start-pages.ts";
 export { codePage, escape, page, type Page } from "./pages/pages.ts";
 export { CodeNeeded } from "./second-factor/tickets.ts";
 export { ProviderSignIns } from "./providers/provider-signins.ts";

@@ -14,7 +14,7 @@ import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { accountRoutes } from "./pages/routes.ts";
 import { directoryRoutes } from "./directory/routes.ts";
-import { isOwnPath } from "./pages/homes.ts";
+import { isOwnPath } from "./pages/start-pages.ts";
 import { factorRoutes } from "./second-factor/routes.ts";
 import { policyRoutes } from "./second-factor/policy-routes.ts";
 import { codePage, homePage, loginPage } from "./pages/pages.ts";

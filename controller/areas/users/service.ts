@@ -23,8 +23,8 @@ import { TIME_ZONE } from "./directory/details.ts";
 import { UserDirectory } from "./directory/directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import type { BasicCredentials, Credentials, Verified } from "./credentials/credentials.ts";
-import { Duties, type PolicyChange, type SignInPolicy } from "./second-factor/duties.ts";
-import { Homes } from "./pages/homes.ts";
+import { PendingRequirements, type PolicyChange, type SignInPolicy } from "./second-factor/pending-requirements.ts";
+import { StartPages } from "./pages/start-pages.ts";
 import { LeftWork } from "./rights/left-work.ts";
 import { LinkStore } from "./providers/link-store.ts";
 import { Passwords } from "./credentials/passwords.ts";
@@ -35,7 +35,7 @@ import type { SecondFactors } from "./second-factor/second-factor.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { signInParts } from "./credentials/sign-in-parts.ts";
 import { digestOf, UserStore, type SessionStore, type UserRecord } from "./store.ts";
-import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./rights/powers.ts";
+import { confined, requireOwnSignIn, requireScopes, EffectiveRights } from "./rights/effective-rights.ts";
 import type { Tokens } from "./sessions/tokens.ts";
 import { TreeStore } from "./directory/tree-store.ts";
 import type {
@@ -96,19 +96,19 @@ export class UserService implements Users {
   readonly #runtime: Runtime;
   readonly #tenants: Tenants;
   readonly #audit: Audit;
-  readonly #powers: UserPowers;
+  readonly #powers: EffectiveRights;
   readonly #left: LeftWork;
   readonly #users: UserStore;
   readonly #tree: TreeStore;
   readonly #activity: Activity;
-  readonly #homes: Homes;
+  readonly #startPages: StartPages;
   readonly #sessions: Sessions;
   readonly #credentials: Credentials;
   readonly #changes: UserChanges;
   readonly #sessionStore: SessionStore;
   readonly #tokens: Tokens;
   readonly #factors: SecondFactors;
-  readonly #duties: Duties;
+  readonly #requirements: PendingRequirements;
   readonly #stops: StopsByPolicy;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
@@ -119,13 +119,13 @@ export class UserService implements Users {
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
-    this.#powers = new UserPowers(groups);
+    this.#powers = new EffectiveRights(groups);
     this.#users = new UserStore(stores, runtime.clock);
-    this.#homes = new Homes(stores);
+    this.#startPages = new StartPages(stores);
     this.#tree = new TreeStore(stores, runtime);
     this.#activity = new Activity(this.#tree);
     const passwords = new Passwords(this.passwordFault);
-    this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
+    this.#requirements = new PendingRequirements(stores, runtime.clock, secrets !== undefined);
     this.#left = new LeftWork({ begun, audit });
     const signIn = signInParts({
       ...{ runtime, stores, tenants, audit, secrets, passwords },
@@ -141,7 +141,7 @@ export class UserService implements Users {
     this.directory = this.#openDirectory(dependencies, passwords);
     this.#stops = new StopsByPolicy({
       activity: this.#activity,
-      duties: this.#duties,
+      requirements: this.#requirements,
       users: this.#users,
       powers: this.#powers,
       tokens: this.#tokens,
@@ -179,7 +179,7 @@ export class UserService implements Users {
       powers: this.#powers,
       again: (principal, password) => this.#credentials.again(principal, password),
       recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
-      firstPasswordUntilMs: (tenant) => this.#duties.firstPasswordUntilMs(tenant),
+      firstPasswordUntilMs: (tenant) => this.#requirements.firstPasswordUntilMs(tenant),
       endTokens: (user) => this.#tokens.removeAllOf(user),
     });
   }
@@ -226,7 +226,7 @@ export class UserService implements Users {
     if (digest === undefined) this.#users.forget(tenant, user);
     else this.#forget(digest);
     if (user === undefined) {
-      this.#duties.forget(tenant);
+      this.#requirements.forget(tenant);
       this.#tree.forget(tenant);
     }
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
@@ -236,7 +236,7 @@ export class UserService implements Users {
   #drop(tenant: string): void {
     this.#users.forget(tenant, undefined);
     this.#tree.forget(tenant);
-    this.#duties.forget(tenant);
+    this.#requirements.forget(tenant);
     this.#credentials.forget(tenant);
     this.#forget(undefined);
   }
@@ -278,19 +278,19 @@ export class UserService implements Users {
     if (replaced !== undefined) await this.#sessions.close(replaced);
     const home = (await this.#owes(user))
       ? ACCOUNT_PATH
-      : redirect || (user.home ?? (await this.#homes.get(tenant.name)));
+      : redirect || (user.home ?? (await this.#startPages.get(tenant.name)));
     return { session, home, ...(remember && { lastingMs: SESSION_REMEMBERED_MS }) };
   }
 
   async signInPolicy(principal: Principal): Promise<SignInPolicy> {
     requirePermission(principal, "users:read");
-    return this.#duties.policy(principal.tenant);
+    return this.#requirements.policy(principal.tenant);
   }
 
   /** The policy after the change, and the programs that would stop. Changes nothing. */
   async previewSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:read");
-    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    const { before, after } = await this.#requirements.previewed(principal.tenant, change);
     return { ...after, stops: await this.#stops.between(principal, { before, after }) };
   }
 
@@ -301,9 +301,9 @@ export class UserService implements Users {
   async setSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:write");
     requireNoPartToken(principal);
-    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    const { before, after } = await this.#requirements.previewed(principal.tenant, change);
     const stops = await this.#stops.between(principal, { before, after });
-    const policy = await this.#duties.setPolicy(principal.tenant, change);
+    const policy = await this.#requirements.setPolicy(principal.tenant, change);
     for (const listener of this.#listeners) listener({ tenant: principal.tenant });
     return { ...policy, stops };
   }
@@ -376,7 +376,7 @@ export class UserService implements Users {
     if (record === undefined) return undefined;
     const user = await this.#current(record.tenant, record.username, record.epoch);
     const principal = user && (await this.#principalOf(user, record.ospace, traceparent));
-    const duty = user && principal && (await this.#duties.of(user, principal));
+    const duty = user && principal && (await this.#requirements.of(user, principal));
     return principal && duty ? owing(principal, duty) : principal;
   }
 
@@ -409,7 +409,7 @@ export class UserService implements Users {
   ): Promise<Principal | undefined> {
     const principal = await this.#principalOf(user, ospace, traceparent);
     if (principal === undefined) return undefined;
-    requireNoDutyOfProgram({ user: principal.user, owes: await this.#duties.of(user, principal) });
+    requireNoDutyOfProgram({ user: principal.user, owes: await this.#requirements.of(user, principal) });
     return scopes === undefined ? principal : confined(principal, scopes);
   }
 
@@ -600,7 +600,7 @@ export class UserService implements Users {
   /** Sets the start page for users of the caller's tenant who have none of their own; an empty path: `/`. */
   async setTenantHome(principal: Principal, home: string): Promise<void> {
     requirePermission(principal, "users:write");
-    return this.#homes.set(principal.tenant, home);
+    return this.#startPages.set(principal.tenant, home);
   }
 
   /** Accepts a token in place of the password, if it belongs to that user. */
@@ -633,7 +633,7 @@ export class UserService implements Users {
 
   async #owes(user: UserRecord): Promise<Principal["owes"]> {
     const powers = await this.#powers.of(user);
-    return powers && this.#duties.of(user, powers);
+    return powers && this.#requirements.of(user, powers);
   }
 
   #newPassword(): string {

@@ -32,8 +32,8 @@ export class Deadline {
   }
 
   /** For the attempts of one request to `part`; see `Silence`. */
-  silence(part: string): Silence {
-    return new Silence(part, this.#clock, this.#call);
+  silence(part: string): UnansweredTime {
+    return new UnansweredTime(part, this.#clock, this.#call);
   }
 
   /** Calls back once at the deadline, unless the returned function cancels it earlier. */
@@ -73,7 +73,7 @@ export class Deadline {
  * Counts the time of the call from outside as waiting, from the beginning of a request's first unanswered attempt to
  * its end.
  */
-export class Silence {
+export class UnansweredTime {
   readonly #part: string;
   readonly #clock: Clock;
   readonly #call: CallDeadline | undefined;

@@ -3,7 +3,7 @@ export {
   type Controllers,
   type JournalDependencies,
   type NewWork,
-  type Noted,
+  type Versioned,
   type OpenWork,
 } from "./journal.ts";
 export { isTransient } from "./transient.ts";

@@ -15,7 +15,7 @@ import type { Stores } from "../engine.ts";
 import { faulty } from "../faulty.ts";
 import { decodeStored } from "../format.ts";
 import type { KvStore } from "../kv.ts";
-import { Journal, type Noted, type OpenWork } from "./index.ts";
+import { Journal, type Versioned, type OpenWork } from "./index.ts";
 
 /** A count that must reach `goal`; each step names its controller. Its end is recorded under `counts/<id>`. */
 interface Count extends OpenWork {
@@ -69,14 +69,14 @@ function fresh(): void {
   prefix = uniqueName("journal");
 }
 
-async function openIn(journal: Journal<Count>, tenant = "matrix"): Promise<readonly Noted<Count>[]> {
-  const found: Noted<Count>[] = [];
+async function openIn(journal: Journal<Count>, tenant = "matrix"): Promise<readonly Versioned<Count>[]> {
+  const found: Versioned<Count>[] = [];
   for await (const one of journal.all(tenant)) found.push(one);
   return found;
 }
 
-async function abandonedIn(journal: Journal<Count>): Promise<readonly Noted<Count>[]> {
-  const found: Noted<Count>[] = [];
+async function abandonedIn(journal: Journal<Count>): Promise<readonly Versioned<Count>[]> {
+  const found: Versioned<Count>[] = [];
   for await (const one of journal.abandoned("matrix")) found.push(one);
   return found;
 }
@@ -206,7 +206,7 @@ describe("in one process", () => {
     expect([first, second].filter(Boolean)).toHaveLength(1);
     const mine = sure(first ?? second);
     expect(await abandonedIn(b)).toEqual([]);
-    await expect(b.underWay.carry(["one"], () => Promise.reject(new Error("broke off")))).rejects.toThrow("broke off");
+    await expect(b.inFlight.carry(["one"], () => Promise.reject(new Error("broke off")))).rejects.toThrow("broke off");
     expect(await abandonedIn(b)).toEqual([mine]);
     expect((await b.take(mine))?.open.attempt).toBe(2);
   });
@@ -232,11 +232,11 @@ describe("in one process", () => {
     fresh();
     const a = journalOf("a");
     const [one, two] = await a.beginAll([countOf("one"), countOf("two")]);
-    const carried = a.underWay.carry(["one"], async () => {
-      await new Promise<void>((resolve) => a.underWay.stopping.addEventListener("abort", () => resolve()));
+    const carried = a.inFlight.carry(["one"], async () => {
+      await new Promise<void>((resolve) => a.inFlight.stopping.addEventListener("abort", () => resolve()));
       return a.step(sure(one), { steps: ["resting"] });
     });
-    await a.underWay.close();
+    await a.inFlight.close();
     const rested = sure(await carried);
     expect([await a.take(sure(two)), await abandonedIn(a)]).toEqual([undefined, []]);
     const next = journalOf("next");
@@ -247,12 +247,12 @@ describe("in one process", () => {
   test("an orderly stop waits for work that does not rest no longer than its deadline", async () => {
     fresh();
     const clock = new TestClock();
-    const { underWay } = journalOf("a", { clock });
-    void underWay.carry(["one"], () => new Promise(() => undefined));
-    const closed = underWay.close();
+    const { inFlight } = journalOf("a", { clock });
+    void inFlight.carry(["one"], () => new Promise(() => undefined));
+    const closed = inFlight.close();
     clock.advance(SHUTDOWN_WORK_MS);
     await closed;
-    expect(underWay.has("one")).toBe(true);
+    expect(inFlight.has("one")).toBe(true);
   });
 });
 
@@ -397,7 +397,7 @@ describe("a beginning", () => {
 
 /** The work of a controller that has the count, the same on all. Ends with the count, or when the count was lost. */
 async function carryOut(journal: Journal<Count>, by: string, { held, stores, told = [] }: Carried): Promise<void> {
-  let now: Noted<Count> | undefined = held;
+  let now: Versioned<Count> | undefined = held;
   while (now && !now.open.end && now.open.steps.length < now.open.goal) {
     const step = `${by}${now.open.attempt}.${now.open.steps.length}`;
     now = await journal.step(now, { steps: [...now.open.steps, step] });
@@ -413,7 +413,7 @@ async function carryOut(journal: Journal<Count>, by: string, { held, stores, tol
 }
 
 interface Carried {
-  readonly held: Noted<Count>;
+  readonly held: Versioned<Count>;
   readonly stores: Stores;
   /** Steps that were reported as written. */
   readonly told?: string[];
@@ -512,7 +512,7 @@ async function history(seed: number): Promise<number> {
       const mine = await journal.take(found);
       if (!mine) continue;
       takes += 1;
-      await journal.underWay.carry([mine.open.id], () => carryOut(journal, own, { held: mine, stores, told }));
+      await journal.inFlight.carry([mine.open.id], () => carryOut(journal, own, { held: mine, stores, told }));
     }
   };
   const failures: unknown[] = [];
@@ -522,7 +522,7 @@ async function history(seed: number): Promise<number> {
         if (at === 0) {
           await passing(async () => {
             const held = await each.journal.begin(countOf(id, { goal: 5 }));
-            await each.journal.underWay.carry([id], () => carryOut(each.journal, each.own, { held, stores, told }));
+            await each.journal.inFlight.carry([id], () => carryOut(each.journal, each.own, { held, stores, told }));
           });
         }
         for (let round = 0; round < 12; round++) await passing(() => maintain(each));
@@ -557,14 +557,14 @@ test(`among ${AGED} entries and after many steps work is found, taken and ended 
   const [a, b] = [journalOf("a"), journalOf("b")];
   const ids = Array.from({ length: AGED }, (_, at) => `id-${String(at).padStart(6, "0")}`);
   await a.beginAll(ids.map((id) => countOf(id)));
-  let held: Noted<Count> | undefined = await a.begin(countOf("old", { goal: STEPS }));
+  let held: Versioned<Count> | undefined = await a.begin(countOf("old", { goal: STEPS }));
   for (let step = 0; step < STEPS && held; step++) held = await a.step(held, { steps: [`a${step}`] });
   expect(held?.open.steps).toEqual([`a${STEPS - 1}`]);
   const found = await abandonedIn(b);
   expect(found.map(({ open }) => open.id)).toEqual([...ids, "old"]);
   await mapLimited(found.slice(0, -1), 64, async (each) => {
     const mine = sure(await b.take(each));
-    await b.underWay.carry([mine.open.id], () => b.end(mine.open));
+    await b.inFlight.carry([mine.open.id], () => b.end(mine.open));
   });
   expect(await openIn(b)).toEqual([held]);
   const { kv } = await engine.tenant("matrix");

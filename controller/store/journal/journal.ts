@@ -7,7 +7,7 @@ import { decodeStored, encodeJson } from "../format.ts";
 import type { KvEntry, KvOperation, KvTxn } from "../kv.ts";
 import { standing, txnOnce } from "../once.ts";
 import { Retry } from "../retry.ts";
-import { UnderWay } from "./under-way.ts";
+import { InFlightWork } from "./in-flight.ts";
 
 /** Work that outlives its controller, with everything that another controller needs to continue it. Areas extend it. */
 export interface OpenWork {
@@ -22,7 +22,7 @@ export interface OpenWork {
 }
 
 /** An entry as read or written. The next write is conditional on its revision. */
-export interface Noted<T> {
+export interface Versioned<T> {
   readonly open: T;
   readonly revision: number;
   /**
@@ -32,10 +32,10 @@ export interface Noted<T> {
   readonly isRepeated?: true;
 }
 
-type Created = Omit<Noted<unknown>, "open">;
+type Created = Omit<Versioned<unknown>, "open">;
 
 /** See `Journal.stepWithin`. `open` is the entry after the step. */
-export interface StepWithin<T> extends Noted<T> {
+export interface StepWithin<T> extends Versioned<T> {
   readonly key: string;
   readonly value: Uint8Array;
 }
@@ -90,7 +90,7 @@ export type NewWork<T extends OpenWork> = Omit<T, "owner" | "attempt" | "end">;
  */
 export class Journal<T extends OpenWork> {
   /** Work that runs on this controller. `take` holds work in it, and its `carry` releases it. */
-  readonly underWay: UnderWay;
+  readonly inFlight: InFlightWork;
   readonly #stores: Stores;
   readonly #controllers: Controllers;
   readonly #retry: Retry;
@@ -101,14 +101,14 @@ export class Journal<T extends OpenWork> {
     this.#controllers = controllers;
     this.#retry = new Retry(runtime);
     this.#form = form;
-    this.underWay = new UnderWay(runtime.clock);
+    this.inFlight = new InFlightWork(runtime.clock);
   }
 
   /**
    * `AppError("unknown_outcome")`: the work may have been begun. Then it is abandoned work that any controller,
    * including this one, may take.
    */
-  async begin(work: NewWork<T>): Promise<Noted<T>> {
+  async begin(work: NewWork<T>): Promise<Versioned<T>> {
     const [noted] = await this.beginAll([work]);
     if (!noted) throw new RangeError("one entry was to be written");
     return noted;
@@ -118,7 +118,7 @@ export class Journal<T extends OpenWork> {
    * Like `begin`, in one transaction with `within`. `undefined`: a condition of `within` does not hold, and nothing was
    * written.
    */
-  async beginWithin(work: NewWork<T>, within: KvTxn): Promise<Noted<T> | undefined> {
+  async beginWithin(work: NewWork<T>, within: KvTxn): Promise<Versioned<T> | undefined> {
     const open = this.#own(work);
     const created = await this.#create([open], within);
     return created && { open, ...created };
@@ -140,9 +140,9 @@ export class Journal<T extends OpenWork> {
   }
 
   /** Begins works of one tenant. After an error, some of them may be recorded. */
-  async beginAll(works: readonly NewWork<T>[]): Promise<readonly Noted<T>[]> {
+  async beginAll(works: readonly NewWork<T>[]): Promise<readonly Versioned<T>[]> {
     const opens = works.map((work) => this.#own(work));
-    const begun: Noted<T>[] = [];
+    const begun: Versioned<T>[] = [];
     for (const some of this.#portions(opens)) {
       const created = await this.#create(some);
       if (created === undefined)
@@ -156,21 +156,21 @@ export class Journal<T extends OpenWork> {
    * Makes this controller the owner. `undefined` if another one was first, if the work has ended or is held here, or if
    * this controller is stopping. The caller must know that the owner is dead or its time is over.
    */
-  async take(found: Noted<T>): Promise<Noted<T> | undefined> {
+  async take(found: Versioned<T>): Promise<Versioned<T> | undefined> {
     const { id, attempt } = found.open;
-    if (this.underWay.stopping.aborted || !this.underWay.hold(id)) return undefined;
-    let taken: Noted<T> | undefined;
+    if (this.inFlight.stopping.aborted || !this.inFlight.hold(id)) return undefined;
+    let taken: Versioned<T> | undefined;
     try {
       const next = { ...found.open, owner: this.#controllers.own, attempt: attempt + 1 };
       taken = await this.#change(found, next, this.#beside(next));
       return taken;
     } finally {
-      if (!taken) this.underWay.letGo(id);
+      if (!taken) this.inFlight.letGo(id);
     }
   }
 
   /** `undefined` if another writer changed, decided or ended the work after `held`. */
-  async step(held: Noted<T>, changes: Partial<NewWork<T>>): Promise<Noted<T> | undefined> {
+  async step(held: Versioned<T>, changes: Partial<NewWork<T>>): Promise<Versioned<T> | undefined> {
     return held.open.end === undefined ? this.#change(held, { ...held.open, ...changes }) : undefined;
   }
 
@@ -178,13 +178,13 @@ export class Journal<T extends OpenWork> {
    * A step that the caller writes in its own transaction, together with the effect of the step, on condition that `key`
    * has this revision. Afterwards the entry has the revision of that transaction.
    */
-  stepWithin({ open, revision }: Noted<T>, changes: Partial<NewWork<T>>): StepWithin<T> {
+  stepWithin({ open, revision }: Versioned<T>, changes: Partial<NewWork<T>>): StepWithin<T> {
     const next = { ...open, ...changes };
     return { key: this.#keyOf(open.id), revision, value: encodeJson(next), open: next };
   }
 
   /** Like `step`. If it returns `undefined`, the other writer's entry is valid. */
-  async decide(held: Noted<T>, end: NonNullable<T["end"]>): Promise<Noted<T> | undefined> {
+  async decide(held: Versioned<T>, end: NonNullable<T["end"]>): Promise<Versioned<T> | undefined> {
     return held.open.end === undefined ? this.#change(held, { ...held.open, end }) : undefined;
   }
 
@@ -195,14 +195,14 @@ export class Journal<T extends OpenWork> {
   }
 
   /** `undefined`: the work has ended, or was not begun. */
-  async find(tenant: string, id: string): Promise<Noted<T> | undefined> {
+  async find(tenant: string, id: string): Promise<Versioned<T> | undefined> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(this.#keyOf(id));
     return entry && noted(entry);
   }
 
   /** All open work in the order of ids, read page by page. */
-  async *all(tenant: string): AsyncGenerator<Noted<T>> {
+  async *all(tenant: string): AsyncGenerator<Versioned<T>> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const entry of entriesUnder(kv, this.#form.prefix)) yield noted(entry);
   }
@@ -211,20 +211,24 @@ export class Journal<T extends OpenWork> {
    * Open work that no controller runs. Take it periodically, and when a controller left. Ends when this controller
    * stops.
    */
-  async *abandoned(tenant: string): AsyncGenerator<Noted<T>> {
+  async *abandoned(tenant: string): AsyncGenerator<Versioned<T>> {
     for await (const found of this.all(tenant)) {
-      if (this.underWay.stopping.aborted) return;
+      if (this.inFlight.stopping.aborted) return;
       if (this.isAbandoned(found.open)) yield found;
     }
   }
 
   /** This controller's own work is abandoned if it is not held: it failed between its begin or take and its run. */
   isAbandoned({ id, owner }: T): boolean {
-    const isCarried = owner === this.#controllers.own ? this.underWay.has(id) : this.#controllers.has(owner);
+    const isCarried = owner === this.#controllers.own ? this.inFlight.has(id) : this.#controllers.has(owner);
     return !isCarried;
   }
 
-  async #change({ revision }: Noted<T>, next: T, beside: readonly KvOperation[] = []): Promise<Noted<T> | undefined> {
+  async #change(
+    { revision }: Versioned<T>,
+    next: T,
+    beside: readonly KvOperation[] = [],
+  ): Promise<Versioned<T> | undefined> {
     const { kv } = await this.#stores.tenant(this.#form.tenantOf(next));
     const request = { if: [{ key: this.#keyOf(next.id), revision }], then: [this.#put(next), ...beside] };
     const written = await txnOnce(kv, request, (write) => this.#retry.run(write));
@@ -295,6 +299,6 @@ export class Journal<T extends OpenWork> {
   }
 }
 
-function noted<T>({ value, revision }: KvEntry): Noted<T> {
+function noted<T>({ value, revision }: KvEntry): Versioned<T> {
   return { open: decodeStored<T>(value), revision };
 }

@@ -3,7 +3,7 @@ import type { Row } from "../../../common/value.ts";
 import type {
   CommandOutcome,
   DispatchOptions,
-  HostBehind,
+  ProxiedHost,
   HostCommand,
   Hosts,
 } from "../../../controller/areas/hosts/index.ts";
@@ -33,7 +33,7 @@ export interface SentCommand extends DispatchOptions {
   readonly command: HostCommand;
   readonly principal: Principal;
   /** Present if a group of type proxy declares how the host is reached. */
-  readonly behind?: HostBehind;
+  readonly behind?: ProxiedHost;
 }
 
 export interface TestController {

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { once } from "node:events";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import type { HostBehind } from "../../../controller/areas/hosts/types.ts";
+import type { ProxiedHost } from "../../../controller/areas/hosts/types.ts";
 import { freePort } from "../programs/programs.ts";
 
 /** A real OpenSSH server on loopback with its own keys, for the user who runs the tests. */
@@ -23,8 +23,8 @@ export interface Sshd extends AsyncDisposable {
 /** The route to it through the jump host `gate`, with its own credentials and key. */
 export function wayBehindGate(
   { port, username, privateKey, fingerprint }: Sshd,
-  more: Partial<HostBehind>,
-): HostBehind {
+  more: Partial<ProxiedHost>,
+): ProxiedHost {
   return {
     ...{ host: "127.0.0.1", proxy: "gate", group: "dbs", port, username, secret: privateKey, sshkey: fingerprint },
     noteKey: () => Promise.resolve(),

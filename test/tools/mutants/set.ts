@@ -14,7 +14,7 @@ export const SET_FILES: readonly string[] = [
   "controller/areas/groups/compile.ts",
   "controller/areas/users/sessions/sessions.ts",
   "controller/areas/users/sessions/tokens.ts",
-  "controller/areas/users/rights/powers.ts",
+  "controller/areas/users/rights/effective-rights.ts",
   "controller/areas/users/credentials/slowdown.ts",
   "controller/http/connections/origin.ts",
   "controller/http/calls/open-calls.ts",

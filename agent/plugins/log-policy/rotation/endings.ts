@@ -3,17 +3,17 @@ import { LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS } from "../../../../common/limit
 import type { Emission } from "../../../outbox/outbox.ts";
 import type { Mark } from "../../../outbox/segment.ts";
 import type { FollowedFile } from "../followed.ts";
-import type { Homes } from "./homes.ts";
+import type { RotationTracker } from "./rotation-tracker.ts";
 import type { MissedLives, UnreadLife } from "./missed.ts";
 import { isYoungest } from "./names.ts";
 import { isPackedLife, packedRest } from "../packed.ts";
-import type { Scene } from "./scene.ts";
+import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
 interface Parts {
   readonly work: LogWork;
   readonly files: Map<number, FollowedFile>;
-  readonly homes: Homes;
+  readonly rotations: RotationTracker;
   readonly missed: MissedLives;
 }
 
@@ -21,18 +21,18 @@ interface Parts {
 export class Endings {
   readonly #work: LogWork;
   readonly #files: Map<number, FollowedFile>;
-  readonly #homes: Homes;
+  readonly #rotations: RotationTracker;
   readonly #missed: MissedLives;
 
-  constructor({ work, files, homes, missed }: Parts) {
+  constructor({ work, files, rotations, missed }: Parts) {
     this.#work = work;
     this.#files = files;
-    this.#homes = homes;
+    this.#rotations = rotations;
     this.#missed = missed;
   }
 
   /** An open file is read to its end first; the rest is lost, and counted. */
-  async closeGone(scene: Scene, signal: AbortSignal): Promise<void> {
+  async closeGone(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const losses: Emission[] = [];
     const marks: Mark[] = [];
     for (const file of [...this.#files.values()]) {
@@ -43,11 +43,11 @@ export class Endings {
       if (file.isOpen && !file.displaced)
         do await file.read(signal);
         while (file.dirty && !signal.aborted);
-      if ((file.waiting && !file.displaced) || (await this.#isBeingPacked(file, scene, signal))) continue;
+      if ((file.waiting && !file.displaced) || (await this.#isBeingPacked(file, scan, signal))) continue;
       if (!file.gone && !file.isPacked) continue;
       const loss = lossOf(file);
       if (loss.length === 0 && file.isHome && !file.displaced)
-        loss.push(...(await this.#homes.gapAfter(file, scene.looks)));
+        loss.push(...(await this.#rotations.gapAfter(file, scan.looks)));
       this.#missed.ended(file.state, loss.length > 0);
       losses.push(...loss);
       marks.push(file.unmark());
@@ -68,18 +68,18 @@ export class Endings {
 
   /** Packed files that were looked into are not looked into again. */
   async decide(unread: readonly UnreadLife[], signal: AbortSignal): Promise<void> {
-    const gaps = unread.flatMap((life) => this.#homes.unreadGap(this.#work, life));
+    const gaps = unread.flatMap((life) => this.#rotations.unreadGap(this.#work, life));
     const marks = this.#missed.decided();
     if (marks.length + gaps.length > 0) await this.#work.host.emit(gaps, { marks, reserve: true, signal });
   }
 
   /** Reads the rest of a life out of the file it was packed into. True while that is still written. */
-  async #isBeingPacked(file: FollowedFile, scene: Scene, signal: AbortSignal): Promise<boolean> {
+  async #isBeingPacked(file: FollowedFile, scan: DirectoryScan, signal: AbortSignal): Promise<boolean> {
     if (file.isOpen && !file.displaced) return false;
     const nowMs = this.#work.host.clock.monotonicMs();
     if (nowMs < file.packedTriedMs + LOG_PACKED_LOOK_MS) return true;
     const found = await packedRest(
-      { root: this.#work.spec.dir, packed: scene.packed, signal, maxBytes: this.#work.packedMaxBytes },
+      { root: this.#work.spec.dir, packed: scan.packed, signal, maxBytes: this.#work.packedMaxBytes },
       file.state,
     );
     // An agent that ends leaves the life to the next one.
@@ -90,7 +90,7 @@ export class Endings {
       file.packedSinceMs ??= nowMs;
       return nowMs < file.packedSinceMs + LOG_PACKED_WAIT_MS;
     }
-    if (!isYoungest(found.path, file.state.home, [...scene.files, ...scene.packed])) file.forgetLength();
+    if (!isYoungest(found.path, file.state.home, [...scan.files, ...scan.packed])) file.forgetLength();
     try {
       await file.takeRest(found, signal);
     } catch (error) {

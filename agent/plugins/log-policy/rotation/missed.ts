@@ -16,7 +16,7 @@ import type { FileState } from "./life.ts";
 import { isNumbered } from "./names.ts";
 import { contentOf, isAsLong, packedId, packedOrigin, unpackedName, type PackedContent } from "../packed.ts";
 import { readAt } from "../reading.ts";
-import type { Scene } from "./scene.ts";
+import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
 /** A life of a log that no look saw, in the packed file that is left of it. */
@@ -107,7 +107,7 @@ export class MissedLives {
   }
 
   /** The first look takes what is there for old. */
-  async find(scene: Scene, files: Iterable<FollowedFile>, signal: AbortSignal): Promise<Missed> {
+  async find(scan: DirectoryScan, files: Iterable<FollowedFile>, signal: AbortSignal): Promise<Missed> {
     const lives: MissedLife[] = [];
     const unread: UnreadLife[] = [];
     const growing = new Set<string>();
@@ -116,15 +116,15 @@ export class MissedLives {
     const followed = [...files];
     const begunMs = this.#begunMs;
     const present = new Set<string>();
-    for (const path of scene.packed) {
-      const home = packedOrigin(path, scene.homes);
+    for (const path of scan.packed) {
+      const home = packedOrigin(path, scan.rotations);
       const at = home === undefined ? undefined : await look(this.#work.spec.dir, path);
       if (at) present.add(at.id);
-      if (!at || home === undefined || known.has(keyOf(at)) || !this.#isYoung(at, begunMs ?? scene.atMs)) continue;
+      if (!at || home === undefined || known.has(keyOf(at)) || !this.#isYoung(at, begunMs ?? scan.atMs)) continue;
       if (begunMs !== undefined && isNumbered(unpackedName(path), home)) {
         const seenMs = this.#seenMs.get(at.id) ?? this.#nowMs;
         seen.set(at.id, seenMs);
-        if (!isDecidable(at, { home, scene, files: followed })) continue;
+        if (!isDecidable(at, { home, scan, files: followed })) continue;
         const found = await this.#lookInto({ at, home, seenMs, files: followed, signal });
         if (signal.aborted) return { lives, unread };
         if (found === "growing") growing.add(home);
@@ -139,8 +139,8 @@ export class MissedLives {
     this.#growing = growing;
     this.#seenMs = seen;
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
-    for (const home of this.#lostMs.keys()) if (!scene.homes.has(home)) this.#lostMs.delete(home);
-    if (begunMs === undefined) this.#change({ begunMs: scene.atMs, of: this.#of });
+    for (const home of this.#lostMs.keys()) if (!scan.rotations.has(home)) this.#lostMs.delete(home);
+    if (begunMs === undefined) this.#change({ begunMs: scan.atMs, of: this.#of });
     this.#forget();
     return { lives, unread };
   }
@@ -260,9 +260,13 @@ function timeOf(key: string): number {
 /** False while the file is packed, and while a life of its log is not where it was: then it may be that one. */
 function isDecidable(
   { path }: FileLook,
-  { home, scene, files }: { readonly home: string; readonly scene: Scene; readonly files: readonly FollowedFile[] },
+  {
+    home,
+    scan,
+    files,
+  }: { readonly home: string; readonly scan: DirectoryScan; readonly files: readonly FollowedFile[] },
 ): boolean {
-  if (scene.files.includes(unpackedName(path))) return false;
+  if (scan.files.includes(unpackedName(path))) return false;
   return !files.some((file) => file.state.home === home && (file.missing || file.displaced || file.gone));
 }
 

@@ -40,8 +40,8 @@ export class Switches {
   }
 
   /** Other names are forgotten: nothing has a position in them. */
-  beginLook(homes: ReadonlySet<string>): void {
-    for (const path of this.#changes.keys()) if (!homes.has(path)) this.#changes.delete(path);
+  beginLook(rotations: ReadonlySet<string>): void {
+    for (const path of this.#changes.keys()) if (!rotations.has(path)) this.#changes.delete(path);
     this.#beforeLook = { changes: new Map(this.#changes), watches: new Map(this.#watches) };
   }
 

@@ -3,7 +3,7 @@ import type { SecretBox } from "../../../secrets/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { HostRecords } from "../records.ts";
 import type { HostRecord } from "../store.ts";
-import type { HostBehind, Target } from "../types.ts";
+import type { ProxiedHost, Target } from "../types.ts";
 import type { SshAddress } from "./connection.ts";
 import { destinationOf, openCredential, type Credential } from "./destination.ts";
 
@@ -74,7 +74,7 @@ export class SshAccess {
   }
 }
 
-function addressBehind({ host, port, username, secret }: HostBehind): SshAddress {
+function addressBehind({ host, port, username, secret }: ProxiedHost): SshAddress {
   const isKey = secret.startsWith("-----BEGIN ");
   return { address: host, port, username, ...(isKey ? { privateKey: secret } : { password: secret }) };
 }

@@ -9,7 +9,7 @@ import { bundle } from "../../../../test/helpers/programs/bundle.ts";
 import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
 import { eventually, freePort, Program } from "../../../../test/helpers/programs/programs.ts";
 import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/hosts/sshd.ts";
-import type { CommandOutcome, DispatchOptions, HostBehind, TunnelPlace } from "../types.ts";
+import type { CommandOutcome, DispatchOptions, ProxiedHost, TunnelPlace } from "../types.ts";
 
 const DEADLINE_MS = 30_000;
 const target = await startSshd();
@@ -69,9 +69,9 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
   }
   const noted: string[] = [];
   const noteKey = (fingerprint: string) => Promise.resolve(void noted.push(fingerprint));
-  const behind = (more: Partial<HostBehind> = {}) => wayBehindGate(far, { noteKey, ...more });
+  const behind = (more: Partial<ProxiedHost> = {}) => wayBehindGate(far, { noteKey, ...more });
   const exec = (
-    way: HostBehind,
+    way: ProxiedHost,
     line = "true",
     {
       at = here,
@@ -86,7 +86,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
       { commandId: `way-${(next += 1)}`, timeoutMs: 60_000, ...options },
     );
   /** Starts a command that reports when it runs; also returns its end. */
-  function begin(way: HostBehind, line: string, options: Parameters<typeof exec>[2] = {}) {
+  function begin(way: ProxiedHost, line: string, options: Parameters<typeof exec>[2] = {}) {
     const heard = { text: "" };
     const onOutput: DispatchOptions["onOutput"] = ({ data }) => void (heard.text += Buffer.from(data).toString());
     const end = exec(way, line, { onOutput, ...options });
@@ -138,7 +138,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
   it("says what the agent met with", async () => {
     const closed = await freePort();
     const wrong = `SHA256:${"A".repeat(43)}`;
-    const failing: Record<string, Partial<HostBehind>> = {
+    const failing: Record<string, Partial<ProxiedHost>> = {
       [`The jump host gate of 127.0.0.1 failed: Its agent does not lead to 127.0.0.1:${closed}: it refused`]: {
         port: closed,
       },

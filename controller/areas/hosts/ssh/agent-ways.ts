@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { SSH_KILL_GRACE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { TunnelBroken, type HostBehind, type Target, type TunnelPlace } from "../types.ts";
+import { TunnelBroken, type ProxiedHost, type Target, type TunnelPlace } from "../types.ts";
 import { jumpFailed, type JumpWay } from "./jumps.ts";
 
 export interface AgentWayDependencies {
@@ -14,7 +14,7 @@ export interface AgentWayDependencies {
 export async function agentWay(
   { clock, open }: AgentWayDependencies,
   { tenant }: Pick<Target, "tenant">,
-  { behind, signal }: { readonly behind: HostBehind; readonly signal: AbortSignal },
+  { behind, signal }: { readonly behind: ProxiedHost; readonly signal: AbortSignal },
 ): Promise<JumpWay> {
   const { host, proxy, group, port } = behind;
   let stream: Duplex;

@@ -5,7 +5,7 @@ import { SSH_CONNECTIONS_MAX, SSH_JUMP_TARGETS_MAX } from "../../../../common/li
 import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
 import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/hosts/sshd.ts";
 import { quickSshServer } from "../../../../test/helpers/hosts/ssh-server.ts";
-import type { CommandOutcome, DispatchOptions, HostBehind } from "../types.ts";
+import type { CommandOutcome, DispatchOptions, ProxiedHost } from "../types.ts";
 
 const [jump, target, strict] = [await startSshd(), await startSshd(), await startSshd({ forwards: false })];
 if (!jump && process.env.CI) throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
@@ -65,9 +65,9 @@ describe.skipIf(!jump || !target || !strict)("SSH through a jump host", () => {
     });
   const noted: string[] = [];
   const noteKey = (fingerprint: string) => Promise.resolve(void noted.push(fingerprint));
-  const behind = (more: Partial<HostBehind> = {}) => wayBehindGate(far, { group: "g", noteKey, ...more });
+  const behind = (more: Partial<ProxiedHost> = {}) => wayBehindGate(far, { group: "g", noteKey, ...more });
   const exec = (
-    way: HostBehind,
+    way: ProxiedHost,
     line = "true",
     { as = test.principal(), ...options }: Partial<DispatchOptions> & { as?: ReturnType<typeof testPrincipalOf> } = {},
   ): Promise<CommandOutcome> =>

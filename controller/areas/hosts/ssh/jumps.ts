@@ -1,7 +1,7 @@
 import { AppError, errorText } from "../../../../common/errors.ts";
 import { SSH_JUMP_TARGETS_MAX } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import type { HostBehind, Target } from "../types.ts";
+import type { ProxiedHost, Target } from "../types.ts";
 import { SshConnection, type SshAddress, type SshWay } from "./connection.ts";
 
 export interface SshJumpDependencies {
@@ -44,7 +44,7 @@ export class SshJumps {
   /** Throws `AppError("unavailable")` that names the jump host. */
   async way(
     { tenant, traceparent }: Target,
-    { behind, signal }: { readonly behind: HostBehind; readonly signal: AbortSignal },
+    { behind, signal }: { readonly behind: ProxiedHost; readonly signal: AbortSignal },
   ): Promise<JumpWay> {
     const { host, port, proxy } = behind;
     try {
@@ -113,7 +113,7 @@ export class SshJumps {
   }
 }
 
-export function jumpFailed({ proxy, host }: HostBehind, cause: unknown): AppError {
+export function jumpFailed({ proxy, host }: ProxiedHost, cause: unknown): AppError {
   return new AppError("unavailable", `The jump host ${proxy} of ${host} failed: ${errorText(cause)}`, { cause });
 }
 

@@ -8,7 +8,7 @@ import type {
   CommandOutcome,
   DispatchOptions,
   FinalState,
-  HostBehind,
+  ProxiedHost,
   HostCommand,
   OutputPiece,
   Target,
@@ -145,7 +145,7 @@ export class SshTransport implements Transport {
     }
   }
 
-  #way(target: Target, by: { readonly behind: HostBehind; readonly signal: AbortSignal }): Promise<JumpWay> {
+  #way(target: Target, by: { readonly behind: ProxiedHost; readonly signal: AbortSignal }): Promise<JumpWay> {
     const { runtime, openTunnel } = this.#with;
     return target.byAgent
       ? agentWay({ clock: runtime.clock, open: openTunnel }, target, by)

@@ -6,7 +6,7 @@ import type { Stores } from "../../../store/engine.ts";
 import type {
   CommandOutcome,
   DispatchOptions,
-  HostBehind,
+  ProxiedHost,
   HostCommand,
   Hosts,
   TunnelPlace,
@@ -78,7 +78,7 @@ export class ProxiedHosts {
   }
 
   /** The way to a host, or a text that says why there is none. */
-  async #way(tenant: string, of: Member): Promise<HostBehind | string> {
+  async #way(tenant: string, of: Member): Promise<ProxiedHost | string> {
     const found = await this.#find(tenant, of);
     if (!found) return `The group ${of.group} of type proxy has no host ${of.host} any more.`;
     const { host, proxy, port, username, sealed, sshkey = "" } = found.member;

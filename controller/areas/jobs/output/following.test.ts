@@ -9,7 +9,7 @@ import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { PASSWORD } from "../../../../test/helpers/areas/http-app.ts";
 import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { Appends } from "../../../store/tail.ts";
+import { AppendNotifier } from "../../../store/tail.ts";
 import type { CommandOutcome, DispatchOptions } from "../../hosts/index.ts";
 import type { DataRule } from "../../permissions/index.ts";
 import { OutputFollowing } from "./following.ts";
@@ -321,7 +321,7 @@ test("what is stored is read from its end, by bytes and by lines, and by range, 
 
 test("what another controller appends is found by looking", async () => {
   const { engine: stores, objects } = world;
-  const elsewhere = new OutputFollowing({ stores, objects, clock: realClock, appends: new Appends() });
+  const elsewhere = new OutputFollowing({ stores, objects, clock: realClock, appends: new AppendNotifier() });
   const run = await startRun();
   const principal = testPrincipal();
   const reader = { from: 0, signal: AbortSignal.timeout(50_000), present: () => Promise.resolve(principal) };

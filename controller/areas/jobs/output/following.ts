@@ -3,7 +3,7 @@ import type { JobOutputEnd, JobOutputPart } from "../../../../common/api/jobs.ts
 import type { Clock } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { tail, type Appends, type Growing } from "../../../store/tail.ts";
+import { tail, type AppendNotifier, type Growing } from "../../../store/tail.ts";
 import { idFromColumns, type Objects } from "../../objects/index.ts";
 import { currentRights, requirePermission, type Principal } from "../../permissions/index.ts";
 import { rowFilter } from "../../query/index.ts";
@@ -16,7 +16,7 @@ export interface FollowingDependencies {
   readonly stores: Stores;
   readonly objects: Pick<Objects, "catalog" | "get">;
   readonly clock: Clock;
-  readonly appends: Appends;
+  readonly appends: AppendNotifier;
 }
 
 /** The followed part of the output, and how long it is followed. */

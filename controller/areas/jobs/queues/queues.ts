@@ -9,7 +9,7 @@ import { wait, type Clock } from "../../../../common/time.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvTxn } from "../../../store/kv.ts";
-import { Appends } from "../../../store/tail.ts";
+import { AppendNotifier } from "../../../store/tail.ts";
 
 const QUEUES = "jobs/queue/";
 
@@ -38,7 +38,7 @@ export class JobQueues {
   readonly #stores: Stores;
   readonly #clock: Clock;
   /** Notified when a run leaves a queue through this controller. */
-  readonly #moved = new Appends();
+  readonly #moved = new AppendNotifier();
 
   constructor({ stores, clock }: { readonly stores: Stores; readonly clock: Clock }) {
     this.#stores = stores;

@@ -34,7 +34,7 @@ export interface CommandDependencies {
 }
 
 /** Thrown when a run stays open because this controller stops. */
-export class LetGo extends AppError {
+export class ReleasedError extends AppError {
   constructor(runId: string) {
     super(
       "deadline",
@@ -44,7 +44,7 @@ export class LetGo extends AppError {
 }
 
 /** Thrown when another controller has taken over an execution. */
-export class Overtaken extends AppError {
+export class LeaseLostError extends AppError {
   constructor(runId: string) {
     super("deadline", `The job run ${runId} goes on at another controller.`);
   }
@@ -66,7 +66,7 @@ export class RunCommands {
     stopping.addEventListener("abort", () => this.#waiting.forEach((letGo) => letGo()), { once: true });
   }
 
-  /** Runs the commands in order, up to the first that fails. `LetGo` when this controller stops. */
+  /** Runs the commands in order, up to the first that fails. `ReleasedError` when this controller stops. */
   async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     const { encoding = "utf-8", commands } = run.order;
@@ -132,7 +132,7 @@ export class RunCommands {
       if (nextMs >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
         return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#stopping);
-      if (this.#stopping.aborted) throw new LetGo(run.id);
+      if (this.#stopping.aborted) throw new ReleasedError(run.id);
     }
   }
 
@@ -161,7 +161,7 @@ export class RunCommands {
       const outcome = await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS);
       return outcome ?? ended("timeout", "The host did not answer in time.");
     } catch (error) {
-      if (error instanceof LetGo) throw error;
+      if (error instanceof ReleasedError) throw error;
       if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
       log.warn({ err: error, host, commandId }, "a job could not be sent");
       return ended("failed", errorText(error));
@@ -193,10 +193,10 @@ export class RunCommands {
    * time.
    */
   async #untilStopping<T>(runId: string, begin: () => Promise<T>): Promise<T> {
-    if (this.#stopping.aborted) throw new LetGo(runId);
+    if (this.#stopping.aborted) throw new ReleasedError(runId);
     let letGo = (): void => {};
     const stopping = new Promise<never>((_, reject) => {
-      letGo = () => reject(new LetGo(runId));
+      letGo = () => reject(new ReleasedError(runId));
       this.#waiting.add(letGo);
     });
     try {

@@ -184,7 +184,7 @@ export class RunEndings {
         return await write();
       } catch (error) {
         if (!isAppError(error, "unavailable", "unknown_outcome") || attempt === JOB_FINISH_ATTEMPTS) throw error;
-        await wait(this.#runtime.clock, JOB_FINISH_PAUSE_MS * 2 ** attempt, this.#journal.underWay.stopping);
+        await wait(this.#runtime.clock, JOB_FINISH_PAUSE_MS * 2 ** attempt, this.#journal.inFlight.stopping);
       }
     }
   }

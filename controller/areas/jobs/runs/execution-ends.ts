@@ -2,8 +2,8 @@ import { mapLimited } from "../../../../common/concurrency.ts";
 import { JOB_FOLLOW_POLL_MS, JOB_LOST_AFTER_MS, JOB_PARALLEL_HOSTS } from "../../../../common/limits.ts";
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { workOf } from "./carrying.ts";
-import { LetGo, Overtaken } from "./commands.ts";
+import { workOf } from "./executor.ts";
+import { ReleasedError, LeaseLostError } from "./commands.ts";
 import { exitOf, type RunEndings } from "./endings.ts";
 import type { ExecutionJournal } from "./executions.ts";
 import type { JobOutputs } from "../output/outputs.ts";
@@ -43,9 +43,9 @@ export class ExecutionEnds {
     const { tenant } = run.order.principal;
     const untilMs = run.deadlineMs + 4 * JOB_LOST_AFTER_MS;
     while (await executions.find(tenant, run.id)) {
-      if (runtime.clock.nowMs() >= untilMs) throw new Overtaken(run.id);
-      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, executions.underWay.stopping);
-      if (executions.underWay.stopping.aborted) throw new LetGo(run.id);
+      if (runtime.clock.nowMs() >= untilMs) throw new LeaseLostError(run.id);
+      await wait(runtime.clock, JOB_FOLLOW_POLL_MS, executions.inFlight.stopping);
+      if (executions.inFlight.stopping.aborted) throw new ReleasedError(run.id);
     }
     const ran = (host: string): Promise<boolean> => outputs.knows(tenant, { runId: run.id, host });
     const ends: HostRun[] = [];

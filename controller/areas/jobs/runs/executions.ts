@@ -1,7 +1,7 @@
 import type { Stores } from "../../../store/engine.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored } from "../../../store/format.ts";
-import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../../store/journal/index.ts";
+import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../../store/journal/index.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { hasOpenHosts, isOpen, type RunEnd, type RunOrder } from "./open-runs.ts";
 import type { RunName } from "../output/outputs.ts";
@@ -36,7 +36,7 @@ export interface OpenExecution extends OpenWork {
   readonly isGivenUp?: true;
 }
 
-export type VersionedExecution = Noted<OpenExecution>;
+export type VersionedExecution = Versioned<OpenExecution>;
 export type ExecutionJournal = Journal<OpenExecution>;
 
 export const EXECUTIONS = "jobs/execution/";

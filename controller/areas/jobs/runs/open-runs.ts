@@ -1,7 +1,7 @@
 import type { Stores } from "../../../store/engine.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored } from "../../../store/format.ts";
-import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../../store/journal/index.ts";
+import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../../store/journal/index.ts";
 import type { FinalState } from "../../hosts/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { nameOf, outputNote, type RunName } from "../output/outputs.ts";
@@ -127,7 +127,7 @@ export interface CommandEnd {
   readonly err: number;
 }
 
-export type VersionedRun = Noted<OpenRun>;
+export type VersionedRun = Versioned<OpenRun>;
 export type RunJournal = Journal<OpenRun>;
 
 export const OPEN_RUNS = "jobs/open/";

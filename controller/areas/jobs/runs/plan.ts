@@ -14,7 +14,7 @@ import { retryOf, wholeTimeMs } from "./retries.ts";
 import { serverScriptOf, type RunScripts } from "../definitions/stages.ts";
 import { authorOf, type StoredJob } from "../store.ts";
 import { systemJobOf } from "../definitions/system-jobs.ts";
-import { NO_TARGETS, type Asked, type Targets } from "./targets.ts";
+import { NO_TARGETS, type TargetOverride, type Targets } from "./targets.ts";
 import type { ExecutionRequest } from "../types.ts";
 
 /** One execution: the data that all its hosts share. */
@@ -41,7 +41,7 @@ export interface Planning {
   /** Time at which its schedule was due; absent: a caller asked for it. */
   readonly dueMs?: number | undefined;
   /** Answers the hosts that the job runs on. */
-  readonly targets: (job: StoredJob, asked: Asked) => Promise<Targets>;
+  readonly targets: (job: StoredJob, asked: TargetOverride) => Promise<Targets>;
   /** Answers the hosts in the order in which mode one tries them. */
   readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
 }

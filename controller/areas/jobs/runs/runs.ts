@@ -6,13 +6,13 @@ import type { SecretBox } from "../../../secrets/index.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { Controllers } from "../../../store/journal/index.ts";
 import type { KvTxn } from "../../../store/kv.ts";
-import type { Appends } from "../../../store/tail.ts";
+import type { AppendNotifier } from "../../../store/tail.ts";
 import type { Hosts, StoredCommands } from "../../hosts/index.ts";
 import type { Notifications } from "../../notifications/index.ts";
 import type { Objects } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { RunCancels } from "./cancels.ts";
-import { RunCarrying } from "./carrying.ts";
+import { RunExecutor } from "./executor.ts";
 import { inOrderOf } from "./choosing.ts";
 import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
@@ -33,9 +33,9 @@ import type { RunAccess } from "../rights/run-access.ts";
 import type { JobService } from "../service.ts";
 import type { StoredJob } from "../store.ts";
 import { RunTakeover } from "./takeover.ts";
-import { JobTargets, type Asked, type Targets } from "./targets.ts";
+import { JobTargets, type TargetOverride, type Targets } from "./targets.ts";
 import type { Authors, Begun, Execution, ExecutionRequest, NamedRequest } from "../types.ts";
-import { WholeExecutions } from "./whole.ts";
+import { ExecutionCoordinator } from "./coordinator.ts";
 
 export interface RunDependencies {
   readonly stores: Stores;
@@ -72,10 +72,10 @@ export class JobRuns {
   readonly #targets: JobTargets;
   readonly #places: JobPlaces;
   readonly #rights: RunRights;
-  readonly #carrying: RunCarrying;
+  readonly #carrying: RunExecutor;
   readonly #takeover: RunTakeover;
   readonly #executions: ExecutionJournal;
-  readonly #whole: WholeExecutions;
+  readonly #whole: ExecutionCoordinator;
   readonly #cancels: RunCancels;
   readonly endings: RunEndings;
 
@@ -88,8 +88,8 @@ export class JobRuns {
     const rights = (this.#rights = new RunRights(dependencies));
     const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
     const cancels = (this.#cancels = new RunCancels(dependencies));
-    const commands = new RunCommands(dependencies, journal.underWay.stopping);
-    const carrying = (this.#carrying = new RunCarrying({
+    const commands = new RunCommands(dependencies, journal.inFlight.stopping);
+    const carrying = (this.#carrying = new RunExecutor({
       ...dependencies,
       journal,
       outputs,
@@ -101,7 +101,7 @@ export class JobRuns {
     const executions = (this.#executions = executionJournal(dependencies));
     const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
     const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
-    this.#whole = new WholeExecutions({
+    this.#whole = new ExecutionCoordinator({
       ...dependencies,
       executions,
       journal,
@@ -115,7 +115,7 @@ export class JobRuns {
   }
 
   /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
-  get appends(): Appends {
+  get appends(): AppendNotifier {
     return this.#carrying.appends;
   }
 
@@ -229,8 +229,8 @@ export class JobRuns {
     job: StoredJob,
     request: ExecutionRequest & { readonly dueMs?: number },
   ): Promise<Run> {
-    if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
-    const targets = (of: StoredJob, asked: Asked): Promise<Targets> => this.#targets.of(principal, of, asked);
+    if (this.#journal.inFlight.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
+    const targets = (of: StoredJob, asked: TargetOverride): Promise<Targets> => this.#targets.of(principal, of, asked);
     const { runtime, secrets, stores } = this.#with;
     const ordered = async (of: StoredJob, hosts: readonly string[]): Promise<readonly string[]> => {
       const { kv } = await stores.tenant(principal.tenant);
@@ -347,7 +347,7 @@ export class JobRuns {
    * an end.
    */
   async close(): Promise<void> {
-    await Promise.all([this.#journal.underWay.close(), this.#executions.underWay.close()]);
+    await Promise.all([this.#journal.inFlight.close(), this.#executions.inFlight.close()]);
     await this.#cancels.close();
   }
 }

@@ -10,8 +10,8 @@ import { levelOf } from "../../consolelog/index.ts";
 import type { FinalState } from "../../hosts/index.ts";
 import { sharedRights, type Principal } from "../../permissions/index.ts";
 import type { KeptScript } from "../../scripts/index.ts";
-import { workOf, type RunCarrying } from "./carrying.ts";
-import { LetGo, Overtaken } from "./commands.ts";
+import { workOf, type RunExecutor } from "./executor.ts";
+import { ReleasedError, LeaseLostError } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { ExecutionJournal, StageEnd, VersionedExecution } from "./executions.ts";
 import { keyOf, outputNote } from "../output/outputs.ts";
@@ -34,7 +34,7 @@ export interface ScriptDependencies {
   readonly runtime: Runtime;
   readonly secrets: Pick<SecretBox, "open">;
   readonly executions: ExecutionJournal;
-  readonly carrying: RunCarrying;
+  readonly carrying: RunExecutor;
   readonly endings: RunEndings;
 }
 
@@ -69,7 +69,7 @@ export class ExecutionScripts {
 
   /**
    * Runs the script unless its end is decided. `undefined`: there is none of that stage. An error in the script is its
-   * end. Thrown are `LetGo` when this controller stops, `Overtaken` when another one has continued, and failures of the
+   * end. Thrown are `ReleasedError` when this controller stops, `LeaseLostError` when another one has continued, and failures of the
    * stores.
    */
   async run(run: Run, held: VersionedExecution, stage: Stage, about: Value = {}): Promise<StageRun | undefined> {
@@ -86,7 +86,7 @@ export class ExecutionScripts {
     try {
       const outcome = await this.#outcome(run, begun, { stage, text, about, output });
       const lost = await output.finish();
-      if (this.#stopping.aborted) throw new LetGo(run.id);
+      if (this.#stopping.aborted) throw new ReleasedError(run.id);
       const message = lost === undefined ? outcome.message : `${outcome.message} (its output could not be stored)`;
       const end = endings.endOf(output, { ...outcome, message, endedMs: this.#with.runtime.clock.nowMs() });
       const ended = await this.#step(begun, { stages: { ...begun.open.stages, [stage]: end } });
@@ -98,7 +98,7 @@ export class ExecutionScripts {
   }
 
   get #stopping(): AbortSignal {
-    return this.#with.executions.underWay.stopping;
+    return this.#with.executions.inFlight.stopping;
   }
 
   /**
@@ -118,13 +118,13 @@ export class ExecutionScripts {
       },
       (write) => this.#retry.run(write),
     );
-    if (!ok) throw new Overtaken(run.id);
+    if (!ok) throw new LeaseLostError(run.id);
     return { open: step.open, revision };
   }
 
   async #step(held: VersionedExecution, changes: Parameters<ExecutionJournal["step"]>[1]): Promise<VersionedExecution> {
     const next = await this.#with.executions.step(held, changes);
-    if (!next) throw new Overtaken(held.open.id);
+    if (!next) throw new LeaseLostError(held.open.id);
     return next;
   }
 

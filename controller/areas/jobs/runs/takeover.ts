@@ -1,7 +1,7 @@
 import { JOB_LOST_AFTER_MS } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Controllers } from "../../../store/journal/index.ts";
-import type { RunCarrying } from "./carrying.ts";
+import type { RunExecutor } from "./executor.ts";
 import type { RunCommands } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
@@ -11,7 +11,7 @@ import type { RunRights } from "../rights/rights.ts";
 
 export interface TakeoverDependencies {
   readonly journal: RunJournal;
-  readonly carrying: RunCarrying;
+  readonly carrying: RunExecutor;
   readonly commands: RunCommands;
   readonly endings: RunEndings;
   readonly rights: RunRights;
@@ -32,7 +32,7 @@ export class RunTakeover {
     const { journal, runtime } = this.#with;
     const executions = new Map<string, VersionedRun[]>();
     for await (const run of journal.all(tenant)) {
-      if (journal.underWay.has(run.open.id)) continue;
+      if (journal.inFlight.has(run.open.id)) continue;
       executions.set(run.open.runId, [...(executions.get(run.open.runId) ?? []), run]);
     }
     for (const [runId, runs] of executions) {
@@ -101,7 +101,7 @@ export class RunTakeover {
   async #endLate(run: VersionedRun): Promise<void> {
     const { journal } = this.#with;
     const mine = await journal.take(run);
-    if (mine) await journal.underWay.carry([mine.open.id], () => this.#endTaken(mine));
+    if (mine) await journal.inFlight.carry([mine.open.id], () => this.#endTaken(mine));
   }
 
   async #endTaken(mine: VersionedRun): Promise<void> {

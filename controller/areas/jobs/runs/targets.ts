@@ -30,7 +30,7 @@ export interface TargetDependencies {
 }
 
 /** Hosts and groups in a request that replace those of the job. */
-export type Asked = Pick<Parameters, "hosts" | "groups">;
+export type TargetOverride = Pick<Parameters, "hosts" | "groups">;
 
 interface Member {
   readonly host: string;
@@ -53,7 +53,7 @@ export class JobTargets {
    * exist for the principal, unless hosts are requested; `invalid` for requested hosts that are in none of the
    * requested groups.
    */
-  async of(principal: Principal, job: StoredJob, asked: Asked): Promise<Targets> {
+  async of(principal: Principal, job: StoredJob, asked: TargetOverride): Promise<Targets> {
     const names = asked.groups ?? namesIn(job.group.split(","));
     const own = (asked.groups ? [] : job.host).map((host): Member => ({ host }));
     if (names.length === 0) return { hosts: asked.hosts ?? job.host, behind: {} };

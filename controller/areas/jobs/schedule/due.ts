@@ -10,7 +10,7 @@ export type Due =
   /** Skip the times from `missedFromMs` to `untilMs`. */
   | { readonly kind: "skip"; readonly missedFromMs: number; readonly untilMs: number };
 
-export interface Moment {
+export interface DueTime {
   readonly name: string;
   /** Times up to this one have been decided. */
   readonly afterMs: number;
@@ -21,7 +21,7 @@ export interface Moment {
  * The first undecided time. If it was missed, several times at once: a time is missed if it is more than
  * `SCHEDULE_LATE_MS` ago, jitter included.
  */
-export function dueOf(schedule: Schedule, { name, afterMs, nowMs }: Moment): Due {
+export function dueOf(schedule: Schedule, { name, afterMs, nowMs }: DueTime): Due {
   const firstMs = schedule.next(afterMs);
   if (firstMs === undefined) return { kind: "wait" };
   const atMs = firstMs + jitterMs(schedule, name, firstMs);

@@ -10,7 +10,7 @@ import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { ChangeSubscription, ObjectChangeEvent } from "../types.ts";
 
-export interface Parcel {
+export interface DeliveryBatch {
   readonly events: readonly ObjectChangeEvent[];
   readonly delivered: () => void;
 }
@@ -32,7 +32,7 @@ export class Delivery {
   readonly #isWanted: () => boolean;
   readonly #closing = new AbortController();
   readonly #ending = new AbortController();
-  #waiting: Parcel[] = [];
+  #waiting: DeliveryBatch[] = [];
   #running: Promise<void> | undefined;
 
   constructor(of: DeliveryDependencies) {
@@ -41,7 +41,7 @@ export class Delivery {
     this.#isWanted = of.isWanted;
   }
 
-  add(parcel: Parcel): void {
+  add(parcel: DeliveryBatch): void {
     this.#waiting.push(parcel);
     this.#running ??= this.#run();
   }

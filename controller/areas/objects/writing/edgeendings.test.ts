@@ -161,7 +161,7 @@ describe("edges of removed objects", () => {
     const endings = new EdgeEndings({ tenant: "matrix", journal, runtime, store: objectsOf, catalog });
     const goOn = async (): Promise<void> => {
       for await (const found of journal.abandoned("matrix")) await endings.takeUp(found);
-      await journal.underWay.settled();
+      await journal.inFlight.settled();
     };
     return { endings, goOn };
   }

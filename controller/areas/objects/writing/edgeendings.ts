@@ -6,7 +6,7 @@ import {
   isTransient,
   Journal,
   type JournalDependencies,
-  type Noted,
+  type Versioned,
   type OpenWork,
 } from "../../../store/journal/index.ts";
 import type { EntityKey, ObjectStore } from "../../../store/objects.ts";
@@ -63,14 +63,14 @@ export class EdgeEndings {
     if (targets.length === 0) return write();
     const { journal } = this.#with;
     const works = this.#worksOf(targets);
-    for (const { id } of works) journal.underWay.hold(id);
-    let begun: readonly Noted<OpenEnding>[];
+    for (const { id } of works) journal.inFlight.hold(id);
+    let begun: readonly Versioned<OpenEnding>[];
     try {
       begun = await journal.beginAll(works);
       await write();
     } catch (error) {
       // The controller that takes over the noted work sees if the write was made.
-      for (const { id } of works) journal.underWay.letGo(id);
+      for (const { id } of works) journal.inFlight.letGo(id);
       throw error;
     }
     const ended = begun.map((noted) => this.#start(noted));
@@ -78,7 +78,7 @@ export class EdgeEndings {
   }
 
   /** Carries on what no controller does. False: enough is waiting here. */
-  async takeUp(found: Noted<OpenEnding>): Promise<boolean> {
+  async takeUp(found: Versioned<OpenEnding>): Promise<boolean> {
     if (this.#waiting >= EDGE_ENDINGS_WAITING_MAX) return false;
     const mine = await this.#with.journal.take(found);
     if (mine) void this.#start(mine);
@@ -97,11 +97,11 @@ export class EdgeEndings {
   }
 
   /** Never rejects: what breaks off is taken up again by maintenance. */
-  async #start(mine: Noted<OpenEnding>): Promise<void> {
+  async #start(mine: Versioned<OpenEnding>): Promise<void> {
     const { journal, runtime, tenant } = this.#with;
     this.#waiting += 1;
     try {
-      await journal.underWay.carry([mine.open.id], () => this.#queue.run([tenant], () => this.#carry(mine)));
+      await journal.inFlight.carry([mine.open.id], () => this.#queue.run([tenant], () => this.#carry(mine)));
     } catch (error) {
       const log = isTransient(error) ? "warn" : "error";
       runtime.log[log]({ err: error, tenant }, "edges to removed objects are taken away later");
@@ -111,10 +111,10 @@ export class EdgeEndings {
   }
 
   /** Until all are taken away, the controller stops, or another one carries it on. */
-  async #carry(mine: Noted<OpenEnding>): Promise<void> {
+  async #carry(mine: Versioned<OpenEnding>): Promise<void> {
     const { journal } = this.#with;
-    let held: Noted<OpenEnding> | undefined = mine;
-    while (held !== undefined && !journal.underWay.stopping.aborted) {
+    let held: Versioned<OpenEnding> | undefined = mine;
+    while (held !== undefined && !journal.inFlight.stopping.aborted) {
       const { targets, cursor } = held.open;
       const [target] = targets;
       if (target === undefined) return journal.end(held.open);

@@ -1,6 +1,6 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ClassCatalog, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { ClassCatalog, ReadRequest, DryRun } from "../../objects/index.ts";
 import { answering } from "../write/asking.ts";
 import type { Change, Ref, WriteContext } from "../write/write.ts";
 import type { FoundObjects, Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
@@ -23,7 +23,7 @@ export function repeatableChange(change: Change, context: ChangeContext): Repeat
 class RepeatableChange implements Repeatable {
   readonly #change: Change;
   readonly #context: ChangeContext;
-  #rehearsal: Rehearsal | undefined;
+  #rehearsal: DryRun | undefined;
 
   constructor(change: Change, context: ChangeContext) {
     this.#change = change;
@@ -31,7 +31,7 @@ class RepeatableChange implements Repeatable {
   }
 
   /** In a tree a value may fit only some classes, and which of them are meant is not known yet. */
-  check(rehearsal: Rehearsal): void {
+  check(rehearsal: DryRun): void {
     this.#rehearsal = rehearsal;
     const paths = this.#change.scope.classes
       .filter((view) => this.#change.edits(view).length > 0)

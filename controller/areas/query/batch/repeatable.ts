@@ -1,5 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
-import type { ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { ReadRequest, DryRun } from "../../objects/index.ts";
 import type { SubAnswers } from "../run/subselects.ts";
 
 /**
@@ -10,7 +10,7 @@ export interface Repeatable {
   /**
    * Checks names, values, keys and sizes, as far as possible without the objects. Comes before `reads` and `settle`.
    */
-  check(rehearsal: Rehearsal): void;
+  check(rehearsal: DryRun): void;
   /** The reads on which its choice of objects depends. */
   reads(): readonly ReadRequest[];
   /** Finds the objects, checks the principal's rights to them, and gives each its time of writing. Writes nothing. */

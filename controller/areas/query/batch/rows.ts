@@ -1,5 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
-import type { IngestOptions, NewRecord, ObjectRef, Objects, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { IngestOptions, NewRecord, ObjectRef, Objects, ReadRequest, DryRun } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { Slices } from "../run/slice.ts";
 import { checkRowCondition, type InsertContext, type InsertWork } from "../write/insert.ts";
@@ -24,7 +24,7 @@ class RepeatableInsert implements Repeatable {
     this.#context = context;
   }
 
-  check(rehearsal: Rehearsal): void {
+  check(rehearsal: DryRun): void {
     this.#ids = this.#works.map(({ view, rows }) => rows.map((row) => rehearsal.checkRow(view.path, row)));
   }
 

@@ -2,8 +2,8 @@ import { AppError, isAppError } from "../../../../common/errors.ts";
 import { NOWHERE, type Span } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import { counted } from "../../../../common/text/counted.ts";
-import { isTransient, type Noted, type OpenWork } from "../../../store/journal/index.ts";
-import type { Rehearsal, Rehearsals } from "../../objects/index.ts";
+import { isTransient, type Versioned, type OpenWork } from "../../../store/journal/index.ts";
+import type { DryRun, Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { about, aboutLater } from "../expressions/placing.ts";
@@ -38,7 +38,7 @@ export interface OpenBatch extends OpenWork, BatchOrder {
   readonly settled: readonly Settled[];
 }
 
-export async function checkAll(changes: readonly BatchChange[], rehearsal: Rehearsal, slices: Slices): Promise<void> {
+export async function checkAll(changes: readonly BatchChange[], rehearsal: DryRun, slices: Slices): Promise<void> {
   for (const { span, repeatable } of changes) {
     about(span, () => repeatable.check(rehearsal));
     if (slices.isOverNow()) await slices.pause();
@@ -51,7 +51,7 @@ export async function checkAll(changes: readonly BatchChange[], rehearsal: Rehea
  */
 export async function settle(
   changes: readonly BatchChange[],
-  of: { readonly rehearsal: Rehearsal | undefined; readonly signal: AbortSignal | undefined; readonly slices: Slices },
+  of: { readonly rehearsal: DryRun | undefined; readonly signal: AbortSignal | undefined; readonly slices: Slices },
 ): Promise<readonly Settled[]> {
   const { rehearsal, signal, slices } = of;
   if (rehearsal) await checkAll(changes, rehearsal, slices);
@@ -70,9 +70,9 @@ export async function settle(
 interface RunContext {
   /** `undefined` when another controller changed or ended the batch. */
   readonly note: (
-    before: Noted<OpenBatch>,
+    before: Versioned<OpenBatch>,
     next: Pick<OpenBatch, "done" | "settled">,
-  ) => Promise<Noted<OpenBatch> | undefined>;
+  ) => Promise<Versioned<OpenBatch> | undefined>;
   readonly objects: Rehearsals;
   readonly signal: AbortSignal;
   readonly slices: Slices;
@@ -86,7 +86,7 @@ export class BatchRun {
   readonly #context: RunContext;
   /** Index of the first one in hand, among all changes of the batch. */
   readonly #first: number;
-  #held: Noted<OpenBatch>;
+  #held: Versioned<OpenBatch>;
   #made = 0;
   #isChecked: boolean;
 
@@ -95,7 +95,7 @@ export class BatchRun {
   #noting: Promise<void> = Promise.resolve();
 
   /** With the changes from the first that is not noted as made. */
-  constructor(held: Noted<OpenBatch>, changes: readonly BatchChange[], context: RunContext) {
+  constructor(held: Versioned<OpenBatch>, changes: readonly BatchChange[], context: RunContext) {
     this.#held = held;
     this.#changes = changes;
     this.#context = context;

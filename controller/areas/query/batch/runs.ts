@@ -4,7 +4,7 @@ import { QUERY_BATCH_JOURNAL_MAX_BYTES, QUERY_BATCH_KEEP_MS } from "../../../../
 import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { isTransient, Journal, type Controllers, type NewWork, type Noted } from "../../../store/journal/index.ts";
+import { isTransient, Journal, type Controllers, type NewWork, type Versioned } from "../../../store/journal/index.ts";
 import type { Audit } from "../../audit/index.ts";
 import type { Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -72,7 +72,7 @@ export class BatchRuns {
       done: 0,
       settled,
     };
-    return this.#journal.underWay.carry([open.id], () => this.#make(open, changes));
+    return this.#journal.inFlight.carry([open.id], () => this.#make(open, changes));
   }
 
   /**
@@ -82,7 +82,7 @@ export class BatchRuns {
   async maintain(tenant: string): Promise<void> {
     for await (const found of this.#journal.abandoned(tenant)) {
       const mine = await this.#journal.take(found);
-      if (mine) await this.#journal.underWay.carry([mine.open.id], () => this.#resume(mine));
+      if (mine) await this.#journal.inFlight.carry([mine.open.id], () => this.#resume(mine));
     }
   }
 
@@ -93,7 +93,7 @@ export class BatchRuns {
 
   /** Unfinished batches are left to the controller that finds them next. */
   close(): Promise<void> {
-    return this.#journal.underWay.close();
+    return this.#journal.inFlight.close();
   }
 
   async #make(open: NewWork<OpenBatch>, changes: readonly BatchChange[]): Promise<readonly Row[]> {
@@ -103,32 +103,32 @@ export class BatchRuns {
     return this.#ending(held.open, () => run.roll()).catch((error: unknown) => run.fail(error));
   }
 
-  #runOf(held: Noted<OpenBatch>, changes: readonly BatchChange[], isChecked: boolean): BatchRun {
+  #runOf(held: Versioned<OpenBatch>, changes: readonly BatchChange[], isChecked: boolean): BatchRun {
     const note = (
-      before: Noted<OpenBatch>,
+      before: Versioned<OpenBatch>,
       next: Pick<OpenBatch, "done" | "settled">,
-    ): Promise<Noted<OpenBatch> | undefined> => {
+    ): Promise<Versioned<OpenBatch> | undefined> => {
       checkSize({ ...before.open, ...next });
       return this.#journal.step(before, next);
     };
     return new BatchRun(held, changes, {
       note,
       objects: this.#dependencies.objects,
-      signal: this.#journal.underWay.stopping,
+      signal: this.#journal.inFlight.stopping,
       slices: this.#slicesOf(held),
       isChecked,
     });
   }
 
-  #slicesOf({ open }: Noted<OpenBatch>): Slices {
+  #slicesOf({ open }: Versioned<OpenBatch>): Slices {
     return new Slices({
       tenant: open.principal.tenant,
       clock: this.#dependencies.runtime.clock,
-      signal: this.#journal.underWay.stopping,
+      signal: this.#journal.inFlight.stopping,
     });
   }
 
-  async #resume(held: Noted<OpenBatch>): Promise<void> {
+  async #resume(held: Versioned<OpenBatch>): Promise<void> {
     const { audit, runtime, changesOf } = this.#dependencies;
     const { id, principal, action, object } = held.open;
     try {

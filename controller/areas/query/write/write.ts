@@ -32,7 +32,7 @@ import {
   type UpdateTarget,
 } from "./assignments.ts";
 import { withEdits } from "./edits.ts";
-import { dependence, meantBy } from "./meant.ts";
+import { dependence, selectedBy } from "./selected-objects.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
 
 export interface WriteContext extends RunContext {
@@ -103,14 +103,14 @@ export function bindClear(
 
 export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
   requireSomeWritable(scope);
-  const meant = meantBy(statement.where, scope, values);
+  const selected = selectedBy(statement.where, scope, values);
   const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
   const found = (context: WriteContext) =>
-    meant.found(context, statement.withVersion ? removedObjects({ scope, ...meant }, context) : undefined);
-  const removal = { scope, withVersions: statement.withVersion, isFollowing: meant.follows !== undefined };
+    selected.found(context, statement.withVersion ? removedObjects({ scope, ...selected }, context) : undefined);
+  const removal = { scope, withVersions: statement.withVersion, isFollowing: selected.follows !== undefined };
   return {
     scope,
-    ...dependence(meant),
+    ...dependence(selected),
     edits: () => [],
     run: (context) => removeFound(found(context), { ...removal, limit, context }),
     find: (context) => collect(limited(found(context), limit), (row) => requireRemovable(scope, row)),
@@ -167,17 +167,17 @@ interface EditTarget {
 function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const { scope, where, values, limit, refresh } = target;
   requireSomeWritable(scope);
-  const meant = meantBy(where, scope, values);
+  const selected = selectedBy(where, scope, values);
   const visible = visibility(scope);
   const editsOf = (view: ClassView) => editsFor(view, edits, scope);
   const wholeEdits = (row: ObjectRow) => [...editsOf(row.class), ...computedFor(row, edits, scope)];
   const compute: EditedObjects["compute"] = (row) => {
-    if (meant.filter(row) !== true) return undefined;
+    if (selected.filter(row) !== true) return undefined;
     checkEditedRow(row, wholeEdits(row), { scope, visible });
     return computedFor(row, edits, scope);
   };
   const find: Change["find"] = (context) => {
-    return collect(limited(meant.found(context), limit), (row) =>
+    return collect(limited(selected.found(context), limit), (row) =>
       checkEditedRow(row, wholeEdits(row), { scope, visible }),
     );
   };
@@ -193,7 +193,7 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const computed = edits.filter(isOfRow).map(({ column }) => column);
   return {
     scope,
-    ...dependence(meant),
+    ...dependence(selected),
     computed,
     edits: editsOf,
     find,

@@ -1,4 +1,4 @@
-import { meant } from "../../../../common/text/nearest.ts";
+import { suggestion } from "../../../../common/text/nearest.ts";
 import { missingOption } from "./compile.ts";
 import { CSV_OPTIONS } from "../parsing/csv.ts";
 import { ALL_OPTIONS, bodyOf, isComment, isOption, readRuleText, type RuleText, single } from "./options.ts";
@@ -54,6 +54,6 @@ function unknownOptions(text: string): readonly string[] {
     if (isOption(known) && isComment(line, known))
       return [`Line ${at + 1}: --${known} is an option only as --${known}=…, and was ignored.`];
     if (name === undefined || isOption(known)) return [];
-    return [`Line ${at + 1}: --${name} is no option and was ignored${meant(name, ALL_OPTIONS, "--")}`];
+    return [`Line ${at + 1}: --${name} is no option and was ignored${suggestion(name, ALL_OPTIONS, "--")}`];
   });
 }

@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import { meant } from "../../../../common/text/nearest.ts";
+import { suggestion } from "../../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView, Column, Objects } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import type { Slices } from "../../query/index.ts";
@@ -68,7 +68,7 @@ function classOf(given: string, principal: Principal, catalog: ClassCatalog): Cl
   const view = catalog.get(path);
   if (!view || !classAccess(principal, view).readable) {
     const seen = catalog.tree(principal.ospace).filter((one) => classAccess(principal, one).readable);
-    const end = meant(
+    const end = suggestion(
       path,
       seen.map((one) => one.path),
     );

@@ -10,7 +10,7 @@ import type { Principal } from "../../permissions/index.ts";
 import type { Tenant, Tenants } from "../../tenants/index.ts";
 import type { Activity } from "../directory/activity.ts";
 import { isName } from "../directory/places.ts";
-import { requireFresh } from "../second-factor/duties.ts";
+import { requireFresh } from "../second-factor/pending-requirements.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SecondFactors } from "../second-factor/second-factor.ts";
 import { type Guess, SignInSlowdown } from "./slowdown.ts";

@@ -8,7 +8,7 @@ import { requireNoDuty, requirePermission, type Principal } from "../../permissi
 import { NO_DETAILS, requireTimeZone } from "./details.ts";
 import { DirectoryReader, type DirectoryReaderDependencies, required } from "./reader.ts";
 import { factorKey } from "../second-factor/store.ts";
-import { checkHome } from "../pages/homes.ts";
+import { checkHome } from "../pages/start-pages.ts";
 import { isNarrower, ofUser, type LeftWork } from "../rights/left-work.ts";
 import { linkKey, putLink } from "../providers/link-store.ts";
 import { isActiveAdministrator, Members } from "./members.ts";
@@ -32,8 +32,8 @@ import {
   requireGrouping,
   requireOwnSignIn,
   requireRights,
-  type UserPowers,
-} from "../rights/powers.ts";
+  type EffectiveRights,
+} from "../rights/effective-rights.ts";
 import { USERS, type UserRecord, type UserStore } from "../store.ts";
 import { idKey, isOpen, memberKey, type TreeStore, type TreeView } from "./tree-store.ts";
 import type { AuthoredWork, NewOrganization, NewUser, NodeChange, User, UserChange } from "../types.ts";
@@ -44,7 +44,7 @@ export interface DirectoryDependencies extends DirectoryReaderDependencies {
   readonly authored: readonly AuthoredWork[];
   readonly left: LeftWork;
   readonly groups?: Pick<GroupService, "forget"> | undefined;
-  readonly powers: UserPowers;
+  readonly powers: EffectiveRights;
   /** See `Credentials.again`. */
   readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
   readonly recorded: Recorded;
@@ -75,7 +75,7 @@ export class UserDirectory {
   readonly #left: LeftWork;
   readonly #organizations: OrganizationChanges;
   readonly #members: Members;
-  readonly #powers: UserPowers;
+  readonly #powers: EffectiveRights;
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
   readonly #firstPasswordUntilMs: DirectoryDependencies["firstPasswordUntilMs"];

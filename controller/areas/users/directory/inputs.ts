@@ -5,7 +5,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { requireTimeZone } from "./details.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ignoredMembers } from "./organization-changes.ts";
-import { NO_RIGHTS } from "../rights/powers.ts";
+import { NO_RIGHTS } from "../rights/effective-rights.ts";
 import type { Details } from "../types.ts";
 
 type Input = Static<typeof UserCreateInput>;

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { holds, ROLES, type Principal } from "../../permissions/index.ts";
 import type { Organizations } from "./organizations.ts";
-import { isAdministrator, type UserPowers } from "../rights/powers.ts";
+import { isAdministrator, type EffectiveRights } from "../rights/effective-rights.ts";
 import type { UserRecord, UserStore } from "../store.ts";
 import { isOpen, type OrganizationRecord } from "./tree-store.ts";
 
@@ -10,15 +10,15 @@ type Tree = Organizations<OrganizationRecord>;
 /** The users below organisations. */
 export class Members {
   readonly #users: Pick<UserStore, "pages">;
-  readonly #powers: UserPowers;
+  readonly #powers: EffectiveRights;
 
-  constructor(users: Pick<UserStore, "pages">, powers: UserPowers) {
+  constructor(users: Pick<UserStore, "pages">, powers: EffectiveRights) {
     this.#users = users;
     this.#powers = powers;
   }
 
   /**
-   * Like `UserPowers.requireAtLeast`, for all users below an organisation: only a caller who may change each of them
+   * Like `EffectiveRights.requireAtLeast`, for all users below an organisation: only a caller who may change each of them
    * may change the organisation.
    */
   async requireAtLeast(principal: Principal, tree: Tree, id: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { NO_DETAILS } from "./details.ts";
 import { ROOT_PATH, type Organizations } from "./organizations.ts";
-import { isAdministrator } from "../rights/powers.ts";
+import { isAdministrator } from "../rights/effective-rights.ts";
 import type { OrganizationRecord } from "./tree-store.ts";
 import type { User, UserNode } from "../types.ts";
 

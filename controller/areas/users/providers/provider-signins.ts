@@ -10,7 +10,7 @@ import type { Credentials, Verified } from "../credentials/credentials.ts";
 import type { UserDirectory } from "../directory/directory.ts";
 import type { LinkStore } from "./link-store.ts";
 import { isName } from "../directory/places.ts";
-import { NO_RIGHTS, requireOwnSignIn, type UserPowers } from "../rights/powers.ts";
+import { NO_RIGHTS, requireOwnSignIn, type EffectiveRights } from "../rights/effective-rights.ts";
 import type { UserRecord, UserStore } from "../store.ts";
 import type { PendingLink, ProviderAccount, ProviderSignIn, SignedIn, Opening } from "../types.ts";
 
@@ -21,7 +21,7 @@ interface Dependencies {
   readonly users: UserStore;
   readonly links: LinkStore;
   readonly directory: UserDirectory;
-  readonly powers: UserPowers;
+  readonly powers: EffectiveRights;
   readonly credentials: Credentials;
   readonly activity: Activity;
   readonly open: (verified: Verified, request: Opening) => Promise<SignedIn>;
@@ -41,7 +41,7 @@ export class ProviderSignIns {
   readonly #users: UserStore;
   readonly #links: LinkStore;
   readonly #directory: UserDirectory;
-  readonly #powers: UserPowers;
+  readonly #powers: EffectiveRights;
   readonly #credentials: Credentials;
   readonly #activity: Activity;
   readonly #open: Dependencies["open"];

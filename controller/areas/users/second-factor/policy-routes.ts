@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { ChangedSignInPolicyReply, SignInPolicyChange, SignInPolicyReply } from "../../../../common/api/users.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
-import type { PolicyChange, SignInPolicy } from "./duties.ts";
+import type { PolicyChange, SignInPolicy } from "./pending-requirements.ts";
 import type { ChangedPolicy, UserService } from "../service.ts";
 
 const PATH = "/admin/signinpolicy";

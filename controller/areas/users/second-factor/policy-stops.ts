@@ -2,8 +2,8 @@ import { POLICY_STOPS_SHOWN_MAX } from "../../../../common/limits.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Activity } from "../directory/activity.ts";
 import type { DirectoryReader } from "../directory/reader.ts";
-import type { Duties, SignInPolicy } from "./duties.ts";
-import type { UserPowers } from "../rights/powers.ts";
+import type { PendingRequirements, SignInPolicy } from "./pending-requirements.ts";
+import type { EffectiveRights } from "../rights/effective-rights.ts";
 import type { UserStore } from "../store.ts";
 import type { Tokens } from "../sessions/tokens.ts";
 
@@ -19,9 +19,9 @@ export interface PolicyStops {
 
 interface Dependencies {
   readonly activity: Activity;
-  readonly duties: Pick<Duties, "under">;
+  readonly requirements: Pick<PendingRequirements, "under">;
   readonly users: Pick<UserStore, "pages">;
-  readonly powers: Pick<UserPowers, "of">;
+  readonly powers: Pick<EffectiveRights, "of">;
   readonly tokens: Pick<Tokens, "namesIn">;
   readonly reader: Pick<DirectoryReader, "seenNames">;
 }
@@ -43,7 +43,7 @@ export class StopsByPolicy {
   ): Promise<PolicyStops> {
     // A password becomes a first password by the policy at the time it is set: switching that setting affects none.
     if (before.secondFactor === after.secondFactor) return NOTHING;
-    const { activity, duties, users, powers, tokens, reader } = this.#with;
+    const { activity, requirements, users, powers, tokens, reader } = this.#with;
     const sees = await reader.seenNames(principal);
     const tokensOf = await tokens.namesIn(principal.tenant);
     const stopped: string[] = [];
@@ -51,8 +51,8 @@ export class StopsByPolicy {
       for (const { record } of page) {
         if (!sees(record.username) || !(await activity.isActive(record))) continue;
         const given = await powers.of(record);
-        if (given === undefined || duties.under(before, record, given) !== undefined) continue;
-        if (duties.under(after, record, given) !== undefined) stopped.push(record.username);
+        if (given === undefined || requirements.under(before, record, given) !== undefined) continue;
+        if (requirements.under(after, record, given) !== undefined) stopped.push(record.username);
       }
     }
     const names = stopped.flatMap((user) => (tokensOf.get(user) ?? []).map((name) => ({ user, name })));

@@ -17,7 +17,7 @@ import {
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { StoreAccess } from "../../access.ts";
-import { Deadline, type Silence } from "../deadline.ts";
+import { Deadline, type UnansweredTime } from "../deadline.ts";
 import { EtcdMember } from "./member.ts";
 
 /** Options of every call to etcd, so that it can be ended. */
@@ -97,7 +97,7 @@ export class Etcd {
 
   async #repeat<T extends object>(
     kind: "read" | "write",
-    { deadline, silence }: { readonly deadline: Deadline; readonly silence: Silence },
+    { deadline, silence }: { readonly deadline: Deadline; readonly silence: UnansweredTime },
     invoke: (call: EtcdCall) => Promise<T>,
   ): Promise<T> {
     // A call that is ended at its beginning could not be distinguished from one that was sent.

@@ -11,7 +11,7 @@ import type { CqlValue, Statement } from "../cassandra/cassandra.ts";
 import { pageBefore, readCursor, requestText } from "../cursor.ts";
 import type { Deadline } from "../deadline.ts";
 import { hashOf } from "./hashes.ts";
-import { Lately } from "./lately.ts";
+import { RecentValues } from "./recent-values.ts";
 import { longLife, NEVER_MS, ttlSeconds, type Tables } from "../tables.ts";
 
 /** Pseudo class number for the words of all entities; words of records are under their class. */
@@ -54,8 +54,8 @@ export class WordTable {
   readonly #select: string;
   readonly #add: string;
   /** Words and partitions that are written, with the time until which they last. */
-  readonly #known = new Lately<number>(WORDS_KNOWN_MAX);
-  readonly #splits = new Lately<true>(WORDS_KNOWN_MAX);
+  readonly #known = new RecentValues<number>(WORDS_KNOWN_MAX);
+  readonly #splits = new RecentValues<true>(WORDS_KNOWN_MAX);
   readonly #writing = new Map<string, { readonly untilMs: number; readonly written: Promise<void> }>();
 
   constructor(

@@ -11,7 +11,7 @@ import type { Environment } from "../environment/environment.ts";
 import { diskErrors } from "./files.ts";
 import { bytesText, concat, following, prefixEnd, textBytes } from "../bytes/keys.ts";
 import { Streams, type StreamSizes } from "./streams.ts";
-import { Turns } from "../turns.ts";
+import { ActionsByName } from "../actions-by-name.ts";
 
 /** The first format of the environment in which streams have sizes. */
 const FORMAT_STREAM_SIZES = 2;
@@ -37,7 +37,7 @@ export class EmbeddedBlobStore implements BlobStore {
   readonly #contents: Contents;
   readonly #streams: Streams;
   /** Putting, marking and sweeping one content exclude each other. */
-  readonly #turns = new Turns();
+  readonly #turns = new ActionsByName();
 
   private constructor({ env, folder, files, runtime }: BlobStoreOptions) {
     this.#env = env;

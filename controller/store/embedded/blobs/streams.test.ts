@@ -7,14 +7,14 @@ import { Streams, type StreamSizes } from "./streams.ts";
 
 test("only so many appends are under way at once, as the steps of all that are may end in one turn", async () => {
   const folder = await storeFolder("odp-streams-");
-  const underWay = new Set<string>();
+  const inFlight = new Set<string>();
   let most = 0;
   const sizes: StreamSizes = {
     get: (digest) => {
-      most = Math.max(most, underWay.add(digest).size);
+      most = Math.max(most, inFlight.add(digest).size);
       return undefined;
     },
-    set: async (digest) => void underWay.delete(digest),
+    set: async (digest) => void inFlight.delete(digest),
   };
   const streams = new Streams({ folder, files: nodeFiles, sizes });
   const names = Array.from({ length: 3 * BLOB_STREAM_APPENDS_AT_ONCE_MAX }, (_, at) => `stream ${at}`);

@@ -11,7 +11,7 @@ import { isMissing, readWholly, removeFile, syncFolder, writeWholly } from "../.
 import type { StreamPart } from "../../blobs.ts";
 import { Places } from "../../places.ts";
 import { diskErrors } from "./files.ts";
-import { Turns } from "../turns.ts";
+import { ActionsByName } from "../actions-by-name.ts";
 
 /** Size of each stream by the digest of its name. A new size is durable when `set` resolves. */
 export interface StreamSizes {
@@ -35,7 +35,7 @@ export class Streams {
   readonly #files: Files;
   readonly #sizes: StreamSizes;
   /** The check of the offset and the write must be atomic. */
-  readonly #turns = new Turns();
+  readonly #turns = new ActionsByName();
   readonly #places = new Places(BLOB_STREAM_APPENDS_AT_ONCE_MAX);
 
   constructor({ folder, files, sizes }: StreamsOptions) {

@@ -19,7 +19,7 @@ interface Waiting {
 export class WriteQueue {
   readonly #clock: Clock;
   readonly #transaction: Transaction;
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   readonly #waiting: Waiting[] = [];
   /** True if a transaction is requested whose actions have not run yet. */
   #isAsked = false;
@@ -48,14 +48,14 @@ export class WriteQueue {
 
   /** Resolves when every added action is committed or has failed. */
   async idle(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
   }
 
   #ask(): void {
     if (this.#isAsked || this.#waiting.length === 0) return;
     this.#isAsked = true;
-    const written = this.#write().finally(() => this.#underWay.delete(written));
-    this.#underWay.add(written);
+    const written = this.#write().finally(() => this.#inFlight.delete(written));
+    this.#inFlight.add(written);
   }
 
   async #write(): Promise<void> {

@@ -2,7 +2,7 @@ import { AppError } from "../../../../../common/errors.ts";
 import { QUERY_GROUPS_MAX, QUERY_TOP_VALUES_MAX } from "../../../../../common/limits.ts";
 import type { Value } from "../../../../../common/value.ts";
 import { numberValue } from "../arithmetic.ts";
-import { Growth } from "./growth.ts";
+import { CounterGrowth } from "./growth.ts";
 import { ANY, compare, type Comparable, type Kind, LIST_OF_ANY, NUMBER, toComparable } from "../kind.ts";
 import { bytesOf, type MemoryShare } from "./memory.ts";
 import type { Source } from "../source.ts";
@@ -256,7 +256,7 @@ function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
 
 /** By the time of the rows' latest write. */
 function growth<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
-  const grown = new Growth(memory);
+  const grown = new CounterGrowth(memory);
   return {
     add(row) {
       const number = numberOfRow(spec, row);

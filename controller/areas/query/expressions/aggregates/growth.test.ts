@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../../../test/helpers/time/clock.ts";
-import { Growth } from "./growth.ts";
+import { CounterGrowth } from "./growth.ts";
 
 const free = { take: () => undefined };
 
 function rateOf(pairs: readonly (readonly [number, number])[]): number | undefined {
-  const growth = new Growth(free);
+  const growth = new CounterGrowth(free);
   for (const [timeMs, value] of pairs) growth.add(timeMs, value);
   return growth.perSecond();
 }
@@ -51,7 +51,7 @@ test("does not depend on the order in which 10,000 values come", () => {
 
 test("takes memory for what it holds", () => {
   let bytes = 0;
-  const growth = new Growth({ take: (more: number) => (bytes += more) });
+  const growth = new CounterGrowth({ take: (more: number) => (bytes += more) });
   for (let at = 0; at < 3_000; at += 1) growth.add(at, at);
   expect(bytes).toBeGreaterThanOrEqual(3_000 * 16);
 });

@@ -16,7 +16,7 @@ interface Run {
  * runs of equal length are merged, so each value is moved once for each doubling of its run. Of several values of one
  * time the least comes first.
  */
-export class Growth {
+export class CounterGrowth {
   readonly #memory: Pick<MemoryShare, "take">;
   readonly #runs: Run[] = [];
   #open: (readonly [timeMs: number, value: number])[] = [];

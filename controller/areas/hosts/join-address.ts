@@ -1,7 +1,7 @@
 import { Networks } from "../../settings/network.ts";
 
 /** Address at which hosts join. */
-export interface Entrance {
+export interface JoinAddress {
   /** Base URL of the HTTP interface, as hosts reach it. */
   readonly url: string;
   /** Reasons why other hosts cannot reach the address, each with its remedy. */
@@ -26,7 +26,7 @@ const ON_LOOPBACK =
 const WITHOUT_NAME =
   "The controller has no name under which other hosts reach it: set ODP_PUBLIC_NAMES to one, and start it again.";
 
-export function entranceOf({ host, port, publicNames }: Listening): Entrance {
+export function joinAddressOf({ host, port, publicNames }: Listening): JoinAddress {
   const name = publicNames.find((candidate) => !isLocal(candidate)) ?? publicNames[0] ?? host;
   const url = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
   if (isLoopback(host)) return { url, obstacles: [ON_LOOPBACK] };

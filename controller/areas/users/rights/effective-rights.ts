@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { meant } from "../../../../common/text/nearest.ts";
+import { suggestion } from "../../../../common/text/nearest.ts";
 import type { GroupService, Member } from "../../groups/index.ts";
 import {
   allows,
@@ -30,7 +30,7 @@ type Empowered = Pick<User, "tenant" | "username" | "rights" | "groups">;
 type OwningMember = Member & Required<Pick<Member, "own">>;
 
 /** Rights of users: those given to them directly, and those they have as members of groups. */
-export class UserPowers {
+export class EffectiveRights {
   readonly #groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined;
   /** One member object for each cached user record, so that the rights of the same object are computed once. */
   readonly #members = new WeakMap<Empowered, OwningMember>();
@@ -177,7 +177,8 @@ export function requireScopes(principal: Principal, scopes: readonly string[]): 
   if (wrong !== undefined)
     throw new AppError("invalid", `${wrong} is no scope: these are like hosts:read, hosts:* or *:read.`);
   const idle = scopes.find((scope) => !PERMISSIONS.some((permission) => allows({ grants: [scope] }, permission)));
-  if (idle !== undefined) throw new AppError("invalid", `There is no permission ${idle}${meant(idle, PERMISSIONS)}`);
+  if (idle !== undefined)
+    throw new AppError("invalid", `There is no permission ${idle}${suggestion(idle, PERMISSIONS)}`);
   const foreign = scopes.find((scope) => !hasGrant(principal, scope));
   if (foreign !== undefined) throw new AppError("denied", `${principal.user} does not have ${foreign}.`);
 }

@@ -1,8 +1,8 @@
 import { TRIGGER_AGAIN_MAX_MS, TRIGGER_AGAIN_MIN_MS } from "../../../common/limits.ts";
-import type { Errand } from "./errand.ts";
+import type { TriggerTask } from "./trigger-task.ts";
 
 export interface Underway {
-  readonly errand: Errand;
+  readonly task: TriggerTask;
   /** Resolves with the error of the last run, or `undefined` if it succeeded. Rejects if it was not run to its end. */
   readonly end: Promise<string | undefined>;
   isKept: boolean;
@@ -17,7 +17,7 @@ interface Draining {
   /** Resolves with `undefined` if the change must be run again. Rejects if it is given up without a run. */
   readonly attempt: (underway: Underway) => Promise<AttemptEnd | undefined>;
   readonly pause: (pauseMs: number) => Promise<void>;
-  /** Called after the change has left the lane and before `end` settles. */
+  /** Called after the change has left the queue and before `end` settles. */
   readonly over: (underway: Underway) => void;
 }
 
@@ -29,7 +29,7 @@ interface Waiting {
 }
 
 /** The changes of one object for one trigger, run one after the other in the order of their times. */
-export class Lane {
+export class TriggerQueue {
   readonly #waiting: Waiting[] = [];
   #isDraining = false;
 
@@ -37,14 +37,14 @@ export class Lane {
     return this.#waiting.length === 0;
   }
 
-  add(errand: Errand, isKept: boolean): Underway {
+  add(task: TriggerTask, isKept: boolean): Underway {
     let resolve: Waiting["resolve"] = () => undefined;
     let reject: Waiting["reject"] = () => undefined;
     const end = new Promise<string | undefined>((...given) => ([resolve, reject] = given));
     // The callers of `take` handle the rejection. A resumed change stays stored.
     end.catch(() => undefined);
-    const underway: Underway = { errand, end, isKept, failures: 0 };
-    const later = this.#waiting.findIndex((one) => one.underway.errand.event.timeMs > errand.event.timeMs);
+    const underway: Underway = { task, end, isKept, failures: 0 };
+    const later = this.#waiting.findIndex((one) => one.underway.task.event.timeMs > task.event.timeMs);
     const at = later < 0 ? this.#waiting.length : later;
     this.#waiting.splice(at, 0, { underway, pauseMs: TRIGGER_AGAIN_MIN_MS, resolve, reject });
     return underway;

@@ -8,7 +8,7 @@ import type { Clock } from "../../../common/time.ts";
  * The work that this process runs now, by id. It prevents starting the same work twice, and an orderly stop waits for
  * it.
  */
-export class UnderWay {
+export class InFlightWork {
   readonly #clock: Clock;
   readonly #stopping = new AbortController();
   readonly #held = new Set<string>();

@@ -1,12 +1,12 @@
 import { objectOf, triggerName, type ObjectChangeEvent, type TriggerDefinition } from "../objects/index.ts";
 
 /** One change that one trigger has to process. */
-export interface Errand {
+export interface TriggerTask {
   readonly event: ObjectChangeEvent;
   readonly trigger: TriggerDefinition;
 }
 
-/** An errand, identified by its event and trigger. */
+/** A task, identified by its event and trigger. */
 export interface Named {
   readonly event: Pick<ObjectChangeEvent, "tenant" | "class" | "id" | "timeMs" | "action">;
   readonly trigger: Pick<TriggerDefinition, "class" | "name">;
@@ -26,10 +26,10 @@ export function nameOf({ event, trigger }: Named): string {
 }
 
 /** Identifies the changes of one object for one trigger. */
-export function laneOf(named: Named): string {
+export function queueOf(named: Named): string {
   return `${nameOf(named)} ${objectOf(named.event)}`;
 }
 
 export function keyOf(named: Named): string {
-  return [laneOf(named), named.event.timeMs, named.event.action].join(" ");
+  return [queueOf(named), named.event.timeMs, named.event.action].join(" ");
 }

@@ -1,5 +1,5 @@
 /** Recently used values by name: at least the last `size` names, at most twice as many. */
-export class Lately<T> {
+export class RecentValues<T> {
   readonly #size: number;
   #young = new Map<string, T>();
   #old = new Map<string, T>();

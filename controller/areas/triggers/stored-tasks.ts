@@ -12,10 +12,10 @@ import {
 } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
-import type { Errand } from "./errand.ts";
+import type { TriggerTask } from "./trigger-task.ts";
 
 /** A stored change, as read from its class. */
-export interface Kept {
+export interface StoredTask {
   readonly event: ObjectChangeEvent;
   readonly trigger: Pick<TriggerDefinition, "class" | "name">;
   /** The controller that runs it; empty: none. */
@@ -30,7 +30,7 @@ interface Dependencies {
 }
 
 /** Changes that wait durably for a trigger, or on which a trigger failed. Stored as objects of a system class. */
-export class Aside {
+export class StoredTasks {
   readonly #with: Dependencies;
 
   constructor(dependencies: Dependencies) {
@@ -38,12 +38,15 @@ export class Aside {
   }
 
   /** Stores changes of one tenant; idempotent. `owner`: the controller that continues with them, or empty. */
-  async put(errands: readonly Errand[], as: { state: AsideState; owner: string; error?: string; attempts?: number }) {
-    const [first] = errands;
+  async put(
+    tasks: readonly TriggerTask[],
+    as: { state: AsideState; owner: string; error?: string; attempts?: number },
+  ) {
+    const [first] = tasks;
     if (first === undefined) return;
     const principal = await this.#platform(first.event.tenant);
     const { state, owner, error = "", attempts = 0 } = as;
-    const rows = errands.map(({ event, trigger }): Row => {
+    const rows = tasks.map(({ event, trigger }): Row => {
       const row = { ...keysOf({ event, trigger }), class: event.class, state, owner, error, attempts };
       return { ...row, event: textOf(event) };
     });
@@ -54,20 +57,20 @@ export class Aside {
   }
 
   /** Idempotent. */
-  async remove(errand: Pick<Errand, "event"> & Pick<Kept, "trigger">): Promise<void> {
-    const principal = await this.#platform(errand.event.tenant);
+  async remove(task: Pick<TriggerTask, "event"> & Pick<StoredTask, "trigger">): Promise<void> {
+    const principal = await this.#platform(task.event.tenant);
     const view = (await this.#with.objects.catalog(principal)).get(principal.ospace + ASIDE_PATH);
-    const id = view && idFromColumns(view, keysOf(errand));
+    const id = view && idFromColumns(view, keysOf(task));
     if (id !== undefined) await this.#with.objects.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
   }
 
   /** Waiting changes in pages, in no order. */
-  async *waiting(tenant: string): AsyncGenerator<readonly Kept[]> {
+  async *waiting(tenant: string): AsyncGenerator<readonly StoredTask[]> {
     for await (const rows of this.#read(tenant, WAITING)) yield rows.map(keptOf);
   }
 
   /** Waiting changes of the objects with these ids, in no order. */
-  async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<Kept> {
+  async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<StoredTask> {
     const where = [{ kind: "equals", column: "object", values: ids } as const];
     const meant = new Set<unknown>(ids);
     for await (const rows of this.#read(tenant, where))
@@ -75,19 +78,19 @@ export class Aside {
   }
 
   /** Reads again which of these changes wait for this owner. */
-  async ofOwner(errands: readonly Errand[], owner: string): Promise<readonly Errand[]> {
-    const [first] = errands;
+  async ofOwner(tasks: readonly TriggerTask[], owner: string): Promise<readonly TriggerTask[]> {
+    const [first] = tasks;
     if (first === undefined) return [];
     const principal = await this.#platform(first.event.tenant);
     const path = principal.ospace + ASIDE_PATH;
     const view = (await this.#with.objects.catalog(principal)).get(path);
-    const byId = new Map(errands.map((errand) => [view && idFromColumns(view, keysOf(errand)), errand]));
+    const byId = new Map(tasks.map((task) => [view && idFromColumns(view, keysOf(task)), task]));
     const ids = [...byId.keys()].filter((id) => id !== undefined);
-    const found: Errand[] = [];
+    const found: TriggerTask[] = [];
     for await (const page of this.#with.objects.read(principal, { class: path, subtree: false, ids }))
       for (const { id, values } of page) {
-        const errand = byId.get(id);
-        if (errand && values["state"] === "waiting" && textOrEmpty(values["owner"]) === owner) found.push(errand);
+        const task = byId.get(id);
+        if (task && values["state"] === "waiting" && textOrEmpty(values["owner"]) === owner) found.push(task);
       }
     return found;
   }
@@ -115,7 +118,7 @@ export class Aside {
   }
 }
 
-function keptOf({ trigger, event, owner }: Row): Kept {
+function keptOf({ trigger, event, owner }: Row): StoredTask {
   const [path = "", name = ""] = textOrEmpty(trigger).split("#");
   return {
     event: JSON.parse(textOrEmpty(event)) as ObjectChangeEvent,
@@ -128,7 +131,7 @@ function textOrEmpty(value: Value | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function keysOf({ event, trigger }: Pick<Errand, "event"> & Pick<Kept, "trigger">): Row {
+function keysOf({ event, trigger }: Pick<TriggerTask, "event"> & Pick<StoredTask, "trigger">): Row {
   return {
     trigger: triggerName(trigger),
     object: event.id,

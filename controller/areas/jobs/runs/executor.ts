@@ -6,11 +6,11 @@ import { memberOf } from "../../../../common/members.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { NewWork } from "../../../store/journal/index.ts";
 import type { KvTxn } from "../../../store/kv.ts";
-import { Appends } from "../../../store/tail.ts";
+import { AppendNotifier } from "../../../store/tail.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";
 import type { Notifications } from "../../notifications/index.ts";
 import type { CancelSignals, RunCancels } from "./cancels.ts";
-import { LetGo, type RunCommands } from "./commands.ts";
+import { ReleasedError, type RunCommands } from "./commands.ts";
 import { exitOf, type PlacedRun, type RunEndings } from "./endings.ts";
 import { hostTurns, type HostTurns } from "../queues/host-turns.ts";
 import { runNotice, type NotifiedState } from "../history/notices.ts";
@@ -35,9 +35,9 @@ export interface CarryingDependencies {
 }
 
 /** Carries out executions, host by host or in parallel, each host from its journal entry to its decided end. */
-export class RunCarrying {
+export class RunExecutor {
   /** Notified of stored output and of runs that are over, by `keyOf` of the run. */
-  readonly appends = new Appends();
+  readonly appends = new AppendNotifier();
   readonly #with: CarryingDependencies;
   #inFlight = 0;
 
@@ -72,7 +72,7 @@ export class RunCarrying {
    * ends. False: a condition of `within` does not hold, nothing was begun.
    */
   async fire(run: Run, within: KvTxn): Promise<boolean> {
-    const { underWay } = this.#with.journal;
+    const { inFlight: underWay } = this.#with.journal;
     const work = onlyWorkOf(run);
     let begun: VersionedRun | undefined;
     // Otherwise maintenance would find an entry without work under way and take it over.
@@ -123,7 +123,7 @@ export class RunCarrying {
   start(run: Run, held: readonly VersionedRun[], entered = 0): Promise<readonly HostRun[]> {
     const ids = held.map(({ open }) => open.id);
     const cancels = this.#with.cancels.enter(run.order.principal.tenant, run.id);
-    const carried = this.#with.journal.underWay
+    const carried = this.#with.journal.inFlight
       .carry(ids, () => this.#all(run, inOrder(held), cancels))
       .finally(() => {
         cancels.leave();
@@ -160,7 +160,7 @@ export class RunCarrying {
 
   async #host(run: Run, held: VersionedRun, ends: HostTurns): Promise<HostRun> {
     try {
-      return await this.#with.journal.underWay.carry([held.open.id], () => this.#toItsEnd(run, held, ends));
+      return await this.#with.journal.inFlight.carry([held.open.id], () => this.#toItsEnd(run, held, ends));
     } finally {
       this.appends.tell(keyOf(held.open));
     }
@@ -205,14 +205,14 @@ export class RunCarrying {
     }
   }
 
-  /** Waits until the next try is due; false: the run was cancelled before. `LetGo` when this controller stops. */
+  /** Waits until the next try is due; false: the run was cancelled before. `ReleasedError` when this controller stops. */
   async #dueTry(run: Run, { tries }: OpenRun): Promise<boolean> {
     if (!tries) return true;
     const { clock } = this.#with.runtime;
-    const { stopping } = this.#with.journal.underWay;
+    const { stopping } = this.#with.journal.inFlight;
     const cancelled = run.watcher?.signal;
     await wait(clock, Math.max(0, tries.dueMs - clock.nowMs()), stopping, cancelled);
-    if (stopping.aborted) throw new LetGo(run.id);
+    if (stopping.aborted) throw new ReleasedError(run.id);
     return cancelled?.aborted !== true;
   }
 
@@ -240,7 +240,7 @@ export class RunCarrying {
 
   #tellBreak(run: Run, error: unknown): void {
     const { log } = this.#with.runtime;
-    if (error instanceof LetGo) log.info({ run: run.id }, "a job execution was let go of, to be taken over");
+    if (error instanceof ReleasedError) log.info({ run: run.id }, "a job execution was let go of, to be taken over");
     else log.error({ err: error, run: run.id }, "a job execution broke off");
   }
 }

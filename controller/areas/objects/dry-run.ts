@@ -9,10 +9,10 @@ import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definer
 import type { Draft } from "./definitions/draft.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
-import type { Rehearsal } from "./interface.ts";
+import type { DryRun } from "./interface.ts";
 import { placesOf } from "./reading/locate.ts";
 import { changeGrowth, recordSize } from "./values/room.ts";
-import { RoomTally, type RoomOfRehearsal } from "./roomtally.ts";
+import { QuotaEstimate, type RoomOfRehearsal } from "./quota-estimate.ts";
 import type { ClassChange, ClassSpec, EdgeType, Edit, RecordMarks } from "./types.ts";
 import { compose } from "./values/compose.ts";
 import { wholeId } from "./values/identity.ts";
@@ -23,18 +23,18 @@ const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10) };
 const NO_ULID = ulidOf(NO_TIME.timeMs, NO_TIME.entropy());
 
 /** Works on a draft that is never written, and by the current definitions until the draft changes them. */
-export class DraftRehearsal implements Rehearsal {
+export class DraftDryRun implements DryRun {
   readonly #principal: Principal;
   readonly #catalog: TenantCatalog;
   #draft: Draft | undefined;
   #snapshot: Snapshot | undefined;
-  readonly #tally: RoomTally | undefined;
+  readonly #tally: QuotaEstimate | undefined;
 
   /** Without `room` there is no quota. */
   constructor(principal: Principal, catalog: TenantCatalog, room?: RoomOfRehearsal) {
     this.#principal = principal;
     this.#catalog = catalog;
-    this.#tally = room && new RoomTally(room);
+    this.#tally = room && new QuotaEstimate(room);
   }
 
   get catalog(): Snapshot {

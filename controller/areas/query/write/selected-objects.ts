@@ -14,7 +14,7 @@ import { workOf } from "../run/work.ts";
 type Pages = AsyncIterable<readonly ObjectRow[]>;
 
 /** The objects that the condition of a change means. */
-export interface Meant {
+export interface SelectedObjects {
   /** Together they read all of them. */
   readonly reads: readonly ReadRequest[];
   /** Test by the object alone: the principal sees it, and it fulfils the parts of the condition without relations. */
@@ -26,7 +26,7 @@ export interface Meant {
 }
 
 /** Names and values are checked before anything is read. */
-export function meantBy(where: Condition | undefined, target: Scope, values: Arguments): Meant {
+export function selectedBy(where: Condition | undefined, target: Scope, values: Arguments): SelectedObjects {
   const scope = target.following();
   const split = splitCondition(where, scope);
   const follows = askedPlan(split, scope, { values, asOfMs: undefined });
@@ -46,6 +46,6 @@ export function meantBy(where: Condition | undefined, target: Scope, values: Arg
 }
 
 /** Relations lead to any object. */
-export function dependence({ reads, follows }: Meant): Pick<Meant, "reads" | "follows"> {
+export function dependence({ reads, follows }: SelectedObjects): Pick<SelectedObjects, "reads" | "follows"> {
   return { reads: follows ? [...reads, { class: "/", subtree: true }] : reads, follows };
 }

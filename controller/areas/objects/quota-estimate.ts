@@ -18,7 +18,7 @@ interface Named {
 }
 
 /** Growth by the rows of a rehearsal. Their objects are read only if there is no room for all of them. */
-export class RoomTally {
+export class QuotaEstimate {
   readonly #with: RoomOfRehearsal;
   readonly #named = new Map<string, Named>();
   #sum = NO_GROWTH;

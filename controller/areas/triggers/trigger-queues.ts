@@ -9,31 +9,31 @@ import {
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { keyOf, laneOf, nameOf, type Earlier, type Errand, type Named } from "./errand.ts";
-import { Lane, type AttemptEnd, type Underway } from "./lane.ts";
-import { isPassing } from "./run.ts";
+import { keyOf, queueOf, nameOf, type Earlier, type TriggerTask, type Named } from "./trigger-task.ts";
+import { TriggerQueue, type AttemptEnd, type Underway } from "./trigger-queue.ts";
+import { mayRunAgain } from "./run.ts";
 
-/** Minimum pause in ms before the lanes check for changes left in the store again. */
+/** Minimum pause in ms before the queues check for changes left in the store again. */
 const LOOK_MIN_MS = 10;
 
 export interface LanesDependencies {
   readonly runtime: Pick<Runtime, "clock">;
-  readonly run: (errand: Errand) => Promise<void>;
-  /** Finds the unfinished earlier changes. An errand that is missing from the result has none. */
-  readonly earlier: (errands: readonly Errand[]) => Promise<ReadonlyMap<Errand, Earlier>>;
+  readonly run: (task: TriggerTask) => Promise<void>;
+  /** Finds the unfinished earlier changes. A task that is missing from the result has none. */
+  readonly earlier: (tasks: readonly TriggerTask[]) => Promise<ReadonlyMap<TriggerTask, Earlier>>;
   /** Stores them durably as waiting for this controller. */
-  readonly keep: (errands: readonly Errand[]) => Promise<void>;
-  /** Called when a stored errand has succeeded. */
-  readonly done: (errand: Errand) => Promise<void>;
+  readonly keep: (tasks: readonly TriggerTask[]) => Promise<void>;
+  /** Called when a stored task has succeeded. */
+  readonly done: (task: TriggerTask) => Promise<void>;
   /** Called when all runs have failed: stores it as failed. */
-  readonly failed: (errand: Errand, error: string) => Promise<void>;
-  /** Calls `ready` and `resume` for the errands stored for this controller that are not in progress. */
+  readonly failed: (task: TriggerTask, error: string) => Promise<void>;
+  /** Calls `ready` and `resume` for the tasks stored for this controller that are not in progress. */
   readonly takeUp: (tenant: string) => Promise<void>;
 }
 
-/** State shared by all lanes of one trigger. */
+/** State shared by all queues of one trigger. */
 interface Trigger {
-  /** Number of errands in progress. */
+  /** Number of tasks in progress. */
   count: number;
   readonly slots: LimitFunction;
 }
@@ -43,17 +43,17 @@ interface Trigger {
  * run one after the other in the order of their times. No trigger waits for another. A change that takes long, fails
  * too often, or has an earlier change on another controller is stored durably, so that the caller need not wait.
  */
-export class Lanes {
+export class TriggerQueues {
   readonly #with: LanesDependencies;
-  /** By errand, so that a change reported again in the meantime runs once. */
+  /** By task, so that a change reported again in the meantime runs once. */
   readonly #underway = new Map<string, Underway>();
   /** By trigger and object. */
-  readonly #lanes = new Map<string, Lane>();
+  readonly #queues = new Map<string, TriggerQueue>();
   readonly #triggers = new Map<string, Trigger>();
   /** Maps triggers with changes left in the store to their tenants. */
   readonly #left = new Map<string, string>();
   #takingUp: Promise<void> | undefined;
-  /** Errands that ended during a scan of the store: the scan may still return them. */
+  /** Tasks that ended during a scan of the store: the scan may still return them. */
   readonly #ended = new Set<string>();
   #scans = 0;
   readonly #closing = new AbortController();
@@ -62,14 +62,14 @@ export class Lanes {
     this.#with = dependencies;
   }
 
-  /** Resolves when each errand has run or is stored durably. */
-  async take(errands: readonly Errand[]): Promise<void> {
-    if (errands.length === 0) return;
+  /** Resolves when each task has run or is stored durably. */
+  async take(tasks: readonly TriggerTask[]): Promise<void> {
+    if (tasks.length === 0) return;
     const patience = new AbortController();
     const cancel = this.#with.runtime.clock.after(TRIGGER_PATIENCE_MS, () => patience.abort());
     try {
       const mine = new Set<Underway>();
-      const left = await this.#begin(errands, mine);
+      const left = await this.#begin(tasks, mine);
       // Stored at once: another controller may wait until earlier changes leave this controller's outbox.
       await this.#leave(left);
       const ends = Promise.all(Array.from(mine, ({ end }) => end));
@@ -79,7 +79,7 @@ export class Lanes {
     }
   }
 
-  /** Read the stored errands and call `ready` and `resume` within `work`: an errand that just ended is not resumed. */
+  /** Read the stored tasks and call `ready` and `resume` within `work`: a task that just ended is not resumed. */
   async scan(work: () => Promise<void>): Promise<void> {
     this.#scans += 1;
     try {
@@ -90,80 +90,82 @@ export class Lanes {
     }
   }
 
-  /** Returns the errands that can be resumed: they have no earlier change, and there is room. */
-  async ready(errands: readonly Errand[]): Promise<readonly Errand[]> {
-    const fresh = errands.filter((errand) => this.#isNew(errand));
+  /** Returns the tasks that can be resumed: they have no earlier change, and there is room. */
+  async ready(tasks: readonly TriggerTask[]): Promise<readonly TriggerTask[]> {
+    const fresh = tasks.filter((task) => this.#isNew(task));
     const { ready, left } = await this.#sorted(fresh);
     for (const { event, trigger } of left) this.#left.set(nameOf({ event, trigger }), event.tenant);
     this.#takeUpSoon();
     return ready;
   }
 
-  /** Continues a stored errand that `ready` returned. */
-  resume(errand: Errand): void {
-    if (this.#isNew(errand)) this.#start(errand, true);
+  /** Continues a stored task that `ready` returned. */
+  resume(task: TriggerTask): void {
+    if (this.#isNew(task)) this.#start(task, true);
   }
 
-  #isNew(errand: Errand): boolean {
-    return !this.#underway.has(keyOf(errand)) && !this.#ended.has(keyOf(errand));
+  #isNew(task: TriggerTask): boolean {
+    return !this.#underway.has(keyOf(task)) && !this.#ended.has(keyOf(task));
   }
 
-  /** Waits for the errands in progress. The others stay stored or are reported again. */
+  /** Waits for the tasks in progress. The others stay stored or are reported again. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled([...this.#underway.values()].map(({ end }) => end));
     await this.#takingUp;
   }
 
-  /** Starts the errands that have no earlier change and for which there is room; returns the others. */
-  async #begin(errands: readonly Errand[], mine: Set<Underway>): Promise<readonly Errand[]> {
-    const fresh: Errand[] = [];
-    for (const errand of errands) {
-      const known = this.#underway.get(keyOf(errand));
-      if (known === undefined) fresh.push(errand);
+  /** Starts the tasks that have no earlier change and for which there is room; returns the others. */
+  async #begin(tasks: readonly TriggerTask[], mine: Set<Underway>): Promise<readonly TriggerTask[]> {
+    const fresh: TriggerTask[] = [];
+    for (const task of tasks) {
+      const known = this.#underway.get(keyOf(task));
+      if (known === undefined) fresh.push(task);
       else mine.add(known);
     }
     const { ready, left } = await this.#sorted(fresh);
-    for (const errand of ready) mine.add(this.#underway.get(keyOf(errand)) ?? this.#start(errand, false));
+    for (const task of ready) mine.add(this.#underway.get(keyOf(task)) ?? this.#start(task, false));
     return left;
   }
 
-  async #sorted(errands: readonly Errand[]): Promise<{ readonly ready: readonly Errand[]; readonly left: Errand[] }> {
-    const ready = new Map<string, Errand>();
-    const left: Errand[] = [];
-    if (errands.length === 0) return { ready: [], left };
-    const earlier = await this.#with.earlier(errands);
+  async #sorted(
+    tasks: readonly TriggerTask[],
+  ): Promise<{ readonly ready: readonly TriggerTask[]; readonly left: TriggerTask[] }> {
+    const ready = new Map<string, TriggerTask>();
+    const left: TriggerTask[] = [];
+    if (tasks.length === 0) return { ready: [], left };
+    const earlier = await this.#with.earlier(tasks);
     const held = new Set<string>();
     const counts = new Map<string, number>();
-    for (const errand of [...errands].sort((one, other) => one.event.timeMs - other.event.timeMs)) {
-      const { kept = [], isElsewhere = false } = earlier.get(errand) ?? {};
+    for (const task of [...tasks].sort((one, other) => one.event.timeMs - other.event.timeMs)) {
+      const { kept = [], isElsewhere = false } = earlier.get(task) ?? {};
       const isFree = (one: Named): boolean => this.#underway.has(keyOf(one)) || ready.has(keyOf(one));
-      const count = counts.get(nameOf(errand)) ?? this.#triggers.get(nameOf(errand))?.count ?? 0;
-      const waits = isElsewhere || held.has(laneOf(errand)) || count >= TRIGGER_WAITING_MAX || !kept.every(isFree);
-      if (waits) held.add(laneOf(errand));
-      else counts.set(nameOf(errand), count + 1);
-      if (waits) left.push(errand);
-      else ready.set(keyOf(errand), errand);
+      const count = counts.get(nameOf(task)) ?? this.#triggers.get(nameOf(task))?.count ?? 0;
+      const waits = isElsewhere || held.has(queueOf(task)) || count >= TRIGGER_WAITING_MAX || !kept.every(isFree);
+      if (waits) held.add(queueOf(task));
+      else counts.set(nameOf(task), count + 1);
+      if (waits) left.push(task);
+      else ready.set(keyOf(task), task);
     }
     return { ready: [...ready.values()], left };
   }
 
-  #start(errand: Errand, isKept: boolean): Underway {
-    const [name, laneName] = [nameOf(errand), laneOf(errand)];
+  #start(task: TriggerTask, isKept: boolean): Underway {
+    const [name, laneName] = [nameOf(task), queueOf(task)];
     const trigger = this.#triggers.get(name) ?? { count: 0, slots: pLimit(TRIGGER_RUNS_AT_ONCE) };
     trigger.count += 1;
     this.#triggers.set(name, trigger);
-    const lane = this.#lanes.get(laneName) ?? new Lane();
-    this.#lanes.set(laneName, lane);
-    const underway = lane.add(errand, isKept);
-    this.#underway.set(keyOf(errand), underway);
-    void lane.drain({
+    const queue = this.#queues.get(laneName) ?? new TriggerQueue();
+    this.#queues.set(laneName, queue);
+    const underway = queue.add(task, isKept);
+    this.#underway.set(keyOf(task), underway);
+    void queue.drain({
       attempt: (one) => this.#attempt(one, trigger.slots),
       pause: (pauseMs) => wait(this.#with.runtime.clock, pauseMs, this.#closing.signal),
       over: (one) => {
-        this.#underway.delete(keyOf(one.errand));
-        if (this.#scans > 0) this.#ended.add(keyOf(one.errand));
-        if (lane.isEmpty) this.#lanes.delete(laneName);
+        this.#underway.delete(keyOf(one.task));
+        if (this.#scans > 0) this.#ended.add(keyOf(one.task));
+        if (queue.isEmpty) this.#queues.delete(laneName);
         trigger.count -= 1;
         if (trigger.count === 0) this.#triggers.delete(name);
       },
@@ -171,42 +173,42 @@ export class Lanes {
     return underway;
   }
 
-  /** Resolves with `undefined` if the errand must be run again. */
+  /** Resolves with `undefined` if the task must be run again. */
   async #attempt(underway: Underway, slots: LimitFunction): Promise<AttemptEnd | undefined> {
-    const { errand } = underway;
+    const { task } = underway;
     try {
-      await slots(() => (this.#closing.signal.aborted ? Promise.reject(closing()) : this.#with.run(errand)));
+      await slots(() => (this.#closing.signal.aborted ? Promise.reject(closing()) : this.#with.run(task)));
     } catch (error) {
       if (this.#closing.signal.aborted) throw error;
-      if (!isPassing(error)) underway.failures += 1;
+      if (!mayRunAgain(error)) underway.failures += 1;
       if (underway.failures < TRIGGER_ATTEMPTS_MAX) return undefined;
-      await this.#with.failed(errand, errorText(error));
+      await this.#with.failed(task, errorText(error));
       return { error: errorText(error) };
     }
-    if (underway.isKept) await this.#with.done(errand);
+    if (underway.isKept) await this.#with.done(task);
     return { error: undefined };
   }
 
   async #keep(underway: readonly Underway[]): Promise<void> {
-    const isOver = (one: Underway): boolean => this.#underway.get(keyOf(one.errand)) !== one;
+    const isOver = (one: Underway): boolean => this.#underway.get(keyOf(one.task)) !== one;
     await Promise.all(underway.filter((one) => !one.isKept && isOver(one)).map(({ end }) => end));
     const unkept = underway.filter((one) => !one.isKept && !isOver(one));
-    await this.#with.keep(unkept.map(({ errand }) => errand));
+    await this.#with.keep(unkept.map(({ task }) => task));
     for (const one of unkept) one.isKept = true;
     await Promise.all(unkept.filter(isOver).map((one) => this.#forget(one)));
   }
 
-  /** Handles an errand that ended while it was being stored. */
-  async #forget({ errand, end }: Underway): Promise<void> {
+  /** Handles a task that ended while it was being stored. */
+  async #forget({ task, end }: Underway): Promise<void> {
     const error = await end;
-    await (error === undefined ? this.#with.done(errand) : this.#with.failed(errand, error));
+    await (error === undefined ? this.#with.done(task) : this.#with.failed(task, error));
   }
 
-  /** Leaves the errands in the store until there is room and they have no earlier change. */
-  async #leave(errands: readonly Errand[]): Promise<void> {
-    if (errands.length === 0) return;
-    await this.#with.keep(errands);
-    for (const errand of errands) this.#left.set(nameOf(errand), errand.event.tenant);
+  /** Leaves the tasks in the store until there is room and they have no earlier change. */
+  async #leave(tasks: readonly TriggerTask[]): Promise<void> {
+    if (tasks.length === 0) return;
+    await this.#with.keep(tasks);
+    for (const task of tasks) this.#left.set(nameOf(task), task.event.tenant);
     this.#takeUpSoon();
   }
 
@@ -214,7 +216,7 @@ export class Lanes {
     if (this.#left.size > 0) this.#takingUp ??= this.#takeUp().finally(() => (this.#takingUp = undefined));
   }
 
-  /** Resumes stored errands of a trigger once at most half of its maximum is in progress. */
+  /** Resumes stored tasks of a trigger once at most half of its maximum is in progress. */
   async #takeUp(): Promise<void> {
     let pauseMs = LOOK_MIN_MS;
     while (this.#left.size > 0) {

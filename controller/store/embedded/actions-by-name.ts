@@ -1,5 +1,5 @@
 /** Runs actions on one name one after another, and on different names in parallel. */
-export class Turns {
+export class ActionsByName {
   readonly #last = new Map<string, Promise<void>>();
 
   take<T>(name: string, action: () => Promise<T>): Promise<T> {

@@ -18,8 +18,8 @@ import type { KvTxn } from "../../../store/kv.ts";
 import { txnOnce } from "../../../store/once.ts";
 import { Retry } from "../../../store/retry.ts";
 import type { RunCancels } from "./cancels.ts";
-import { workOf, type RunCarrying } from "./carrying.ts";
-import { LetGo, Overtaken } from "./commands.ts";
+import { workOf, type RunExecutor } from "./executor.ts";
+import { ReleasedError, LeaseLostError } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { ExecutionEnds } from "./execution-ends.ts";
 import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
@@ -37,7 +37,7 @@ export interface WholeDependencies {
   readonly controllers: Controllers;
   readonly executions: ExecutionJournal;
   readonly journal: RunJournal;
-  readonly carrying: RunCarrying;
+  readonly carrying: RunExecutor;
   readonly endings: RunEndings;
   readonly places: JobPlaces;
   readonly scripts: ExecutionScripts;
@@ -71,7 +71,7 @@ interface Opened {
  * how many are open. So after a take-over the new controller opens the other hosts, and the former one opens none if it
  * continues.
  */
-export class WholeExecutions {
+export class ExecutionCoordinator {
   readonly #with: WholeDependencies;
   readonly #queues: JobQueues;
   readonly #retry: Retry;
@@ -104,17 +104,17 @@ export class WholeExecutions {
     const { executions, runtime } = this.#with;
     const cancels = this.#with.cancels.enter(held.open.order.principal.tenant, held.open.id);
     const signal = watcher?.signal ? AbortSignal.any([watcher.signal, cancels.run]) : cancels.run;
-    const carried = executions.underWay
+    const carried = executions.inFlight
       .carry([held.open.id], () => this.#all(held, { watcher: { ...watcher, signal }, hasRoom }))
       .finally(() => cancels.leave());
     carried.catch((error: unknown) => {
       const run = held.open.id;
-      if (error instanceof LetGo || error instanceof Overtaken) runtime.log.info({ run }, error.message);
+      if (error instanceof ReleasedError || error instanceof LeaseLostError) runtime.log.info({ run }, error.message);
       else runtime.log.error({ err: error, run }, "a job execution broke off, to be gone on with");
     });
     if (!watcher) return carried;
     const told = carried.catch((error: unknown) => {
-      if (error instanceof Overtaken) return this.#with.ends.follow(this.#runOf(held.open, watcher));
+      if (error instanceof LeaseLostError) return this.#with.ends.follow(this.#runOf(held.open, watcher));
       throw error;
     });
     // Not every caller waits for it.
@@ -143,10 +143,10 @@ export class WholeExecutions {
     const { executions } = this.#with;
     try {
       const noted = await executions.step(mine, { isGivenUp: true });
-      if (!noted) executions.underWay.letGo(mine.open.id);
+      if (!noted) executions.inFlight.letGo(mine.open.id);
       return noted;
     } catch (error) {
-      executions.underWay.letGo(mine.open.id);
+      executions.inFlight.letGo(mine.open.id);
       throw error;
     }
   }
@@ -188,7 +188,7 @@ export class WholeExecutions {
   ): Promise<boolean> {
     if (queueKey === "" || startedMs !== undefined) return true;
     const { tenant } = order.principal;
-    const { stopping } = this.#with.executions.underWay;
+    const { stopping } = this.#with.executions.inFlight;
     const signal = cancelled ? AbortSignal.any([stopping, cancelled]) : stopping;
     const came = await this.#queues.turn(
       { tenant, key: queueKey, runId: id },
@@ -198,7 +198,7 @@ export class WholeExecutions {
         goesOn: (runId) => hasOpen(this.#with.stores, tenant, runId),
       },
     );
-    if (!came && stopping.aborted) throw new LetGo(id);
+    if (!came && stopping.aborted) throw new ReleasedError(id);
     return came;
   }
 
@@ -215,10 +215,10 @@ export class WholeExecutions {
 
   async #enter(runId: string, room: number): Promise<void> {
     const { carrying, executions, runtime } = this.#with;
-    const { stopping } = executions.underWay;
+    const { stopping } = executions.inFlight;
     while (!carrying.enter(room)) {
       await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
-      if (stopping.aborted) throw new LetGo(runId);
+      if (stopping.aborted) throw new ReleasedError(runId);
     }
   }
 
@@ -277,7 +277,7 @@ export class WholeExecutions {
       });
       return { opened, now };
     } catch (error) {
-      for (const { open } of opened) journal.underWay.letGo(open.id);
+      for (const { open } of opened) journal.inFlight.letGo(open.id);
       throw error;
     }
   }
@@ -291,7 +291,7 @@ export class WholeExecutions {
     });
     const { kv } = await stores.tenant(run.order.principal.tenant);
     // Otherwise maintenance would find entries without work under way and take them over.
-    for (const { id } of opens) journal.underWay.hold(id);
+    for (const { id } of opens) journal.inFlight.hold(id);
     try {
       const { ok, revision } = await txnOnce(
         kv,
@@ -301,10 +301,10 @@ export class WholeExecutions {
         },
         (write) => this.#retry.run(write),
       );
-      if (!ok) throw new Overtaken(run.id);
+      if (!ok) throw new LeaseLostError(run.id);
       return { now: { open: step.open, revision }, opened: opens.map((open) => ({ open, revision })) };
     } catch (error) {
-      for (const { id } of opens) journal.underWay.letGo(id);
+      for (const { id } of opens) journal.inFlight.letGo(id);
       throw error;
     }
   }
@@ -312,12 +312,12 @@ export class WholeExecutions {
   /** Waits for hosts opened before this controller took the execution over; they are taken over separately. */
   async #othersEnded({ id, order, deadlineMs }: Run): Promise<void> {
     const { stores, runtime, executions } = this.#with;
-    const { stopping } = executions.underWay;
+    const { stopping } = executions.inFlight;
     while (await hasOpenHosts(stores, order.principal.tenant, id)) {
       if (runtime.clock.nowMs() > deadlineMs + 3 * JOB_LOST_AFTER_MS)
         throw new AppError("deadline", `Hosts of the job run ${id} have not ended by its deadline.`);
       await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
-      if (stopping.aborted) throw new LetGo(id);
+      if (stopping.aborted) throw new ReleasedError(id);
     }
   }
 

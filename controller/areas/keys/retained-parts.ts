@@ -23,7 +23,7 @@ export interface KeptPartsDependencies {
  * Keeps the secrets derived from former keys, sealed by the present key. Proofs that use them still verify after the
  * former key is removed. Takes a few hundred bytes for each key; they are never deleted.
  */
-export class KeptParts {
+export class RetainedKeyParts {
   readonly #with: KeptPartsDependencies;
 
   constructor(dependencies: KeptPartsDependencies) {

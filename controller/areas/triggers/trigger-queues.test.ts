@@ -10,28 +10,28 @@ import {
 } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
-import type { Errand } from "./errand.ts";
-import { Lanes, type LanesDependencies } from "./lanes.ts";
+import type { TriggerTask } from "./trigger-task.ts";
+import { TriggerQueues, type LanesDependencies } from "./trigger-queues.ts";
 
-function errand(name: string, id: string, timeMs = 1): Errand {
+function task(name: string, id: string, timeMs = 1): TriggerTask {
   const trigger = { class: "/m/box", name } as TriggerDefinition;
   const event = { tenant: "m", class: "/m/box", id, timeMs, action: "INSERT", fields: {}, traceparent: "" } as const;
   return { event, trigger };
 }
 
-const nameOf = ({ trigger, event }: Errand): string =>
+const nameOf = ({ trigger, event }: TriggerTask): string =>
   `${trigger.name} ${event.id}${event.timeMs === 1 ? "" : `@${event.timeMs}`}`;
 
-/** Lanes whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. */
-function lanes(
+/** Queues whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. */
+function queues(
   outcomes: Readonly<Record<string, () => Promise<void>>> = {},
   earlier: LanesDependencies["earlier"] = () => Promise.resolve(new Map()),
 ) {
   const clock = new TestClock();
   const did: string[] = [];
-  const kept = new Set<Errand>();
-  const note = (what: string) => (one: Errand) => Promise.resolve(void did.push(`${what} ${nameOf(one)}`));
-  const opened: Lanes = new Lanes({
+  const kept = new Set<TriggerTask>();
+  const note = (what: string) => (one: TriggerTask) => Promise.resolve(void did.push(`${what} ${nameOf(one)}`));
+  const opened: TriggerQueues = new TriggerQueues({
     runtime: { clock },
     run: async (one) => {
       did.push(`run ${nameOf(one)}`);
@@ -49,7 +49,7 @@ function lanes(
         for (const one of await opened.ready([...kept])) opened.resume(one);
       }),
   });
-  return { lanes: opened, clock, did };
+  return { queues: opened, clock, did };
 }
 
 function held(): { readonly until: () => Promise<void>; readonly end: () => void } {
@@ -63,10 +63,10 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 test("changes of one object are run one after the other by their times, and keep no other object or trigger waiting", async () => {
   const slow = held();
-  const { lanes: all, did } = lanes({ "a 1@2": slow.until });
-  const first = all.take([errand("a", "1", 2)]);
+  const { queues: all, did } = queues({ "a 1@2": slow.until });
+  const first = all.take([task("a", "1", 2)]);
   await settle();
-  const taken = all.take([errand("a", "1", 4), errand("a", "1", 3), errand("a", "2"), errand("b", "1", 3)]);
+  const taken = all.take([task("a", "1", 4), task("a", "1", 3), task("a", "2"), task("b", "1", 3)]);
   await settle();
   expect(did).toEqual(["run a 1@2", "run a 2", "run b 1@3"]);
   slow.end();
@@ -79,8 +79,8 @@ test("of one trigger TRIGGER_RUNS_AT_ONCE run at once, and those that wait to be
   const fail = (): Promise<void> => Promise.reject(new AppError("unavailable", "away"));
   const ids = Array.from({ length: TRIGGER_RUNS_AT_ONCE + 3 }, (_, at) => String(at));
   const until = Object.fromEntries(ids.map((id) => [`a ${id}`, slow.until]));
-  const { lanes: all, did } = lanes({ ...until, "a 0": fail });
-  const taken = all.take(ids.map((id) => errand("a", id)));
+  const { queues: all, did } = queues({ ...until, "a 0": fail });
+  const taken = all.take(ids.map((id) => task("a", id)));
   await settle();
   expect(did).toEqual(ids.slice(0, TRIGGER_RUNS_AT_ONCE + 1).map((id) => `run a ${id}`));
   slow.end();
@@ -92,10 +92,10 @@ test("of one trigger TRIGGER_RUNS_AT_ONCE run at once, and those that wait to be
 test("an earlier change that comes while a later one of its object waits to be run again is run first", async () => {
   let isAway = true;
   const fail = (): Promise<void> => (isAway ? Promise.reject(new AppError("unavailable", "away")) : Promise.resolve());
-  const { lanes: all, did, clock } = lanes({ "a 1@3": fail });
-  const later = all.take([errand("a", "1", 3)]);
+  const { queues: all, did, clock } = queues({ "a 1@3": fail });
+  const later = all.take([task("a", "1", 3)]);
   await settle();
-  const earlier = all.take([errand("a", "1", 2)]);
+  const earlier = all.take([task("a", "1", 2)]);
   await settle();
   isAway = false;
   clock.advance(TRIGGER_AGAIN_MIN_MS);
@@ -105,9 +105,9 @@ test("an earlier change that comes while a later one of its object waits to be r
 
 test("what takes long is kept durably, and goes on; told again meanwhile, it runs once", async () => {
   const slow = held();
-  const { lanes: all, did, clock } = lanes({ "a 1": slow.until });
-  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
-  const again = all.take([errand("a", "1")]);
+  const { queues: all, did, clock } = queues({ "a 1": slow.until });
+  const taken = all.take([task("a", "1"), task("a", "1", 2)]);
+  const again = all.take([task("a", "1")]);
   await settle();
   clock.advance(TRIGGER_PATIENCE_MS);
   await Promise.all([taken, again]);
@@ -121,12 +121,12 @@ test("what takes long is kept durably, and goes on; told again meanwhile, it run
 
 test("a change with an earlier one elsewhere is kept, and run when that is over; so is the next one of its object", async () => {
   let isElsewhere = true;
-  const earlier: LanesDependencies["earlier"] = (errands) => {
-    const behind = errands.filter((one) => isElsewhere && nameOf(one) === "a 1@2");
+  const earlier: LanesDependencies["earlier"] = (tasks) => {
+    const behind = tasks.filter((one) => isElsewhere && nameOf(one) === "a 1@2");
     return Promise.resolve(new Map(behind.map((one) => [one, { isElsewhere: true, kept: [] }])));
   };
-  const { lanes: all, did, clock } = lanes({}, earlier);
-  const taken = all.take([errand("a", "1", 2), errand("a", "2"), errand("a", "1", 3)]);
+  const { queues: all, did, clock } = queues({}, earlier);
+  const taken = all.take([task("a", "1", 2), task("a", "2"), task("a", "1", 3)]);
   await taken;
   expect([...did].sort()).toEqual(["keep a 1@2", "keep a 1@3", "run a 2"]);
   isElsewhere = false;
@@ -138,13 +138,13 @@ test("a change with an earlier one elsewhere is kept, and run when that is over;
 
 test("a change waits for a kept one before it, unless that one is under way here", async () => {
   const slow = held();
-  const first = errand("a", "1", 1);
-  const earlier: LanesDependencies["earlier"] = (errands) =>
+  const first = task("a", "1", 1);
+  const earlier: LanesDependencies["earlier"] = (tasks) =>
     Promise.resolve(
-      new Map(errands.filter((one) => one !== first).map((one) => [one, { isElsewhere: false, kept: [first] }])),
+      new Map(tasks.filter((one) => one !== first).map((one) => [one, { isElsewhere: false, kept: [first] }])),
     );
-  const { lanes: all, did, clock } = lanes({ "a 1": slow.until }, earlier);
-  const taken = all.take([errand("a", "1", 2)]);
+  const { queues: all, did, clock } = queues({ "a 1": slow.until }, earlier);
+  const taken = all.take([task("a", "1", 2)]);
   await settle();
   await taken;
   expect(did).toEqual(["keep a 1@2"]);
@@ -159,11 +159,11 @@ test("a change waits for a kept one before it, unless that one is under way here
 });
 
 test("what ended while kept changes are read is not resumed", async () => {
-  const { lanes: all, did } = lanes();
+  const { queues: all, did } = queues();
   await all.scan(async () => {
-    await all.take([errand("a", "1")]);
-    expect(await all.ready([errand("a", "1")])).toEqual([]);
-    all.resume(errand("a", "1"));
+    await all.take([task("a", "1")]);
+    expect(await all.ready([task("a", "1")])).toEqual([]);
+    all.resume(task("a", "1"));
   });
   await settle();
   expect(did).toEqual(["run a 1"]);
@@ -171,8 +171,8 @@ test("what ended while kept changes are read is not resumed", async () => {
 
 test("a change that failed too often is failed, and only then the next one of its object is run", async () => {
   const fail = (): Promise<void> => Promise.reject(new AppError("invalid", "no"));
-  const { lanes: all, did, clock } = lanes({ "a 1": fail });
-  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
+  const { queues: all, did, clock } = queues({ "a 1": fail });
+  const taken = all.take([task("a", "1"), task("a", "1", 2)]);
   for (let step = 0; step < 10 * TRIGGER_ATTEMPTS_MAX; step++) {
     await settle();
     clock.advance(250);
@@ -187,8 +187,8 @@ test("failures of the platform do not count", async () => {
   let away = 20;
   const passing = (): Promise<void> =>
     away-- > 0 ? Promise.reject(new AppError("unavailable", "away")) : Promise.resolve();
-  const { lanes: all, did, clock } = lanes({ "a 0": passing });
-  const taken = all.take([errand("a", "0")]);
+  const { queues: all, did, clock } = queues({ "a 0": passing });
+  const taken = all.take([task("a", "0")]);
   while (away >= 0) {
     await settle();
     clock.advance(TRIGGER_AGAIN_MAX_MS);
@@ -199,11 +199,11 @@ test("failures of the platform do not count", async () => {
 
 test("a trigger with too many changes leaves the others where they are kept, and takes them up when half are over", async () => {
   const slow = held();
-  const many = Array.from({ length: TRIGGER_WAITING_MAX + 1 }, (_, at) => errand("a", String(at)));
-  const { lanes: all, did, clock } = lanes(Object.fromEntries(many.map((one) => [nameOf(one), slow.until])));
+  const many = Array.from({ length: TRIGGER_WAITING_MAX + 1 }, (_, at) => task("a", String(at)));
+  const { queues: all, did, clock } = queues(Object.fromEntries(many.map((one) => [nameOf(one), slow.until])));
   const taken = all.take(many);
   await settle();
-  expect(await all.ready([errand("a", "more")])).toEqual([]);
+  expect(await all.ready([task("a", "more")])).toEqual([]);
   clock.advance(TRIGGER_PATIENCE_MS);
   await taken;
   const last = `a ${TRIGGER_WAITING_MAX}`;
@@ -220,8 +220,8 @@ test("a trigger with too many changes leaves the others where they are kept, and
 
 test("what does not run because the controller ends was not taken", async () => {
   const slow = held();
-  const { lanes: all } = lanes({ "a 1": slow.until });
-  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
+  const { queues: all } = queues({ "a 1": slow.until });
+  const taken = all.take([task("a", "1"), task("a", "1", 2)]);
   await settle();
   const closed = all.close();
   slow.end();

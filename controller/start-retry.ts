@@ -5,7 +5,7 @@ import type { Runtime } from "./runtime.ts";
 import { isStoreDamaged } from "./store/damage.ts";
 
 /** One start of a controller. It waits for its stores for at most `START_PATIENCE_MS` in total. */
-export class StartPatience {
+export class StartRetry {
   readonly #runtime: Runtime;
   readonly #startMs: number;
 

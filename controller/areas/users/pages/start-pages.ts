@@ -8,7 +8,7 @@ const KEY = "userhome";
 const DEFAULT = "/";
 
 /** The start page of each tenant. */
-export class Homes {
+export class StartPages {
   readonly #stores: Stores;
 
   constructor(stores: Stores) {

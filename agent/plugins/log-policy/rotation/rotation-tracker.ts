@@ -7,7 +7,7 @@ import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
 /** Tells when lives of logs may have come and gone between two looks, at the names the logs are known by. */
-export class Homes {
+export class RotationTracker {
   readonly #root: string;
   readonly #switches: Switches;
   /** When the last look began. */
@@ -18,8 +18,8 @@ export class Homes {
     this.#switches = switches;
   }
 
-  beginLook(homes: ReadonlySet<string>): void {
-    this.#switches.beginLook(homes);
+  beginLook(rotations: ReadonlySet<string>): void {
+    this.#switches.beginLook(rotations);
   }
 
   /** Where a file's home stood before the present look, which found it there. */

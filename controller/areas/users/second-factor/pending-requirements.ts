@@ -28,8 +28,8 @@ interface StoredPolicy {
 export const SIGN_IN_POLICY = "signinpolicy";
 const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
 
-/** Duties of users under the policy of their tenant, to be done before anything else. */
-export class Duties {
+/** Requirements for users under the policy of their tenant, to be done before anything else. */
+export class PendingRequirements {
   readonly #stores: Stores;
   readonly #clock: Clock;
   readonly #mayEnrol: boolean;

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { AppError } from "../common/errors.ts";
 import { START_AGAIN_MS, START_PATIENCE_MS } from "../common/limits.ts";
 import { TestClock, testRuntime } from "../test/helpers/time/runtime.ts";
-import { StartPatience } from "./patience.ts";
+import { StartRetry } from "./start-retry.ts";
 import { storeDamaged } from "./store/damage.ts";
 
 function open() {
   const clock = new TestClock();
   const said: string[] = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void said.push(JSON.parse(line).reason) });
-  return { clock, said, patience: new StartPatience({ ...testRuntime(clock), log }) };
+  return { clock, said, patience: new StartRetry({ ...testRuntime(clock), log }) };
 }
 
 const away = (): Promise<never> => Promise.reject(new AppError("unavailable", "Cassandra does not answer"));
