@@ -5,17 +5,22 @@ import { EVIDENCE_FOLDER, type Evidence } from "../helpers/runs/evidence.ts";
 
 /**
  * `npm run promises`: writes the page of promises under failure, from the records of all test runs since `.evidence`
- * was last removed. With `--page` nothing is written: it fails if the committed page has other promises than the
- * tests. With `--check` it also fails if these runs did not prove a promise.
+ * was last removed, and the page of what their tests found. With `--page` nothing is written: it fails if the committed
+ * pages say something else than the tests. With `--check` it also fails if these runs did not prove a promise.
  */
 const PAGE = "deploy/docs/promises.md";
+/** What the tests found, for maintainers. */
+const HISTORY_PAGE = "deploy/docs/maintainers/found.md";
 const SHOWN = "Shown: ";
 
 const promises = Object.entries(PROMISES) as [PromiseId, FailurePromise][];
-const page = pageOf(promises.map(([id, promise]) => ({ id, promise, evidence: evidenceOf(id) })));
+const pages = [
+  { path: PAGE, text: pageOf(promises.map(([id, promise]) => ({ id, promise, evidence: evidenceOf(id) }))) },
+  { path: HISTORY_PAGE, text: historyOf(promises) },
+];
 if (process.argv.includes("--check")) fail([...unproved(), ...differences()]);
 else if (process.argv.includes("--page")) fail(differences());
-else writeFileSync(PAGE, page);
+else for (const { path, text } of pages) writeFileSync(path, text);
 
 interface Section {
   readonly id: PromiseId;
@@ -34,14 +39,14 @@ function pageOf(sections: readonly Section[]): string {
   return [
     "# Promises under failure",
     "",
-    "What odp promises when programs are killed, machines lose power, disks fill, networks break and clocks differ; by which test each promise is proved, what that test last ran, and",
-    "what the proof brought to light. Made of the runs themselves by `npm run promises`; CI fails when a promise was not proved.",
+    "What odp promises when programs are killed, machines lose power, disks fill, networks break and clocks differ; by which test each promise is proved, and what that test last ran.",
+    "Made of the runs themselves by `npm run promises`; CI fails when a promise was not proved. What these tests found is on a [page for maintainers](maintainers/found.md).",
     "",
     ...sections.flatMap(sectionOf),
   ].join("\n");
 }
 
-function sectionOf({ id, promise: { promise, tests, found }, evidence }: Section): readonly string[] {
+function sectionOf({ id, promise: { promise, tests }, evidence }: Section): readonly string[] {
   return [
     `## ${id}`,
     "",
@@ -49,9 +54,20 @@ function sectionOf({ id, promise: { promise, tests, found }, evidence }: Section
     "",
     `Proved by ${tests.map((test) => `[${test}](../../${test})`).join(", ")}`,
     ...(evidence.length === 0 ? [] : ["", ...evidence.map((each) => `- ${SHOWN}${shown(each)}`)]),
-    ...(found.length === 0 ? [] : ["", "Found and mended:", "", ...found.map((each) => `- ${each}`)]),
     "",
   ];
+}
+
+function historyOf(all: readonly (readonly [id: PromiseId, promise: FailurePromise])[]): string {
+  return [
+    "# What the tests of promises found",
+    "",
+    "For maintainers: faults that the tests of the [promises under failure](../promises.md) brought to light, and how they were mended. Made by `npm run promises`.",
+    "",
+    ...all.flatMap(([id, { found }]) =>
+      found.length === 0 ? [] : [`## ${id}`, "", ...found.map((each) => `- ${each}`), ""],
+    ),
+  ].join("\n");
 }
 
 function shown(evidence: Evidence): string {
@@ -77,10 +93,12 @@ function unproved(): readonly string[] {
 
 function differences(): readonly string[] {
   const missing = promises.flatMap(([, { tests }]) => tests.filter((file) => !existsSync(file)));
-  const isOther = promisesIn(readFileSync(PAGE, "utf8")) !== promisesIn(page);
+  const others = pages.filter(({ path, text }) => promisesIn(readFileSync(path, "utf8")) !== promisesIn(text));
   return [
     ...missing.map((file) => `There is no test ${file}.`),
-    ...(isOther ? [`${PAGE} tells other promises than test/promises.ts: run npm run promises after the tests.`] : []),
+    ...others.map(
+      ({ path }) => `${path} says something else than test/promises.ts: run npm run promises after the tests.`,
+    ),
   ];
 }
 
