@@ -9,7 +9,7 @@ import { EVIDENCE_FOLDER, type Evidence } from "../helpers/runs/evidence.ts";
  * pages say something else than the tests. With `--check` it also fails if these runs did not prove a promise.
  */
 const PAGE = "deploy/docs/promises.md";
-/** What the tests found, for maintainers. */
+/** Findings of the tests, for maintainers. */
 const HISTORY_PAGE = "deploy/docs/maintainers/found.md";
 const SHOWN = "Shown: ";
 
