@@ -1,11 +1,12 @@
 import type { Measured } from "./measure.ts";
 
-const KINDS = ["functions", "classes", "files", "comments"] as const satisfies readonly (keyof Measured)[];
+const KINDS = ["functions", "classes", "files", "readmes", "comments"] as const satisfies readonly (keyof Measured)[];
 
 const ADVICE: Readonly<Record<keyof Measured, string>> = {
   functions: "split the function by purpose",
   classes: "split the class by purpose",
   files: "split the file by topic",
+  readmes: "give a folder below a page of its own, and say it in fewer words",
   comments: "rewrite the comment: subject first, active verb",
 };
 
@@ -33,5 +34,11 @@ export function lowered(measured: Measured, listed: Measured): Measured {
         .map(([name, size]) => [name, Math.min(size, measured[kind][name] ?? 0)] as const)
         .filter(([, size]) => size > 0),
     );
-  return { functions: of("functions"), classes: of("classes"), files: of("files"), comments: of("comments") };
+  return {
+    functions: of("functions"),
+    classes: of("classes"),
+    files: of("files"),
+    readmes: of("readmes"),
+    comments: of("comments"),
+  };
 }

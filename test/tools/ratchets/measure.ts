@@ -3,12 +3,18 @@ import ts from "typescript";
 export const FUNCTION_MAX_LINES = 70;
 export const CLASS_MAX_LINES = 250;
 export const FILE_MAX_LINES = 400;
+/** Two screens. */
+export const README_MAX_WORDS = 1_000;
 
-/** Number of lines of parts that are longer than their bound, by file and name. Number of comments hard to read. */
+/**
+ * Number of lines of parts that are longer than their bound, by file and name; number of words of READMEs that are;
+ * number of comments hard to read.
+ */
 export interface Measured {
   readonly functions: Readonly<Record<string, number>>;
   readonly classes: Readonly<Record<string, number>>;
   readonly files: Readonly<Record<string, number>>;
+  readonly readmes: Readonly<Record<string, number>>;
   readonly comments: Readonly<Record<string, number>>;
 }
 
@@ -28,8 +34,14 @@ export function measure(sources: Iterable<SourceText>): Measured {
   const functions: Record<string, number> = {};
   const classes: Record<string, number> = {};
   const files: Record<string, number> = {};
+  const readmes: Record<string, number> = {};
   const comments: Record<string, number> = Object.fromEntries(Object.keys(HARD_COMMENTS).map((name) => [name, 0]));
   for (const { path, text } of sources) {
+    if (path.endsWith(".md")) {
+      const words = text.split(/\s+/).filter(Boolean).length;
+      if (words > README_MAX_WORDS) readmes[path] = words;
+      continue;
+    }
     const lines = text.split("\n");
     const count = lines.length - (lines.at(-1) === "" ? 1 : 0);
     if (count > FILE_MAX_LINES) files[path] = count;
@@ -45,7 +57,7 @@ export function measure(sources: Iterable<SourceText>): Measured {
         functions[key] = Math.max(length, functions[key] ?? 0);
     }
   }
-  return { functions, classes, files, comments };
+  return { functions, classes, files, readmes, comments };
 }
 
 interface Part {

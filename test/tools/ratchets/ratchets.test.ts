@@ -32,6 +32,11 @@ describe("a measure of the code", () => {
     expect(measuredOf(lines(400)).files).toEqual({});
   });
 
+  test("a page of 1,001 words is long, however its lines are broken", () => {
+    expect(measuredOf("word\n".repeat(1_001), "README.md").readmes).toEqual({ "README.md": 1_001 });
+    expect(measuredOf("word ".repeat(1_000), "README.md").readmes).toEqual({});
+  });
+
   test.each([
     ["/** Of objects that ended. */", [1, 0]],
     ["  // What was read.", [1, 0]],
@@ -51,6 +56,7 @@ describe("the list of what is above its bound", () => {
     functions: { "a.ts long": 90 },
     classes: {},
     files: { "b.ts": 500 },
+    readmes: {},
     comments: { hard: 3 },
   };
 
