@@ -11,7 +11,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/appcontext/{age,service,store-faults}.test.ts",
   "controller/areas/audit/{anchors,audit,broken-trails,earlier-versions,heads,stored-trail,tampering}.test.ts",
   "controller/areas/cluster/{ahead,cluster,membership,repairs,scrub,scrub-beside-writers}.test.ts",
-  "controller/areas/config/{cache,config,histories,transfer,watch}.test.ts",
+  "controller/areas/config/{cache,changes,config,histories,transfer,watch}.test.ts",
   "controller/areas/consolelog/service.test.ts",
   "controller/areas/depots/interface.test.ts",
   "controller/areas/files/{service,work}.test.ts",
