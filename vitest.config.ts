@@ -17,7 +17,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/files/{service,work}.test.ts",
   "controller/areas/groups/{at-once,groups}.test.ts",
   "controller/areas/hosts/{enrolment,records}.test.ts",
-  "controller/areas/ingest/{batches,entries,holders,in-flight,marks,pins,retries,service}.test.ts",
+  "controller/areas/ingest/{batches,entries,error-records,holders,in-flight,marks,pins,repeated-batches,retries,service}.test.ts",
   "controller/areas/jobs/history/command-runs.test.ts",
   "controller/areas/jobs/queues/queues.test.ts",
   "controller/areas/jobs/runs/{batch,cancels,left-hosts,retries,runs,takeover}.test.ts",
