@@ -21,7 +21,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/jobs/history/command-runs.test.ts",
   "controller/areas/jobs/queues/queues.test.ts",
   "controller/areas/jobs/runs/{batch,cancels,left-hosts,retries,runs,takeover}.test.ts",
-  "controller/areas/jobs/schedule/{firings,scheduled,scheduler}.test.ts",
+  "controller/areas/jobs/schedule/{firings,interrupted-firings,scheduled,scheduler}.test.ts",
   "controller/areas/keys/*.test.ts",
   "controller/areas/licences/service.test.ts",
   "controller/areas/notifications/{raw-bytes,rights}.test.ts",
