@@ -24,7 +24,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/jobs/schedule/{firings,interrupted-firings,scheduled,scheduler}.test.ts",
   "controller/areas/keys/*.test.ts",
   "controller/areas/licences/service.test.ts",
-  "controller/areas/notifications/{raw-bytes,rights}.test.ts",
+  "controller/areas/notifications/{frames,raw-bytes,rights}.test.ts",
   "controller/areas/objects/{classes,model,reads,writes}.test.ts",
   "controller/areas/objects/changes/changes.test.ts",
   "controller/areas/objects/definitions/{catalog,definitions,followers,inherited}.test.ts",
