@@ -101,7 +101,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/users/second-factor/second-factor.test.ts",
   "controller/areas/users/second-factor/pending-requirements.test.ts",
   "controller/areas/users/sessions/recent.test.ts",
-  "controller/grpc/server.test.ts",
+  "controller/grpc/{refused-agents,server,two-controllers}.test.ts",
   "test/security/{class-reading,ways-out}.test.ts",
 ];
 
