@@ -1,36 +1,26 @@
-import { createHash, X509Certificate } from "node:crypto";
-import { appendFile, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { X509Certificate } from "node:crypto";
+import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { CommandPolicySpec, LogPolicySpec } from "../common/api/policies.ts";
-import { OUTBOX_MAX_BYTES } from "../common/limits.ts";
+import { describe, expect, it } from "vitest";
 import { realClock, seededRandom } from "../test/helpers/time/clock.ts";
-import { FakeController } from "../test/helpers/hosts/fake-controller.ts";
-import { runAgent } from "./agent.ts";
 import { Journal } from "./commands/journal.ts";
 import { Outbox } from "./outbox/outbox.ts";
+import {
+  controller,
+  folder,
+  useAgents,
+  startAgent,
+  exec,
+  result,
+  commandPolicy,
+  logPolicy,
+} from "../test/helpers/hosts/agent-world.ts";
 
-let controller: FakeController;
-let folder: string;
-let running: { end: AbortController; done: Promise<void>; lines: string[] }[];
-
-beforeEach(async () => {
-  controller = await FakeController.start();
-  folder = await mkdtemp(join(tmpdir(), "odp-agent-"));
-  running = [];
-});
-
-afterEach(async () => {
-  for (const { end } of running) end.abort();
-  await Promise.allSettled(running.map(({ done }) => done));
-  await controller.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+useAgents();
 
 describe("enrolment", () => {
   it("makes this host known and brings it into a session over mutual TLS", async () => {
-    start();
+    startAgent();
     await controller.connected();
     expect(controller.hellos[0]).toMatchObject({
       protocol: 1,
@@ -41,19 +31,19 @@ describe("enrolment", () => {
   });
 
   it("happens once: a restart needs no token", async () => {
-    const first = start();
+    const first = startAgent();
     await controller.connected();
     first.end.abort();
     await first.done;
     controller.refuseEnrolment = { code: "denied", message: "used" };
-    start({ token: undefined });
+    startAgent({ token: undefined });
     await controller.connected(2);
     expect(controller.hellos[1]?.streamId).toBe(controller.hellos[0]?.streamId);
   });
 
   it("ends with the controller's reason when the token is refused", async () => {
     controller.refuseEnrolment = { code: "denied", message: "The join token has expired." };
-    await expect(start().done).rejects.toMatchObject({
+    await expect(startAgent().done).rejects.toMatchObject({
       code: "denied",
       message: expect.stringContaining("The join token has expired."),
     });
@@ -61,15 +51,15 @@ describe("enrolment", () => {
 
   it("believes nobody who does not know the token's secret", async () => {
     controller.spoilProof = true;
-    await expect(start().done).rejects.toMatchObject({ code: "denied" });
+    await expect(startAgent().done).rejects.toMatchObject({ code: "denied" });
     await expect(stat(join(folder, "identity.json"))).rejects.toMatchObject({ code: "ENOENT" });
   });
 
   it("lets a second agent not work in the same folder only while the first lives", async () => {
     await writeFile(join(folder, "agent.pid"), `${process.ppid} ${await birth(process.ppid)}`);
-    await expect(start().done).rejects.toMatchObject({ code: "conflict" });
+    await expect(startAgent().done).rejects.toMatchObject({ code: "conflict" });
     await writeFile(join(folder, "agent.pid"), `${process.ppid} 1`);
-    start();
+    startAgent();
     await controller.connected();
   });
 });
@@ -79,9 +69,9 @@ describe("the certificate", () => {
     controller.certificateLifeMs = 3_000;
     controller.want({
       revision: 1,
-      policies: [command({ command: "seq 100", split: true, interval: 1, unit: "second" })],
+      policies: [commandPolicy({ command: "seq 100", split: true, interval: 1, unit: "second" })],
     });
-    start();
+    startAgent();
     await controller.connected();
     const before = await certificate();
     controller.certificateLifeMs = 86_400_000;
@@ -92,196 +82,18 @@ describe("the certificate", () => {
   });
 });
 
-describe("commands", () => {
-  it("stream their output and end in one result", async () => {
-    start();
-    await controller.connected();
-    controller.command({
-      id: "c1",
-      body: exec("echo one; echo two >&2; cat; exit 3", { stdin: "in", streamOutput: true }),
-    });
-    await controller.until("result", () => controller.bodies("result").length === 1);
-    expect(controller.bodies("result")[0]).toMatchObject({ commandId: "c1", state: "failed", code: 3 });
-    expect(output("c1", false)).toBe("one\nin");
-    expect(output("c1", true)).toBe("two\n");
-    expect(controller.states).toEqual([{ commandId: "c1", state: "accepted", message: "" }]);
-  });
-
-  it("run once however often they come", async () => {
-    start();
-    await controller.connected();
-    const body = exec(`echo x >> ${folder}/ran`);
-    controller.command({ id: "c1", body });
-    controller.command({ id: "c1", body });
-    await controller.until("result", () => controller.bodies("result").length === 1);
-    controller.command({ id: "c1", body });
-    controller.command({ id: "c2", body: exec("true") });
-    await controller.until("second result", () => controller.bodies("result").length === 2);
-    expect(await readFile(join(folder, "ran"), "utf8")).toBe("x\n");
-    expect(controller.states.map(({ commandId, state }) => `${commandId} ${state}`)).toEqual([
-      "c1 accepted",
-      "c1 accepted",
-      "c1 accepted",
-      "c2 accepted",
-    ]);
-  });
-
-  it("end at their deadline by the controller's clock, with all they started", async () => {
-    start();
-    await controller.connected();
-    // The controller's clock is an hour behind.
-    const sentMs = Date.now() - 3_600_000;
-    controller.command({
-      id: "c1",
-      sentMs,
-      deadlineMs: sentMs + 300,
-      body: exec(`(sleep 5; echo late > ${folder}/late) & sleep 20`),
-    });
-    controller.command({ id: "c2", sentMs, deadlineMs: sentMs - 1, body: exec("true") });
-    await controller.until("results", () => controller.bodies("result").length === 2);
-    expect(controller.bodies("result").find(({ commandId }) => commandId === "c1")).toMatchObject({
-      signal: "SIGTERM",
-      pid: expect.any(Number) as number,
-    });
-    expect(Object.fromEntries(controller.bodies("result").map(({ commandId, state }) => [commandId, state]))).toEqual({
-      c1: "timeout",
-      c2: "expired",
-    });
-  });
-
-  it("can be cancelled, by whoever has the highest epoch", async () => {
-    start();
-    await controller.connected();
-    controller.command({ id: "c1", body: exec("sleep 30") });
-    await controller.until("accepted", () => controller.states.length === 1);
-    controller.send({ $case: "cancel", value: { commandId: "c1", epoch: controller.epoch - 1 } });
-    controller.command({ id: "old", epoch: controller.epoch - 1, body: exec("true") });
-    await controller.until("refused", () => controller.states.length === 2);
-    expect(controller.states[1]).toMatchObject({ commandId: "old", state: "refused" });
-    expect(controller.bodies("result")).toEqual([]);
-    controller.send({ $case: "cancel", value: { commandId: "c1", epoch: controller.epoch } });
-    await controller.until("result", () => controller.bodies("result").length === 1);
-    expect(controller.bodies("result")[0]).toMatchObject({ commandId: "c1", state: "cancelled" });
-  });
-
-  it("do not wait for what they left running in the background", async () => {
-    start();
-    await controller.connected();
-    controller.command({ id: "c1", body: exec("sleep 30 & echo done") });
-    await controller.until("result", () => controller.bodies("result").length === 1, 5_000);
-    expect(output("c1", false)).toBe("done\n");
-    expect(controller.bodies("result")[0]?.state).toBe("ok");
-  });
-
-  it("get the result `interrupted` when the agent ends in good order", async () => {
-    const agent = start();
-    await controller.connected();
-    controller.command({ id: "c1", body: exec("sleep 30") });
-    await controller.until("accepted", () => controller.states.length === 1);
-    agent.end.abort();
-    await agent.done;
-    expect(controller.bodies("result")[0]).toMatchObject({ commandId: "c1", state: "interrupted" });
-  });
-});
-
-describe("depots", () => {
-  it("are put in place, run, used by jobs and policies, replaced, and taken away", async () => {
-    start();
-    await controller.connected();
-    controller.command({
-      id: "d1",
-      body: { $case: "deploy", value: depot("tool", "1.0.0", { "bin/hello": "echo hello 1" }, "cp bin/hello copied") },
-    });
-    await result("d1", "ok");
-    controller.command({ id: "j1", body: exec("cat copied; ./bin/hello", { depot: "tool" }) });
-    await result("j1", "ok");
-    expect(output("j1", false)).toBe("echo hello 1hello 1\n");
-    controller.command({
-      id: "d2",
-      body: { $case: "deploy", value: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") },
-    });
-    await result("d2", "ok");
-    const policy = command({ command: "./bin/hello", ctype: 0, interval: 1, unit: "second" });
-    controller.want({
-      revision: 1,
-      policies: [{ ...policy, depot: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") }],
-    });
-    await controller.until("records", () => controller.records("p").length > 0);
-    expect(controller.records("p")[0]).toBe("hello 2");
-    controller.want({ revision: 2, policies: [] });
-    controller.command({
-      id: "u1",
-      body: { $case: "undeploy", value: { name: "tool", version: "2.0.0", command: "", remotePath: "" } },
-    });
-    await result("u1", "ok");
-    await expect(stat(join(folder, "depots/tool"))).rejects.toMatchObject({ code: "ENOENT" });
-  });
-
-  it("that would leave their folder, or are not what their digest says, are refused and change nothing", async () => {
-    start();
-    await controller.connected();
-    controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
-    await result("d1", "ok");
-    controller.command({
-      id: "d2",
-      body: { $case: "deploy", value: depot("tool", "2.0.0", { "../outside": "x" }, "") },
-    });
-    await result("d2", "failed");
-    const wrong = depot("tool", "2.0.0", { a: "two" }, "");
-    controller.contents.set(wrong.files[0]?.digest ?? "", Buffer.from("six"));
-    controller.command({ id: "d3", body: { $case: "deploy", value: wrong } });
-    await result("d3", "failed");
-    expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
-  });
-
-  it("go back to the version before when their command fails", async () => {
-    start();
-    await controller.connected();
-    controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
-    await result("d1", "ok");
-    controller.command({
-      id: "d2",
-      body: { $case: "deploy", value: depot("tool", "2.0.0", { a: "two" }, "echo broken; exit 7") },
-    });
-    await result("d2", "failed");
-    expect(controller.bodies("result").at(-1)).toMatchObject({ code: 7, message: expect.stringContaining("broken") });
-    expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
-  });
-
-  it("with a remote path leave everything else there alone", async () => {
-    const target = join(folder, "target");
-    await mkdir(target);
-    await writeFile(join(target, "mine"), "mine");
-    start();
-    await controller.connected();
-    controller.command({
-      id: "d1",
-      body: { $case: "deploy", value: { ...depot("tool", "1.0.0", { "etc/a": "one" }, ""), remotePath: target } },
-    });
-    await result("d1", "ok");
-    expect(await readFile(join(target, "etc/a"), "utf8")).toBe("one");
-    controller.command({
-      id: "u1",
-      body: { $case: "undeploy", value: { name: "tool", version: "", command: "", remotePath: target } },
-    });
-    await result("u1", "ok");
-    await expect(stat(join(target, "etc/a"))).rejects.toMatchObject({ code: "ENOENT" });
-    expect(await readFile(join(target, "mine"), "utf8")).toBe("mine");
-  });
-});
-
 describe("policies", () => {
   it("go on by what was wanted last while no controller is there", async () => {
     await mkdir(join(folder, "logs"));
-    controller.want({ revision: 7, policies: [log({ dir: join(folder, "logs"), match: "^app\\.log$" })] });
-    const first = start();
+    controller.want({ revision: 7, policies: [logPolicy({ dir: join(folder, "logs"), match: "^app\\.log$" })] });
+    const first = startAgent();
     await controller.connected();
     await controller.until("state taken", () => first.lines.some((line) => line.includes("policy at work")));
     first.end.abort();
     await first.done;
     controller.deafen();
     await appendFile(join(folder, "logs/app.log"), "one\n");
-    start();
+    startAgent();
     await appendFile(join(folder, "logs/app.log"), "two\n");
     await controller.listen();
     await controller.connected(2);
@@ -291,9 +103,9 @@ describe("policies", () => {
   });
 
   it("get their conf beside their working files, and lose it with the deployment", async () => {
-    const policy = { ...command({ command: "cat p.conf", interval: 1, unit: "second" }), conf: "level=3\n" };
+    const policy = { ...commandPolicy({ command: "cat p.conf", interval: 1, unit: "second" }), conf: "level=3\n" };
     controller.want({ revision: 1, policies: [policy] });
-    start();
+    startAgent();
     await controller.until("records", () => controller.records("p").length > 0);
     expect(controller.records("p")[0]).toBe("level=3");
     controller.want({ revision: 2, policies: [] });
@@ -303,9 +115,9 @@ describe("policies", () => {
   it("that nobody can carry out are told with the heartbeat", async () => {
     controller.want({
       revision: 1,
-      policies: [command({ command: "true", delimiter: "(", interval: 1, unit: "second" })],
+      policies: [commandPolicy({ command: "true", delimiter: "(", interval: 1, unit: "second" })],
     });
-    const agent = start();
+    const agent = startAgent();
     await controller.until("complaint", () =>
       agent.lines.some((line) => line.includes("policy fails") && line.includes("regular expression")),
     );
@@ -314,8 +126,8 @@ describe("policies", () => {
   it("send the records of a file that is renamed and made anew again and again, each once", async () => {
     const dir = join(folder, "logs");
     await mkdir(dir);
-    controller.want({ revision: 1, policies: [log({ dir, match: "^app\\.log$" })] });
-    start();
+    controller.want({ revision: 1, policies: [logPolicy({ dir, match: "^app\\.log$" })] });
+    startAgent();
     await appendFile(join(dir, "app.log"), "first\n");
     await controller.until("first record", () => controller.records().length === 1);
     const expected = ["first"];
@@ -337,7 +149,7 @@ describe("policies", () => {
 
 describe("the outbox", () => {
   it("that a controller knows more of than it holds goes on as a new stream", async () => {
-    const first = start();
+    const first = startAgent();
     await controller.connected();
     controller.command({ id: "c1", body: exec("true") });
     await result("c1", "ok");
@@ -345,7 +157,7 @@ describe("the outbox", () => {
     await first.done;
     await rm(join(folder, "outbox"), { recursive: true });
     controller.welcome = { acknowledged: 50 };
-    start();
+    startAgent();
     await controller.until("hello", () => controller.hellos.length >= 2);
     controller.welcome = {};
     await controller.until(
@@ -369,82 +181,10 @@ describe("the outbox", () => {
     };
     while (full.hasRoom(true)) await full.append([{ body: output }], { reserve: true });
     await full.close();
-    start({ outboxMaxBytes });
+    startAgent({ outboxMaxBytes });
     await result("c1", "interrupted");
   });
 });
-
-function start(config: { token?: string | undefined; outboxMaxBytes?: number } = {}) {
-  const end = new AbortController();
-  const lines: string[] = [];
-  const log = (level: string, message: string, fields?: object) =>
-    void lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  const world = {
-    clock: realClock,
-    random: seededRandom(1),
-    log,
-    environment: { PATH: process.env.PATH },
-    version: "test",
-  };
-  const settings = {
-    controller: controller.url,
-    token: controller.joinToken,
-    name: "test-host",
-    folder,
-    outboxMaxBytes: OUTBOX_MAX_BYTES,
-    isTunnelOpen: () => false,
-    ...config,
-  };
-  const done = runAgent(settings, world, end.signal);
-  done.catch(() => undefined);
-  running.push({ end, done, lines });
-  return { end, done, lines };
-}
-
-function exec(line: string, options: { stdin?: string; streamOutput?: boolean; depot?: string } = {}) {
-  const { stdin = "", streamOutput = false, depot = "" } = options;
-  return { $case: "exec" as const, value: { line, environment: {}, depot, streamOutput, stdin: Buffer.from(stdin) } };
-}
-
-function depot(name: string, version: string, files: Record<string, string>, line: string) {
-  const list = Object.entries(files).map(([path, text]) => {
-    const digest = createHash("sha256").update(text).digest("hex");
-    controller.contents.set(digest, Buffer.from(text));
-    return { path, digest, size: text.length, executable: path.startsWith("bin/") };
-  });
-  return { name, version, files: list, command: line, remotePath: "" };
-}
-
-async function result(id: string, state: string): Promise<void> {
-  await controller.until(`result of ${id}`, () =>
-    controller.bodies("result").some(({ commandId }) => commandId === id),
-  );
-  expect(controller.bodies("result").find(({ commandId }) => commandId === id)).toMatchObject({ state });
-}
-
-function output(id: string, stderr: boolean): string {
-  const pieces = controller.bodies("output").filter((piece) => piece.commandId === id && piece.stderr === stderr);
-  return pieces.map(({ data }) => data.toString()).join("");
-}
-
-function command(spec: Partial<CommandPolicySpec>) {
-  const whole: CommandPolicySpec = {
-    name: "p",
-    kind: "command",
-    rule: "/matrix/rules/r",
-    command: "true",
-    ctype: 1,
-    interval: 1,
-    unit: "minute",
-    ...spec,
-  };
-  return { name: "p", revision: 1, spec: JSON.stringify(whole), depot: undefined, conf: "" };
-}
-
-function log(spec: Partial<LogPolicySpec>) {
-  const whole: LogPolicySpec = { name: "l", kind: "log", rule: "/matrix/rules/r", dir: "/", match: ".", ...spec };
-  return { name: "l", revision: 1, spec: JSON.stringify(whole), depot: undefined, conf: "" };
-}
 
 async function certificate(): Promise<X509Certificate> {
   const identity: { certificate: string } = JSON.parse(await readFile(join(folder, "identity.json"), "utf8"));

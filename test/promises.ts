@@ -293,7 +293,7 @@ export const PROMISES = {
   "config-change-whole": {
     promise:
       "An import into the configuration, or a delete of a directory, that takes several transactions is made whole once its first key is written, each key once, whatever controller dies or sleeps in the middle.",
-    tests: ["controller/areas/config/transfer.test.ts"],
+    tests: ["controller/areas/config/changes.test.ts"],
     found: [],
   },
   "bad-neighbours": {

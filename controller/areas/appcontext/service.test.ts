@@ -1,5 +1,4 @@
-import { rm } from "node:fs/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import {
   APPCONTEXT_ITEM_MAX_BYTES,
@@ -7,84 +6,23 @@ import {
   APPCONTEXT_TEXT_MAX_BYTES,
   APPCONTEXT_TTL_MAX_SECONDS,
 } from "../../../common/limits.ts";
-import { realClock, seededRandom, shiftedClock } from "../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { openEmbeddedEngine } from "../../store/embedded/index.ts";
-import type { Stores } from "../../store/engine.ts";
-import type { ObjectStore } from "../../store/objects.ts";
-import { AppcontextService } from "./service.ts";
-import type { Item, ItemQuery } from "./types.ts";
-import { storeFolder } from "../../../test/helpers/runs/folders.ts";
-import { AGED_CHANGES } from "../../../test/helpers/time/times.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import type { AppcontextService } from "./service.ts";
+import {
+  admin,
+  appcontext,
+  useAppcontext,
+  serviceAt,
+  all,
+  create,
+  counting,
+} from "../../../test/helpers/areas/appcontext-world.ts";
 
-const admin = testPrincipal();
+useAppcontext();
+
 const neighbour = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 const stranger = { ...admin, user: "bob", grants: ["objects:read", "jobs:*"] };
-const AGED = onCluster ? 300 : AGED_CHANGES;
-const AT_ONCE = 100;
-
-let engine: TestEngine;
-let appcontext: AppcontextService;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  appcontext = serviceAt();
-});
-afterAll(() => engine.close());
-
-/** Another controller, whose clock is ahead by `aheadMs`. */
-function serviceAt(aheadMs = 0, stores: Stores = engine): AppcontextService {
-  const clock = shiftedClock(realClock, aheadMs);
-  const random = { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
-  return new AppcontextService({ stores, runtime: { ...testRuntime(clock), random } });
-}
-
-async function all(service: AppcontextService, query: ItemQuery, principal = admin): Promise<readonly Item[]> {
-  const items: Item[] = [];
-  for await (const page of service.list(principal, query)) items.push(...page);
-  return items;
-}
-
-async function create(collection: string, value: object, ttlSeconds?: number): Promise<string> {
-  const item = { collection, text: JSON.stringify(value), ...(ttlSeconds !== undefined && { ttlSeconds }) };
-  return (await appcontext.create(admin, item)).id;
-}
-
-/** Makes `count` calls, `AT_ONCE` at a time. */
-async function many(count: number, call: (at: number) => Promise<unknown>): Promise<void> {
-  for (let from = 0; from < count; from += AT_ONCE)
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, at) => call(from + at)));
-}
-
-/** Stores of a controller with some functions of the object store replaced. */
-function storesWith(change: (objects: ObjectStore) => Partial<ObjectStore>): Stores {
-  return {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await engine.tenant(name);
-      const { objects } = store;
-      const whole: ObjectStore = {
-        change: (changes) => objects.change(changes),
-        get: (keys) => objects.get(keys),
-        trace: (keys) => objects.trace(keys),
-        find: (request, page) => objects.find(request, page),
-        estimate: (request) => objects.estimate(request),
-        countClass: (term, cursor) => objects.countClass(term, cursor),
-        countRecords: (span, cursor) => objects.countRecords(span, cursor),
-        terms: (request, page) => objects.terms(request, page),
-        scan: (page) => objects.scan(page),
-        history: (key, range, page) => objects.history(key, range, page),
-        edges: (key, direction, page) => objects.edges(key, direction, page),
-        append: (records) => objects.append(records),
-        timeline: (request, page) => objects.timeline(request, page),
-        getRecords: (keys) => objects.getRecords(keys),
-        removeRecords: (keys) => objects.removeRecords(keys),
-      };
-      return { ...store, objects: { ...whole, ...change(objects) } };
-    },
-  };
-}
 
 describe("a variable", () => {
   test("is the text that was set last, to every controller, and is gone when it is removed", async () => {
@@ -215,51 +153,6 @@ describe("a collection", () => {
   });
 });
 
-describe("with age", () => {
-  test("a variable and an item that were changed very often are one entry each", async () => {
-    const id = await create("changed", { n: -1 });
-    await many(AGED, async (n) => {
-      await appcontext.setVariable(admin, { key: "changed", text: `text ${n}` });
-      await appcontext.replace(admin, { collection: "changed", id, text: `{"n":${n}}` });
-    });
-    await appcontext.setVariable(admin, { key: "changed", text: "last" });
-    await appcontext.replace(admin, { collection: "changed", id, text: '{"n":"last"}' });
-    const { service, counts } = counting();
-    expect(await service.variable(admin, "changed")).toBe("last");
-    expect(await all(service, { collection: "changed" })).toEqual([{ id, n: "last" }]);
-    expect(counts).toMatchObject({ get: 1, found: 1 });
-    expect(counts.find).toBeLessThanOrEqual(2);
-  });
-
-  test("a collection in which very many items have expired is read as one that never had them", async () => {
-    const stays = await create("expired", { n: "stays" });
-    await many(AGED, (n) => create("expired", { n }, 3_600));
-    const { service, counts } = counting(3_601_000);
-    expect(await all(service, { collection: "expired" })).toEqual([{ id: stays, n: "stays" }]);
-    expect(counts.found).toBe(1);
-    // Pages of the embedded engine also pass over entries of other collections in this test.
-    expect(counts.find).toBeLessThanOrEqual(onCluster ? 2 : 10);
-  });
-});
-
-/** A controller that counts its calls of the store. */
-function counting(aheadMs = 0) {
-  const counts = { get: 0, find: 0, found: 0 };
-  const stores = storesWith((objects) => ({
-    get: (keys) => {
-      counts.get += keys.length;
-      return objects.get(keys);
-    },
-    find: async (request, page) => {
-      const found = await objects.find(request, page);
-      counts.find += 1;
-      counts.found += found.items.length;
-      return found;
-    },
-  }));
-  return { service: serviceAt(aheadMs, stores), counts };
-}
-
 describe("what is refused", () => {
   test("is said by name: keys, sizes, ttl, forms", async () => {
     const set = (key: string, text = "", ttlSeconds = 0) => appcontext.setVariable(admin, { key, text, ttlSeconds });
@@ -331,96 +224,3 @@ describe("what is refused", () => {
     expect(await all(appcontext, { collection: "shared" })).toHaveLength(1);
   });
 });
-
-describe("with a store that fails", () => {
-  test("a write whose answer was lost is made once, and answered", async () => {
-    let lost = 0;
-    const stores = storesWith((objects) => ({
-      change: async (changes) => {
-        await objects.change(changes);
-        if (lost++ < 2) throw new AppError("unknown_outcome", "The answer was lost.");
-      },
-    }));
-    const { id } = await serviceAt(0, stores).create(admin, { collection: "lost", text: '{"n":1}' });
-    expect(lost).toBe(3);
-    expect(await all(appcontext, { collection: "lost" })).toEqual([{ id, n: 1 }]);
-  });
-
-  test("on a folder of its own, what was answered is there after a restart", async () => {
-    const dir = await storeFolder("odp-appcontext-");
-    const open = () => openEmbeddedEngine({ dir, runtime: testRuntime(realClock) });
-    const before = await open();
-    await before.createTenant("matrix");
-    await serviceAt(0, before).setVariable(admin, { key: "kept", text: "kept", ttlSeconds: 3_600 });
-    const { id } = await serviceAt(0, before).create(admin, { collection: "kept", text: '{"n":1}', ttlSeconds: 60 });
-    await before.close();
-    const after = await open();
-    expect(await serviceAt(0, after).variable(admin, "kept")).toBe("kept");
-    expect(await all(serviceAt(0, after), { collection: "kept" })).toEqual([{ id, n: 1 }]);
-    expect(await all(serviceAt(61_000, after), { collection: "kept" })).toEqual([]);
-    await after.close();
-    await rm(dir, { recursive: true });
-  });
-
-  test("that stays away, a call fails by that name", async () => {
-    const away = (): Promise<never> => Promise.reject(new AppError("unavailable", "away"));
-    const service = serviceAt(
-      0,
-      storesWith(() => ({ get: away, trace: away, find: away })),
-    );
-    await expect(service.variable(admin, "v")).rejects.toMatchObject({ code: "unavailable" });
-    await expect(service.setVariable(admin, { key: "v", text: "" })).rejects.toMatchObject({ code: "unavailable" });
-    await expect(all(service, { collection: "c" })).rejects.toMatchObject({ code: "unavailable" });
-  });
-
-  test("removing all items is repeated until it is done", async () => {
-    for (let n = 0; n < 600; n++) await create("emptied", { n });
-    let calls = 0;
-    const stores = storesWith((objects) => ({
-      change: (changes) => {
-        calls += 1;
-        return calls > 1 && calls < 9 ? Promise.reject(new AppError("unavailable", "away")) : objects.change(changes);
-      },
-    }));
-    const service = serviceAt(0, stores);
-    await expect(service.removeItems(admin, "emptied")).rejects.toMatchObject({ code: "unavailable" });
-    expect((await all(appcontext, { collection: "emptied" })).length).toBeLessThan(600);
-    await service.removeItems(admin, "emptied");
-    expect(await all(appcontext, { collection: "emptied" })).toEqual([]);
-  });
-
-  test.each([1, 2, 3])("everything is as the answered calls left it (seed %i)", async (seed) => {
-    await using nasty = await openTestEngine({ faultySeed: seed });
-    const random = seededRandom(seed);
-    const below = (end: number): number => Math.floor(random.next() * end);
-    const service = serviceAt(0, nasty);
-    const model = new Map<string, number>();
-    const ids = Array.from({ length: 20 }, (_, at) => `id${at}`);
-    for (let round = 0; round < 100; round++) {
-      const id = ids[below(ids.length)] ?? "";
-      const item = { collection: "model", id, text: `{"n":${round}}` };
-      if (below(30) === 0) {
-        await untilDone(() => service.removeItems(admin, "model"));
-        model.clear();
-      } else if (below(4) === 0) {
-        await untilDone(() => service.removeItem(admin, "model", id));
-        model.delete(id);
-      } else {
-        await untilDone(() => service.put(admin, item));
-        model.set(id, round);
-      }
-      const read = await untilDone(() => all(service, { collection: "model" }));
-      expect(new Map(read.map((one) => [one.id, one["n"]])), `seed ${seed} round ${round}`).toEqual(model);
-    }
-  });
-});
-
-async function untilDone<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!(error instanceof AppError) || !["unavailable", "unknown_outcome"].includes(error.code)) throw error;
-    }
-  }
-}

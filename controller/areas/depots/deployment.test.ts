@@ -1,95 +1,32 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import {
-  DEPLOY_DEPOTS_MAX,
-  DEPLOY_LATE_PER_HOST_MAX,
-  DEPLOY_MESSAGE_MAX_CHARACTERS,
-  DISPATCH_GRACE_MS,
-} from "../../../common/limits.ts";
+import { DEPLOY_MESSAGE_MAX_CHARACTERS, DISPATCH_GRACE_MS } from "../../../common/limits.ts";
 import { prove } from "../../../test/helpers/runs/evidence.ts";
-import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
-import type { Notification } from "../notifications/index.ts";
-import type { NewRecord } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
-import { DeploymentService, type DeploymentRequest } from "./deployment.ts";
+import { TestClock, testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import type { CommandOutcome } from "../hosts/index.ts";
+import type { DeploymentService, DeploymentRequest } from "./deployment.ts";
+import {
+  admin,
+  clock,
+  sent,
+  noted,
+  records,
+  published,
+  hosts,
+  rows,
+  deployments,
+  stores,
+  said,
+  useDeployments,
+  newDeployments,
+  deploy,
+  settled,
+  states,
+} from "../../../test/helpers/areas/deployment-world.ts";
 
-const admin = testPrincipal();
+useDeployments();
+
 const viewer = testPrincipal("viewer");
-
-interface Sent extends DispatchOptions {
-  readonly tenant: string;
-  readonly host: string;
-  readonly command: HostCommand;
-}
-
-let clock: TestClock;
-let sent: Sent[];
-let noted: unknown[];
-let records: { path: string; record: NewRecord }[];
-let published: Notification[];
-let behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<CommandOutcome>;
-let recordFailure: Error | undefined;
-let deployments: DeploymentService;
-let stores: MemoryStores;
-/** Results that agents reported, by command id. */
-let said: Map<string, CommandOutcome>;
-
-beforeEach(() => {
-  clock = new TestClock();
-  [sent, noted, records, published] = [[], [], [], []];
-  behaviour = () => ({});
-  recordFailure = undefined;
-  stores = new MemoryStores();
-  said = new Map();
-  deployments = newDeployments(clock);
-});
-
-const newDeployments = (by: TestClock) =>
-  new DeploymentService({
-    runtime: testRuntime(by),
-    stores,
-    controllers: { own: "this", has: () => true },
-    stored: { outcome: (_target, commandId) => Promise.resolve(said.get(commandId)) },
-    depots: {
-      toDeploy(_principal, name, version = "") {
-        if (name === "none") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
-        return Promise.resolve({ name, version, files: [], command: "own" });
-      },
-    },
-    hosts: {
-      async dispatch(principal, host, command, options) {
-        const one = { ...options, tenant: principal.tenant, host, command };
-        sent.push(one);
-        return {
-          host,
-          state: "ok",
-          code: 0,
-          message: "",
-          startedMs: clock.nowMs(),
-          endedMs: clock.nowMs(),
-          ...(await behaviour(one)),
-        };
-      },
-      noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
-    },
-    objects: {
-      ingest(_principal, path, batch) {
-        if (recordFailure) return Promise.reject(recordFailure);
-        records.push(...batch.map((record) => ({ path, record })));
-        return Promise.resolve([]);
-      },
-      catalog: () => Promise.reject(new Error("no rule speaks of rows")),
-    },
-    notifications: { publish: (_tenant, notification) => void published.push(notification) },
-  });
-
-const deploy = (request: Partial<DeploymentRequest> = {}, principal: Principal = admin) =>
-  deployments.deploy(principal, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"], ...request });
-const settled = () => new Promise((resolve) => setImmediate(resolve));
-const states = (outcomes: Awaited<ReturnType<typeof deploy>>) =>
-  outcomes.map(({ host, depot, state }) => [host, depot, state]);
 
 test("every host × depot is answered, noted on the host, recorded and notified once", async () => {
   const outcomes = await deploy({ hosts: ["h1", "h2", "h1"], depots: ["web", "db"], versions: ["1.0.0", "2.0.0"] });
@@ -144,7 +81,7 @@ test("undeploying takes the depot off the host record, also a version that is ke
 
 describe("a host that does not do well", () => {
   test("is unknown, broken, offline or failing: one state each, and only success is noted", async () => {
-    behaviour = ({ host }) => {
+    hosts.behaviour = ({ host }) => {
       if (host === "h2") throw new AppError("not_found", "no such host");
       if (host === "h3") throw new Error("broken transport");
       if (host === "h4") return { state: "unreachable", message: "offline" };
@@ -165,7 +102,7 @@ describe("a host that does not do well", () => {
   });
 
   test("and says nothing ends as timeout by the deadline; what waited behind it too", async () => {
-    behaviour = () => new Promise(() => {});
+    hosts.behaviour = () => new Promise(() => {});
     const deploying = deploy({
       hosts: ["h1", "h2"],
       depots: ["web", "db"],
@@ -191,7 +128,7 @@ describe("a controller that goes away in the middle", () => {
   const open = () => stores.keys("matrix", "deployments/");
 
   test("leaves a record of what was meant: another one ends it as the agents said, or as expired", async () => {
-    behaviour = () => new Promise(() => {});
+    hosts.behaviour = () => new Promise(() => {});
     void deploy({ hosts: ["h1", "h2"] });
     await settled();
     said.set(sent.find(({ host }) => host === "h1")?.commandId ?? "", {
@@ -217,7 +154,7 @@ describe("a controller that goes away in the middle", () => {
 
   test("changes nothing when it wakes: what was decided meanwhile is what its caller is told", async () => {
     let wake: (outcome: Partial<CommandOutcome>) => void = () => undefined;
-    behaviour = () => new Promise((resolve) => (wake = resolve));
+    hosts.behaviour = () => new Promise((resolve) => (wake = resolve));
     const deploying = deploy();
     await settled();
     await later().maintain("matrix");
@@ -227,9 +164,9 @@ describe("a controller that goes away in the middle", () => {
   });
 
   test("after it had decided: the rows follow, once", async () => {
-    recordFailure = new AppError("unavailable", "away");
+    rows.failure = new AppError("unavailable", "away");
     await deploy();
-    recordFailure = undefined;
+    rows.failure = undefined;
     for (let time = 0; time < 2; time++) await newDeployments(clock).maintain("matrix");
     expect(records.map(({ record }) => record.values["state"])).toEqual(["ok"]);
     prove("deployment-one-final-state", {
@@ -241,107 +178,16 @@ describe("a controller that goes away in the middle", () => {
 test("a message of a host is cut at a character, and half of one does not hold up the record", async () => {
   const longest = `${"x".repeat(DEPLOY_MESSAGE_MAX_CHARACTERS - 1)}\u{1F600}`;
   const messages: Readonly<Record<string, string>> = { h1: longest, h2: "a\ud83d" };
-  behaviour = ({ host }) => ({ state: "failed", code: 1, message: messages[host] ?? "" });
+  hosts.behaviour = ({ host }) => ({ state: "failed", code: 1, message: messages[host] ?? "" });
   await deploy({ hosts: ["h1", "h2"] });
   const said = records.map(({ record }) => record.values["message"]).sort();
   expect(said).toEqual(["a\\ud83d", longest.slice(0, -2)]);
 });
 
-describe("a host that answers after the deadline", () => {
-  const timedOut = async (version: string) => {
-    behaviour = () => new Promise(() => {});
-    const deploying = deploy({ versions: [version], timeoutSeconds: 5 });
-    await settled();
-    clock.advance(5_000 + DISPATCH_GRACE_MS);
-    expect(states(await deploying)).toEqual([["h1", "web", "timeout"]]);
-    return sent.at(-1)?.commandId ?? "";
-  };
-  const says = async (commandId: string, state: CommandOutcome["state"]) => {
-    expect(await newDeployments(clock).gave("matrix", "h1", commandId)).toBe(true);
-    said.set(commandId, { host: "h1", state, message: "", startedMs: 1, endedMs: 2 });
-  };
-  const maintain = () => newDeployments(clock).maintain("matrix");
-
-  test("is heard, and its record shows what is there; the deployment's own record stays", async () => {
-    const commandId = await timedOut("1.0.0");
-    await maintain();
-    expect(noted).toEqual([]);
-    await says(commandId, "ok");
-    for (let time = 0; time < 2; time++) await maintain();
-    expect(noted).toEqual([{ host: "h1", name: "web", version: "1.0.0", present: true }]);
-    expect(records.map(({ record }) => record.values["state"])).toEqual(["timeout"]);
-    // An agent may report it again.
-    expect(await deployments.gave("matrix", "h1", commandId)).toBe(true);
-    expect(await deployments.gave("matrix", "h2", commandId)).toBe(false);
-    expect(await deployments.gave("matrix", "h1", `${commandId.slice(0, -1)}_`)).toBe(false);
-  });
-
-  test("while the deployment is being ended is heard as well", async () => {
-    const commandId = await timedOut("1.0.0");
-    said.set(commandId, { host: "h1", state: "ok", message: "", startedMs: 1, endedMs: 2 });
-    await maintain();
-    expect(noted).toHaveLength(1);
-  });
-
-  test("a day later is heard", async () => {
-    const commandId = await timedOut("1.0.0");
-    clock.advance(86_400_000);
-    await says(commandId, "ok");
-    await maintain();
-    expect(noted).toHaveLength(1);
-  });
-
-  test("that it failed changes nothing", async () => {
-    await says(await timedOut("1.0.0"), "failed");
-    await maintain();
-    expect(noted).toEqual([]);
-  });
-
-  test("is heard, but no more believed once another deployment of the depot has ended", async () => {
-    const first = await timedOut("1.0.0");
-    clock.advance(1_000);
-    behaviour = () => ({});
-    await deploy({ versions: ["2.0.0"] });
-    await says(first, "ok");
-    await maintain();
-    expect(noted).toEqual([{ host: "h1", name: "web", version: "2.0.0", present: true }]);
-    expect(await deployments.gave("matrix", "h1", first)).toBe(true);
-  });
-
-  test("is not believed while another deployment of the depot is under way", async () => {
-    const first = await timedOut("1.0.0");
-    const deploying = deploy({ versions: ["2.0.0"], timeoutSeconds: 5 });
-    await settled();
-    await says(first, "ok");
-    await maintain();
-    expect(noted).toEqual([]);
-    clock.advance(5_000 + DISPATCH_GRACE_MS);
-    await deploying;
-    await says(sent.at(-1)?.commandId ?? "", "ok");
-    await maintain();
-    expect(noted).toEqual([{ host: "h1", name: "web", version: "2.0.0", present: true }]);
-  });
-
-  test("of ever so many commands the latest are remembered", async () => {
-    const first = await timedOut("1.0.0");
-    const depots = Array.from({ length: DEPLOY_DEPOTS_MAX }, (_, at) => `d${at}`);
-    for (let count = 0; count < DEPLOY_LATE_PER_HOST_MAX; count += depots.length) {
-      behaviour = () => new Promise(() => {});
-      const deploying = deploy({ depots, versions: depots.map(() => "1.0.0"), timeoutSeconds: 5 });
-      await settled();
-      clock.advance(5_000 + DISPATCH_GRACE_MS);
-      await deploying;
-    }
-    expect(await deployments.gave("matrix", "h1", first)).toBe(false);
-    await maintain();
-    expect(stores.keys("matrix", "latedeployments/").length).toBeLessThanOrEqual(DEPLOY_LATE_PER_HOST_MAX);
-  });
-});
-
 test("no more than the named number of hosts is worked on at a time", async () => {
   let working = 0;
   let most = 0;
-  behaviour = async () => {
+  hosts.behaviour = async () => {
     most = Math.max(most, ++working);
     await settled();
     working--;
@@ -352,7 +198,7 @@ test("no more than the named number of hosts is worked on at a time", async () =
 });
 
 test("records that cannot be written do not take the answer away", async () => {
-  recordFailure = new AppError("unavailable", "away");
+  rows.failure = new AppError("unavailable", "away");
   expect(states(await deploy())).toEqual([["h1", "web", "ok"]]);
 });
 
@@ -390,7 +236,7 @@ type By = Parameters<DeploymentService["goesOn"]>[1];
 test("what a user began is told until it is over, to who may see it", async () => {
   const [ann, bob] = ["ann", "bob"].map((name) => (user: string) => Promise.resolve(user === name)) as [By, By];
   let finish = (): void => undefined;
-  behaviour = () => new Promise((resolve) => (finish = () => resolve({})));
+  hosts.behaviour = () => new Promise((resolve) => (finish = () => resolve({})));
   const answer = deploy({ hosts: ["h1", "h2"] }, { ...admin, user: "ann" });
   await expect.poll(() => sent.length).toBe(2);
   const [deployment] = await deployments.goesOn(admin, ann);

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import {
   AnchorFile,
   Anchoring,
@@ -10,6 +11,7 @@ import type { Head } from "../../../controller/areas/audit/heads.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import { ForgetfulFiles } from "../engines/forgetful-files.ts";
+import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { MemoryTrail } from "./http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 
@@ -97,6 +99,25 @@ export class AuditWorld {
   async kv() {
     return (await this.#stores.tenant(this.tenant)).kv;
   }
+}
+
+/** Stores that all tests of the calling file share. */
+export let engine: TestEngine;
+/** The trail of the running test. */
+export let world: AuditWorld;
+/** Returns the entries of the running test's trail, the oldest first. A test may change them. */
+export const records = () => world.trail.records;
+
+/** Opens one engine for all tests of the calling file, and a trail without heads for each. */
+export function useAuditWorld(): void {
+  beforeAll(async () => {
+    engine = await openTestEngine();
+  });
+  afterAll(() => engine.close());
+  beforeEach(async () => {
+    world = new AuditWorld(engine);
+    await world.forgetHeads();
+  });
 }
 
 /** The same entries with unkeyed digests, as the first versions made them. */

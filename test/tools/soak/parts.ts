@@ -27,7 +27,7 @@ const RANDOM_TESTS = [
   "common/calendar",
   "common/schedule/zones.test.ts",
   "common/text/text-stream.test.ts",
-  "controller/areas/appcontext/service.test.ts",
+  "controller/areas/appcontext/age.test.ts",
   "controller/areas/audit/edits.test.ts",
   "controller/areas/audit/tampering.test.ts",
   "controller/areas/config/many.test.ts",

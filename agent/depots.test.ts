@@ -1,0 +1,102 @@
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  controller,
+  folder,
+  useAgents,
+  startAgent,
+  exec,
+  depot,
+  result,
+  output,
+  commandPolicy,
+} from "../test/helpers/hosts/agent-world.ts";
+
+useAgents();
+
+describe("depots", () => {
+  it("are put in place, run, used by jobs and policies, replaced, and taken away", async () => {
+    startAgent();
+    await controller.connected();
+    controller.command({
+      id: "d1",
+      body: { $case: "deploy", value: depot("tool", "1.0.0", { "bin/hello": "echo hello 1" }, "cp bin/hello copied") },
+    });
+    await result("d1", "ok");
+    controller.command({ id: "j1", body: exec("cat copied; ./bin/hello", { depot: "tool" }) });
+    await result("j1", "ok");
+    expect(output("j1", false)).toBe("echo hello 1hello 1\n");
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") },
+    });
+    await result("d2", "ok");
+    const policy = commandPolicy({ command: "./bin/hello", ctype: 0, interval: 1, unit: "second" });
+    controller.want({
+      revision: 1,
+      policies: [{ ...policy, depot: depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "") }],
+    });
+    await controller.until("records", () => controller.records("p").length > 0);
+    expect(controller.records("p")[0]).toBe("hello 2");
+    controller.want({ revision: 2, policies: [] });
+    controller.command({
+      id: "u1",
+      body: { $case: "undeploy", value: { name: "tool", version: "2.0.0", command: "", remotePath: "" } },
+    });
+    await result("u1", "ok");
+    await expect(stat(join(folder, "depots/tool"))).rejects.toMatchObject({ code: "ENOENT" });
+  });
+
+  it("that would leave their folder, or are not what their digest says, are refused and change nothing", async () => {
+    startAgent();
+    await controller.connected();
+    controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
+    await result("d1", "ok");
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { "../outside": "x" }, "") },
+    });
+    await result("d2", "failed");
+    const wrong = depot("tool", "2.0.0", { a: "two" }, "");
+    controller.contents.set(wrong.files[0]?.digest ?? "", Buffer.from("six"));
+    controller.command({ id: "d3", body: { $case: "deploy", value: wrong } });
+    await result("d3", "failed");
+    expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
+  });
+
+  it("go back to the version before when their command fails", async () => {
+    startAgent();
+    await controller.connected();
+    controller.command({ id: "d1", body: { $case: "deploy", value: depot("tool", "1.0.0", { a: "one" }, "") } });
+    await result("d1", "ok");
+    controller.command({
+      id: "d2",
+      body: { $case: "deploy", value: depot("tool", "2.0.0", { a: "two" }, "echo broken; exit 7") },
+    });
+    await result("d2", "failed");
+    expect(controller.bodies("result").at(-1)).toMatchObject({ code: 7, message: expect.stringContaining("broken") });
+    expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
+  });
+
+  it("with a remote path leave everything else there alone", async () => {
+    const target = join(folder, "target");
+    await mkdir(target);
+    await writeFile(join(target, "mine"), "mine");
+    startAgent();
+    await controller.connected();
+    controller.command({
+      id: "d1",
+      body: { $case: "deploy", value: { ...depot("tool", "1.0.0", { "etc/a": "one" }, ""), remotePath: target } },
+    });
+    await result("d1", "ok");
+    expect(await readFile(join(target, "etc/a"), "utf8")).toBe("one");
+    controller.command({
+      id: "u1",
+      body: { $case: "undeploy", value: { name: "tool", version: "", command: "", remotePath: target } },
+    });
+    await result("u1", "ok");
+    await expect(stat(join(target, "etc/a"))).rejects.toMatchObject({ code: "ENOENT" });
+    expect(await readFile(join(target, "mine"), "utf8")).toBe("mine");
+  });
+});
