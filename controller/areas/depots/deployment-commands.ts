@@ -13,7 +13,7 @@ interface Dependencies {
 }
 
 /** A command for one host, to be ended by the deadline of its deployment. */
-export interface DeploymentCommand {
+interface DeploymentCommand {
   readonly host: string;
   readonly command: HostCommand;
   readonly commandId: string;

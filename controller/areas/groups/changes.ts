@@ -10,7 +10,7 @@ import type { TenantDefinitions } from "./tenants.ts";
 const MARK_BYTES = 12;
 
 /** A change of definitions, and the answer for its caller once it is stored. */
-export interface Change<T> {
+interface Change<T> {
   readonly change: StoredChange;
   readonly answer: (after: Definitions) => T;
 }

@@ -21,7 +21,7 @@ export interface RunnerDependencies {
 }
 
 /** The principal that runs a trigger, or the reason why the trigger does not run. */
-export type Runner =
+type Runner =
   | { readonly author: Principal; readonly why?: undefined }
   | { readonly author?: undefined; readonly why: string };
 

@@ -21,7 +21,7 @@ interface Dependencies {
 }
 
 /** The hosts that were opened, and the latest entry of their execution. */
-export interface OpenedHosts {
+interface OpenedHosts {
   readonly opened: readonly VersionedRun[];
   readonly now: VersionedExecution;
 }
@@ -31,8 +31,8 @@ const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
 
 /**
  * Opens hosts of executions that have an entry of their own, in transactions conditional on that entry, which also
- * stores how many are open. So after a take-over the new controller opens the other hosts, and the former one opens none
- * if it continues.
+ * stores how many are open. So after a take-over the new controller opens the other hosts, and the former one opens
+ * none if it continues.
  */
 export class HostOpening {
   readonly #with: Dependencies;
