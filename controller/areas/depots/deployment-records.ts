@@ -7,8 +7,9 @@ import {
   type Versioned,
   type OpenWork,
 } from "../../store/journal/index.ts";
+import type { Notification } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { systemPrincipal } from "../permissions/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
 import { keptRow } from "../../turns/well-formed.ts";
@@ -82,6 +83,34 @@ export class DeploymentRecords {
     await this.#objects.ingest(systemPrincipal(tenant, ospace, traceparent), `${ospace}${DEPLOYMENT_PATH}`, records);
     await this.#journal.end(open);
   }
+}
+
+/** The notification of a target that ended, about the record that it will have; the record's id is not known yet. */
+export function deploymentNotice(
+  { ospace, user }: Principal,
+  action: OpenDeployment["action"],
+  target: DeploymentOutcome,
+): Notification {
+  const { startedMs, endedMs, code, ...rest } = target;
+  const values = { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user };
+  return {
+    keyspace: ospace,
+    source: target.host,
+    subject: "deployment",
+    title: `${action} ${target.depot} ${target.version}`,
+    reply: "",
+    msg: JSON.stringify({ action, ...target }),
+    about: {
+      permission: "depots:read",
+      class: `${ospace}${DEPLOYMENT_PATH}`,
+      id: undefined,
+      values,
+      vtimeMs: endedMs,
+      ctimeMs: endedMs,
+      told: ["action", "depot", "version", "host"],
+      columns: { startedMs: "started", endedMs: "ended" },
+    },
+  };
 }
 
 function idOf({ deployment, host }: Pick<OpenDeployment, "deployment" | "host">): string {

@@ -1,5 +1,5 @@
-import { mapLimited, withinTime } from "../../../common/concurrency.ts";
-import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
 import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
 import {
   DEPLOY_DEFAULT_S,
@@ -10,20 +10,21 @@ import {
   DEPLOY_PARALLEL_HOSTS,
   DEPLOY_TARGETS_MAX,
   DEPOT_COMMAND_MAX_CHARS,
-  DISPATCH_GRACE_MS,
 } from "../../../common/limits.ts";
 import { absolutePath, fileName } from "../../../common/paths.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
-import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
-import type { Notifications, NotifiedObject } from "../notifications/index.ts";
+import type { HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
+import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
+import { DeploymentCommands } from "./deployment-commands.ts";
 import {
+  deploymentNotice,
   DeploymentRecords,
   type DeploymentTarget,
   type NewDeployment,
@@ -75,7 +76,7 @@ interface Run {
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
-  readonly #hosts: DeploymentDependencies["hosts"];
+  readonly #commands: DeploymentCommands;
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
   readonly #late: LateResults;
@@ -85,7 +86,7 @@ export class DeploymentService {
 
   constructor(dependencies: DeploymentDependencies) {
     this.#depots = dependencies.depots;
-    this.#hosts = dependencies.hosts;
+    this.#commands = new DeploymentCommands(dependencies);
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
     this.#late = new LateResults(dependencies.stores);
@@ -173,7 +174,8 @@ export class DeploymentService {
       if (underWay.has(`${host}/${depot}`)) continue;
       const said = await this.#stored.outcome({ tenant, host, traceparent }, late.commandId);
       if (!said || !(await close()) || said.state !== "ok") continue;
-      await this.#note(systemPrincipal(tenant, ospace, traceparent), action, { ...said, host, depot, version });
+      const target = { ...said, host, depot, version };
+      await this.#commands.note(systemPrincipal(tenant, ospace, traceparent), action, target);
     }
   }
 
@@ -257,7 +259,7 @@ export class DeploymentService {
     const decided = await this.#records.decide(held, outcomes);
     if (!decided) return;
     const platform = systemPrincipal(tenant, ospace, traceparent);
-    for (const target of outcomes) if (target.state === "ok") await this.#note(platform, action, target);
+    for (const target of outcomes) if (target.state === "ok") await this.#commands.note(platform, action, target);
     await this.#settle(decided);
   }
 
@@ -274,79 +276,13 @@ export class DeploymentService {
   ): Promise<DeploymentOutcome> {
     const command = run.commands[index];
     if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
-    const outcome = await this.#dispatch(principal, run, { host, command, commandId });
+    const { deadlineMonotonicMs } = run;
+    const outcome = await this.#commands.send(principal, { host, command, commandId, deadlineMonotonicMs });
     const target: DeploymentOutcome = { ...outcome, host, depot: command.name, version: command.version };
-    const noted = target.state === "ok" ? await this.#note(principal, run.action, target) : target;
-    this.#publish(principal, run, noted);
+    const noted = target.state === "ok" ? await this.#commands.note(principal, run.action, target) : target;
+    this.#notifications.publish(principal.tenant, deploymentNotice(principal, run.action, noted));
     return noted;
   }
-
-  async #dispatch(
-    principal: Principal,
-    run: Run,
-    { host, command, commandId }: { host: string; command: HostCommand; commandId: string },
-  ): Promise<CommandOutcome> {
-    const { clock } = this.#runtime;
-    const startedMs = clock.nowMs();
-    const ended = (state: FinalState, message: string): CommandOutcome => ({
-      host,
-      state,
-      message,
-      startedMs,
-      endedMs: clock.nowMs(),
-    });
-    const timeoutMs = run.deadlineMonotonicMs - clock.monotonicMs();
-    if (timeoutMs <= 0) return ended("timeout", "Its turn did not come before the deadline.");
-    try {
-      const work = this.#hosts.dispatch(principal, host, command, { timeoutMs, commandId });
-      return (
-        (await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS)) ??
-        ended("timeout", "The host did not answer in time.")
-      );
-    } catch (error) {
-      if (isAppError(error, "not_found")) return ended("unreachable", `There is no host ${host}.`);
-      this.#runtime.log.warn({ err: error, host, commandId }, "deployment could not be sent");
-      return ended("failed", errorText(error));
-    }
-  }
-
-  async #note(principal: Principal, action: Action, target: DeploymentOutcome): Promise<DeploymentOutcome> {
-    try {
-      const depot = { name: target.depot, version: target.version };
-      await this.#hosts.noteDepot(principal, target.host, depot, action === "deploy");
-      return target;
-    } catch (error) {
-      return { ...target, message: `Done, but the host record does not show it yet: ${errorText(error)}` };
-    }
-  }
-
-  #publish(principal: Principal, { action }: Run, target: DeploymentOutcome): void {
-    this.#notifications.publish(principal.tenant, {
-      keyspace: principal.ospace,
-      source: target.host,
-      subject: "deployment",
-      title: `${action} ${target.depot} ${target.version}`,
-      reply: "",
-      msg: JSON.stringify({ action, ...target }),
-      about: notifiedObject(principal, action, target),
-    });
-  }
-}
-
-/** The record that the target will have; its id is not known yet. */
-function notifiedObject({ ospace, user }: Principal, action: Action, target: DeploymentOutcome): NotifiedObject {
-  const { startedMs, endedMs, code, ...rest } = target;
-  const values = { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user };
-  return {
-    permission: "depots:read",
-    class: `${ospace}${DEPLOYMENT_PATH}`,
-    id: undefined,
-    values,
-    vtimeMs: endedMs,
-    ctimeMs: endedMs,
-    told: ["action", "depot", "version", "host"],
-    columns: { startedMs: "started", endedMs: "ended" },
-  };
 }
 
 /**

@@ -6,8 +6,6 @@ import type { Stores } from "../../store/engine.ts";
 import type { DepotFile, DepotToDeploy } from "../hosts/index.ts";
 import type { Objects, TenantRoom } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../query/index.ts";
-import { DEPOT_PATH } from "./classes.ts";
 import { VersionContent } from "./content.ts";
 import { differencesOf, textOf } from "./difference.ts";
 import { DepotStore, type StoredVersion, type VersionEntry } from "./store.ts";
@@ -21,7 +19,7 @@ import type {
   DepotSummary,
   DepotUpload,
 } from "./types.ts";
-import { depotVersion } from "./version.ts";
+import { VisibleDepots } from "./visible.ts";
 import { changedMeanwhile, checkedDescription, chosen, exists, fileOf, summary, unknownDepot } from "./descriptions.ts";
 
 export interface DepotDependencies {
@@ -35,14 +33,14 @@ export interface DepotDependencies {
 export class DepotService implements Depots {
   readonly #store: DepotStore;
   readonly #content: VersionContent;
-  readonly #objects: DepotDependencies["objects"];
+  readonly #visible: VisibleDepots;
   readonly #checks: ((change: DepotChange) => Promise<void>)[] = [];
   readonly #listeners: ((change: DepotChange) => Promise<void>)[] = [];
 
   constructor(dependencies: DepotDependencies) {
     this.#store = new DepotStore(dependencies.stores, dependencies.room);
     this.#content = new VersionContent({ store: this.#store, runtime: dependencies.runtime });
-    this.#objects = dependencies.objects;
+    this.#visible = new VisibleDepots({ store: this.#store, objects: dependencies.objects });
   }
 
   beforeRemove(check: (change: DepotChange) => Promise<void>): void {
@@ -63,7 +61,7 @@ export class DepotService implements Depots {
     const checked = checkedDescription(description);
     if (uploads.length === 0) throw new AppError("invalid", "A new depot version needs at least one uploadfile.");
     const existing = await this.#store.list(principal.tenant, checked.name);
-    await this.#refuseOutsideRule(principal, checked.name, existing);
+    await this.#visible.requireChangeable(principal, checked.name, existing);
     if (existing.some(({ stored }) => stored.version === checked.version)) throw exists(checked);
     if (existing.length >= DEPOT_VERSIONS_MAX)
       throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
@@ -83,7 +81,8 @@ export class DepotService implements Depots {
   ): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
-    await this.#refuseOutsideRule(principal, checked.name, await this.#store.list(principal.tenant, checked.name));
+    const versions = await this.#store.list(principal.tenant, checked.name);
+    await this.#visible.requireChangeable(principal, checked.name, versions);
     const existing = await this.#store.get(principal.tenant, checked.name, checked.version);
     if (existing === undefined) return this.create(principal, checked, options.uploads);
     if (options.uploads.length === 0) await this.#describe(principal, checked, existing);
@@ -114,7 +113,7 @@ export class DepotService implements Depots {
   /** Depots that the principal sees, without columns that are hidden from it. */
   async list(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
-    const { sees, shown } = await this.#filter(principal);
+    const { sees, shown } = await this.#visible.filter(principal);
     return (await this.all(principal)).filter((depot) => sees(depot)).map(shown);
   }
 
@@ -133,27 +132,27 @@ export class DepotService implements Depots {
 
   async get(principal: Principal, name: string, version?: string): Promise<DepotRecord> {
     requirePermission(principal, "depots:read");
-    const versions = await this.#visible(principal, name);
+    const versions = await this.#visible.versions(principal, name);
     const entry = chosen(versions, name, version);
     const files = await this.#store.manifest(principal.tenant, entry.stored);
-    return (await this.#filter(principal)).shown({ ...summary(principal, versions, entry), files: [...files] });
+    return (await this.#visible.filter(principal)).shown({ ...summary(principal, versions, entry), files: [...files] });
   }
 
   async exists(principal: Principal, name: string, version?: string): Promise<boolean> {
     requirePermission(principal, "depots:read");
-    const versions = await this.#visible(principal, name);
+    const versions = await this.#visible.versions(principal, name);
     return versions.some(({ stored }) => version === undefined || stored.version === version);
   }
 
   /** Removes one version, or all of them; returns the number of removed versions. */
   async remove(principal: Principal, name: string, version?: string): Promise<number> {
     requirePermission(principal, "depots:write");
-    const versions = await this.#visible(principal, name);
+    const versions = await this.#visible.versions(principal, name);
     const doomed = version === undefined ? versions : [chosen(versions, name, version)];
     if (doomed.length === 0) throw unknownDepot(name, version);
     for (const { stored } of doomed) await this.#askChecks(principal, stored);
     for (const entry of doomed) {
-      const digests = await this.#digests(principal.tenant, entry.stored);
+      const digests = await this.#store.digests(principal.tenant, entry.stored);
       if (!(await this.#store.remove(principal.tenant, entry))) throw changedMeanwhile(entry.stored);
       await this.#store.release(principal.tenant, entry.stored.owner, digests);
     }
@@ -163,7 +162,7 @@ export class DepotService implements Depots {
   /** The content of a text file. */
   async readFile(principal: Principal, name: string, version: string | undefined, filepath: string): Promise<string> {
     requirePermission(principal, "depots:read");
-    const entry = await this.#findVisible(principal, name, version);
+    const entry = await this.#visible.version(principal, name, version);
     const file = fileOf(await this.#store.manifest(principal.tenant, entry.stored), filepath, entry.stored);
     if (file.size > DEPOT_TEXT_MAX_BYTES) {
       throw new AppError(
@@ -179,7 +178,7 @@ export class DepotService implements Depots {
   /** Makes `newVersion` from `version` with one file modified, added or deleted. */
   async changeFile(principal: Principal, change: DepotFileChange): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
-    const source = await this.#findVisible(principal, change.name, change.version);
+    const source = await this.#visible.version(principal, change.name, change.version);
     const { remark, tags, command } = source.stored;
     const description = checkedDescription({
       name: change.name,
@@ -217,7 +216,7 @@ export class DepotService implements Depots {
 
   async toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy> {
     requireOneOf(principal, ["depots:run", "policies:run", "policies:write"]);
-    const { stored } = await this.#findVisible(principal, name, version);
+    const { stored } = await this.#visible.version(principal, name, version);
     const files = await this.#store.manifest(principal.tenant, stored);
     return {
       name: stored.name,
@@ -227,31 +226,8 @@ export class DepotService implements Depots {
     };
   }
 
-  /** Versions of the depot; empty when it does not exist for the principal. */
-  async #visible(principal: Principal, name: string): Promise<readonly VersionEntry[]> {
-    const versions = await this.#store.list(principal.tenant, fileName(name));
-    if (versions.length === 0) return [];
-    return (await this.#filter(principal)).sees(summary(principal, versions, undefined)) ? versions : [];
-  }
-
-  async #findVisible(principal: Principal, name: string, version: string | undefined): Promise<VersionEntry> {
-    const versions = await this.#visible(principal, name);
-    if (versions.length === 0) throw unknownDepot(name, version);
-    return chosen(versions, name, version === undefined ? undefined : depotVersion(version));
-  }
-
-  #filter(principal: Principal): Promise<RecordFilter> {
-    return recordFilter(principal, this.#objects, `${principal.ospace}${DEPOT_PATH}`);
-  }
-
-  /** `AppError("denied")` unless the caller sees the version that is added to or replaced. */
-  async #refuseOutsideRule(principal: Principal, name: string, versions: readonly VersionEntry[]): Promise<void> {
-    if (versions.length === 0 || (await this.#filter(principal)).sees(summary(principal, versions, undefined))) return;
-    throw new AppError("denied", `The depot ${name} is not among the depots that this user may change.`);
-  }
-
   async #files(principal: Principal, name: string, version: string): Promise<ReadonlyMap<string, DepotFile>> {
-    const entry = await this.#findVisible(principal, name, version);
+    const entry = await this.#visible.version(principal, name, version);
     const files = await this.#store.manifest(principal.tenant, entry.stored);
     return new Map(files.map((file) => [file.path, file]));
   }
@@ -262,7 +238,7 @@ export class DepotService implements Depots {
     existing: VersionEntry,
     uploads: readonly DepotUpload[],
   ): Promise<void> {
-    const old = await this.#digests(principal.tenant, existing.stored);
+    const old = await this.#store.digests(principal.tenant, existing.stored);
     const stored = await this.#content.fill(
       principal,
       description,
@@ -285,11 +261,6 @@ export class DepotService implements Depots {
     };
     if (!(await this.#store.put(principal.tenant, next, existing.revision))) throw changedMeanwhile(stored);
     if (next.command !== stored.command) await this.#tellReplaced(principal, next);
-  }
-
-  async #digests(tenant: string, stored: StoredVersion): Promise<readonly string[]> {
-    const files = await this.#store.manifest(tenant, stored);
-    return [stored.manifest, ...files.map((file) => file.digest)];
   }
 
   async #askChecks({ tenant }: Principal, { name, version }: StoredVersion): Promise<void> {

@@ -104,6 +104,12 @@ export class DepotStore {
     throw new AppError("unavailable", "A depot's manifest was written by a newer version.");
   }
 
+  /** Digests of the contents that have marks of the version's owner: its manifest and its files. */
+  async digests(tenant: string, stored: StoredVersion): Promise<readonly string[]> {
+    const files = await this.manifest(tenant, stored);
+    return [stored.manifest, ...files.map((file) => file.digest)];
+  }
+
   async content(tenant: string, digest: string): Promise<Buffer> {
     const { blobs } = await this.#stores.tenant(tenant);
     const pieces: Uint8Array[] = [];

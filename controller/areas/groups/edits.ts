@@ -2,12 +2,15 @@ import { AppError } from "../../../common/errors.ts";
 import { GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
+import type { Runtime } from "../../runtime.ts";
 import { BUILT_IN_GROUPS, FILLED_BY_THEMSELVES } from "./builtin.ts";
 import { rulesOf } from "./compile.ts";
 import type { Definitions, MemberSight } from "./definitions.ts";
 import type { GroupEdit, GroupRecord } from "./types.ts";
 
 const NAME = { what: "name of a group", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
+/** Ids that are possible within one millisecond. */
+const ID_STEPS = 1_000_000;
 const EMPTY = { parent: "", member: [], readonly: [], writable: [], readexps: [], fields: {}, tags: [] };
 
 /** `AppError("not_found")` if no group has that full name. */
@@ -65,6 +68,45 @@ export function withUnseen(before: GroupRecord | undefined, edit: GroupEdit, see
   if (edit.member === undefined) return edit;
   const unseen = (before?.member ?? []).filter((member) => !sees(member));
   return { ...edit, member: [...edit.member, ...unseen] };
+}
+
+/** A decimal number that no group has. */
+export function freeId(definitions: Definitions, { clock, random }: Pick<Runtime, "clock" | "random">): string {
+  let id = BigInt(Math.floor(clock.nowMs())) * BigInt(ID_STEPS) + BigInt(Math.floor(random.next() * ID_STEPS));
+  while (definitions.get(String(id)) !== undefined) id++;
+  return String(id);
+}
+
+/** `AppError("too_large")` if one more record would be more than `max`, the value of `limit`. */
+export function checkCount(records: readonly unknown[], max: number, limit: string): void {
+  if (records.length < max) return;
+  throw new AppError("too_large", `There are ${max} of them already.`, { details: { limit } });
+}
+
+/**
+ * The group with that id or full name. `AppError("not_found")` if there is none, `invalid` for a built-in group,
+ * `conflict` for a group with others below it.
+ */
+export function removable(definitions: Definitions, id: string): GroupRecord {
+  const group = definitions.get(id) ?? groupIn(definitions, id);
+  const { fullname, hasChildren } = definitions.view(group);
+  if (BUILT_IN_GROUPS.some((one) => one.id === group.id))
+    throw new AppError("invalid", `The group ${fullname} is built in and cannot be deleted.`);
+  if (hasChildren) throw new AppError("conflict", `There are groups below ${fullname}: delete or move them first.`);
+  return group;
+}
+
+/** The groups that have the user as a direct member. */
+export function groupsNaming(groups: readonly GroupRecord[], username: string): readonly GroupRecord[] {
+  return groups.filter(({ member }) => member.some((one) => isUser(one, username)));
+}
+
+export function withoutUser(group: GroupRecord, username: string): GroupRecord {
+  return { ...group, member: group.member.filter((member) => !isUser(member, username)) };
+}
+
+function isUser(member: string, username: string): boolean {
+  return member.startsWith("U") && member.endsWith(`/${username}`);
 }
 
 function parentOf(definitions: Definitions, parent: string | undefined, before: GroupRecord | undefined): string {

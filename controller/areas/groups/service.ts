@@ -1,29 +1,28 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import {
-  API_PERMISSIONS_PER_TENANT_MAX,
-  GROUP_CHANGE_ATTEMPTS_MAX,
-  GROUP_NAME_MAX_BYTES,
-  GROUPS_PER_CHANGE_MAX,
-  GROUPS_PER_TENANT_MAX,
-} from "../../../common/limits.ts";
-import { checkName } from "../../../common/names.ts";
+import { GROUPS_PER_CHANGE_MAX, GROUPS_PER_TENANT_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { requireNoPartToken, requirePermission, type Principal } from "../permissions/index.ts";
-import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
-import { CurrentDefinitions, type ToldChange } from "./current.ts";
+import { requirePermission, type Principal } from "../permissions/index.ts";
+import { EVERYONE_ID } from "./builtin.ts";
+import { GroupChanges } from "./changes.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
-import { edited, groupIn, requireGroupNames, withUnseen } from "./edits.ts";
-import { type GivenChange, requireHoldingAll } from "./giving.ts";
+import {
+  checkCount,
+  edited,
+  freeId,
+  groupIn,
+  groupsNaming,
+  removable,
+  requireGroupNames,
+  withoutUser,
+  withUnseen,
+} from "./edits.ts";
 import { type KnownSources, usernameOf, warningsOf } from "./known.ts";
 import { isNarrower } from "./narrowing.ts";
-import { GroupStore, type StoredChange } from "./store.ts";
-import { apiPaths } from "./paths.ts";
+import { GroupStore } from "./store.ts";
+import { type TenantChange, TenantDefinitions } from "./tenants.ts";
+import { apiPaths, newApiPermission, pathsIn, requireRoomFor } from "./paths.ts";
 import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./types.ts";
-
-const API_NAME = { what: "name of an API permission", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
-const MARK_BYTES = 12;
-const ID_STEPS = 1_000_000;
 
 export interface GroupDependencies extends KnownSources {
   readonly runtime: Runtime;
@@ -60,15 +59,17 @@ export class GroupService {
   readonly #seenNames: GroupDependencies["seenNames"];
   readonly #left: GroupDependencies["left"];
   readonly #known: KnownSources;
-  readonly #current = new Map<string, CurrentDefinitions>();
-  readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
+  readonly #current: TenantDefinitions;
+  readonly #changes: GroupChanges;
 
   constructor({ runtime, stores, seenNames, left, ...known }: GroupDependencies) {
     this.#runtime = runtime;
     this.#known = known;
     this.#left = left;
     this.#seenNames = seenNames;
-    this.#store = new GroupStore(stores);
+    const store = (this.#store = new GroupStore(stores));
+    const current = (this.#current = new TenantDefinitions({ store, runtime }));
+    this.#changes = new GroupChanges({ store, current, random: runtime.random });
   }
 
   /**
@@ -77,7 +78,7 @@ export class GroupService {
    */
   async rightsOf(tenant: string, member: Member): Promise<Rights | undefined> {
     try {
-      return (await this.#of(tenant).read()).rightsOf(member);
+      return (await this.#current.of(tenant).read()).rightsOf(member);
     } catch (error) {
       if (!isAppError(error, "not_found")) throw error;
       await this.leave(tenant);
@@ -87,7 +88,7 @@ export class GroupService {
 
   /** Rights that every user has, independent of the user's groups. As old as `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
-    return (await this.#of(tenant).read()).rightsOfGroup(EVERYONE_ID);
+    return (await this.#current.of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }
 
   /**
@@ -96,7 +97,7 @@ export class GroupService {
    */
   async list(principal: Principal, parent = ""): Promise<readonly Group[]> {
     const sees = await this.seenMembers(principal);
-    const definitions = await this.#of(principal.tenant).read();
+    const definitions = await this.#current.of(principal.tenant).read();
     const above = parent === "" || parent === "/" ? "" : groupIn(definitions, parent).id;
     const found = definitions.stored.groups.filter((group) => group.parent === above);
     const views = found.map((group) => withSeen(definitions.view(group), sees));
@@ -106,7 +107,7 @@ export class GroupService {
   /** Finds a group by id or full name, with the members that the principal may see. */
   async find(principal: Principal, id: string): Promise<Group> {
     const sees = await this.seenMembers(principal);
-    const definitions = await this.#of(principal.tenant).read();
+    const definitions = await this.#current.of(principal.tenant).read();
     return withSeen(definitions.view(definitions.get(id) ?? groupIn(definitions, id)), sees);
   }
 
@@ -123,9 +124,9 @@ export class GroupService {
   async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const warnings = await warningsOf(principal, group, { ...this.#known, members: [] });
-    const made = await this.#change(principal, (definitions) => {
+    const made = await this.#changes.byCaller(principal, (definitions) => {
       checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
-      const record = edited(definitions, this.#newId(definitions), { ...group });
+      const record = edited(definitions, freeId(definitions, this.#runtime), { ...group });
       return { change: { groups: [record] }, answer: (after) => after.view(record) };
     });
     return { ...made, warnings };
@@ -138,10 +139,10 @@ export class GroupService {
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const sees = await this.#visibility(principal);
-    const now = await this.#of(principal.tenant).read();
+    const now = await this.#current.of(principal.tenant).read();
     const members = (now.get(idOf(now, edit))?.member ?? []).filter(sees);
     const warnings = await warningsOf(principal, edit, { ...this.#known, members });
-    const { group, ...change } = await this.#change(principal, (before) => {
+    const { group, ...change } = await this.#changes.byCaller(principal, (before) => {
       const id = idOf(before, edit);
       const record = edited(before, id, withUnseen(before.get(id), edit, sees));
       const answer = (after: Definitions) => ({ group: withSeen(after.view(record), sees), before, after });
@@ -157,13 +158,9 @@ export class GroupService {
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    const change = await this.#change(principal, (definitions) => {
-      const group = definitions.get(id) ?? groupIn(definitions, id);
-      const { fullname, hasChildren } = definitions.view(group);
-      if (BUILT_IN_GROUPS.some((one) => one.id === group.id))
-        throw new AppError("invalid", `The group ${fullname} is built in and cannot be deleted.`);
-      if (hasChildren) throw new AppError("conflict", `There are groups below ${fullname}: delete or move them first.`);
-      const answer = (after: Definitions) => ({ name: fullname, before: definitions, after });
+    const change = await this.#changes.byCaller(principal, (before) => {
+      const group = removable(before, id);
+      const answer = (after: Definitions) => ({ name: before.fullname(group.id), before, after });
       return { change: { goneGroups: [group.id] }, answer };
     });
     return this.#toldLeft(principal, change);
@@ -177,14 +174,11 @@ export class GroupService {
 
   /** Removes the user from all groups, so that a new user of the same name gets none of the old rights. */
   async forget(tenant: string, username: string): Promise<void> {
-    const isNamed = (member: string): boolean => member.startsWith("U") && member.endsWith(`/${username}`);
-    let left = true;
-    while (left) {
-      left = await this.#written(tenant, ({ stored }) => {
-        const naming = stored.groups.filter(({ member }) => member.some(isNamed));
-        const groups = naming.slice(0, GROUPS_PER_CHANGE_MAX).map((group) => {
-          return { ...group, member: group.member.filter((member) => !isNamed(member)) };
-        });
+    let isLeft = true;
+    while (isLeft) {
+      isLeft = await this.#changes.byPlatform(tenant, ({ stored }) => {
+        const naming = groupsNaming(stored.groups, username);
+        const groups = naming.slice(0, GROUPS_PER_CHANGE_MAX).map((group) => withoutUser(group, username));
         return { change: { groups }, answer: () => naming.length > groups.length };
       });
     }
@@ -193,25 +187,22 @@ export class GroupService {
   /** In the order of their names. */
   async apiPermissions(principal: Principal): Promise<readonly ApiPermission[]> {
     requirePermission(principal, "perms:read");
-    const definitions = await this.#of(principal.tenant).read();
+    const definitions = await this.#current.of(principal.tenant).read();
     return definitions.stored.paths.map((one) => definitions.apiView(one)).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   async apiPermission(principal: Principal, name: string): Promise<ApiPermission> {
     requirePermission(principal, "perms:read");
-    const definitions = await this.#of(principal.tenant).read();
+    const definitions = await this.#current.of(principal.tenant).read();
     return definitions.apiView(pathsIn(definitions, name));
   }
 
   /** Creates an API permission without groups. `AppError("conflict")` if the name is taken. */
   async createApiPermission(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
-    checkName(name, API_NAME);
-    const record = { name, paths: apiPaths(paths), groups: [] };
-    await this.#change(principal, ({ stored }) => {
-      checkCount(stored.paths, API_PERMISSIONS_PER_TENANT_MAX, "API_PERMISSIONS_PER_TENANT_MAX");
-      if (stored.paths.some((one) => one.name === name))
-        throw new AppError("conflict", `There is already an API permission ${name}.`);
+    const record = newApiPermission(name, paths);
+    await this.#changes.byCaller(principal, (definitions) => {
+      requireRoomFor(definitions, name);
       return { change: { paths: [record] }, answer: () => undefined };
     });
   }
@@ -246,7 +237,7 @@ export class GroupService {
   /** Answers the work that continues with its paths. */
   async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    const change = await this.#change(principal, (before) => {
+    const change = await this.#changes.byCaller(principal, (before) => {
       pathsIn(before, name);
       return { change: { gonePaths: [name] }, answer: (after) => ({ name, before, after }) };
     });
@@ -260,45 +251,28 @@ export class GroupService {
   async refresh(principal: Principal): Promise<void> {
     requirePermission(principal, "perms:write");
     const { tenant } = principal;
-    await this.#written(tenant, () => ({ change: { refresh: true }, answer: () => undefined }));
-    this.#of(tenant).drop();
-    this.#tell({ tenant, isRefresh: true });
+    await this.#changes.byPlatform(tenant, () => ({ change: { refresh: true }, answer: () => undefined }));
+    this.#current.refresh(tenant);
   }
 
   /** At most `SIGN_IN_CACHE_MS` old. */
   async definitions(principal: Principal): Promise<Definitions> {
     requirePermission(principal, "perms:read");
-    return this.#of(principal.tenant).read();
+    return this.#current.of(principal.tenant).read();
   }
 
   /** Calls the listener when rights in a tenant may have changed or are read again, on any controller. */
-  onChange(listener: (change: ToldChange & { readonly tenant: string }) => void): void {
-    this.#listeners.push(listener);
+  onChange(listener: (change: TenantChange) => void): void {
+    this.#current.onChange(listener);
   }
 
   /** Forgets a tenant that is deleted. */
-  async leave(tenant: string): Promise<void> {
-    const current = this.#current.get(tenant);
-    this.#current.delete(tenant);
-    await current?.close();
+  leave(tenant: string): Promise<void> {
+    return this.#current.leave(tenant);
   }
 
-  async close(): Promise<void> {
-    for (const current of this.#current.values()) await current.close();
-  }
-
-  #of(tenant: string): CurrentDefinitions {
-    let current = this.#current.get(tenant);
-    if (current === undefined) {
-      const told = (change: ToldChange): void => this.#tell({ ...change, tenant });
-      current = new CurrentDefinitions({ store: this.#store, runtime: this.#runtime, tenant, told });
-      this.#current.set(tenant, current);
-    }
-    return current;
-  }
-
-  #tell(change: ToldChange & { readonly tenant: string }): void {
-    for (const listener of this.#listeners) listener(change);
+  close(): Promise<void> {
+    return this.#current.close();
   }
 
   async #visibility(principal: Principal): Promise<MemberSight> {
@@ -312,7 +286,7 @@ export class GroupService {
     name: string,
     edit: (record: PathRecord, definitions: Definitions) => PathRecord,
   ): Promise<Changed> {
-    return this.#change(principal, (before) => {
+    return this.#changes.byCaller(principal, (before) => {
       const record = edit(pathsIn(before, name), before);
       return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
     });
@@ -322,76 +296,14 @@ export class GroupService {
     const isLess = (member: Member): boolean => isNarrower(before.rightsOf(member), after.rightsOf(member));
     return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
   }
-
-  /** For all changes by callers: refuses changes that give or take rights the caller does not have, before or after. */
-  #change<T>(principal: Principal, make: (definitions: Definitions) => Change<T>): Promise<T> {
-    requireNoPartToken(principal);
-    return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
-  }
-
-  /** After a lost race the change is made again on the new state. */
-  async #written<T>(
-    tenant: string,
-    make: (definitions: Definitions) => Change<T>,
-    check: (change: GivenChange) => void = () => {},
-  ): Promise<T> {
-    for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
-      const on = new Definitions(await this.#store.load(tenant));
-      const { change, answer } = make(on);
-      const after = changed(on, change);
-      check({ change, before: on, after });
-      const mark = Buffer.from(this.#runtime.random.bytes(MARK_BYTES)).toString("base64url");
-      try {
-        if (await this.#store.change(tenant, on.stored, { change, mark })) return answer(after);
-      } finally {
-        this.#of(tenant).doubt();
-      }
-    }
-    throw new AppError("conflict", "Others change the groups of this tenant all the time: nothing was changed.");
-  }
-
-  /** A decimal number that no group has. */
-  #newId(definitions: Definitions): string {
-    const { clock, random } = this.#runtime;
-    let id = BigInt(Math.floor(clock.nowMs())) * BigInt(ID_STEPS) + BigInt(Math.floor(random.next() * ID_STEPS));
-    while (definitions.get(String(id)) !== undefined) id++;
-    return String(id);
-  }
 }
 
 function withSeen(group: Group, sees: MemberSight): Group {
   return { ...group, member: group.member.filter(sees) };
 }
 
-interface Change<T> {
-  readonly change: StoredChange;
-  readonly answer: (after: Definitions) => T;
-}
-
-function changed({ stored }: Definitions, change: StoredChange): Definitions {
-  const { groups = [], goneGroups = [], paths = [], gonePaths = [] } = change;
-  const ids = new Set([...goneGroups, ...groups.map(({ id }) => id)]);
-  const names = new Set([...gonePaths, ...paths.map(({ name }) => name)]);
-  return new Definitions({
-    ...stored,
-    groups: [...stored.groups.filter(({ id }) => !ids.has(id)), ...groups],
-    paths: [...stored.paths.filter(({ name }) => !names.has(name)), ...paths],
-  });
-}
-
 function idOf(definitions: Definitions, { id, name, parent = "" }: GroupEdit): string {
   if (id !== undefined && id !== "") return (definitions.get(id) ?? groupIn(definitions, id)).id;
   if (name === undefined) throw new AppError("invalid", "Which group: id, or name and parent, is missing.");
   return groupIn(definitions, `${parent === "/" ? "" : parent}/${name}`).id;
-}
-
-function pathsIn({ stored }: Definitions, name: string): PathRecord {
-  const record = stored.paths.find((one) => one.name === name);
-  if (record === undefined) throw new AppError("not_found", `There is no API permission ${name}.`);
-  return record;
-}
-
-function checkCount(records: readonly unknown[], max: number, limit: string): void {
-  if (records.length < max) return;
-  throw new AppError("too_large", `There are ${max} of them already.`, { details: { limit } });
 }

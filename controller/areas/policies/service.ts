@@ -1,23 +1,27 @@
 import type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import {
-  POLICIES_PER_HOST_MAX,
-  POLICY_HOSTS_MAX,
-  POLICY_PARALLEL_HOSTS,
-  POLICY_RACES_MAX,
-} from "../../../common/limits.ts";
+import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
 import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { DepotChange, Depots } from "../depots/index.ts";
-import type { DepotToDeploy, DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
+import type { Depots } from "../depots/index.ts";
+import type { DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { allows, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import type { Rules } from "../rules/index.ts";
+import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
-import { PolicyStore, type StoredDefinition, type StoredPolicy, type StoredTargets, type Versioned } from "./store.ts";
+import { DepotUses } from "./depot-uses.ts";
+import { DesiredPolicies } from "./desired.ts";
+import {
+  changedMeanwhile,
+  PolicyStore,
+  type StoredDefinition,
+  type StoredPolicy,
+  type StoredTargets,
+} from "./store.ts";
 import type { PolicyInput } from "./types.ts";
 import { checkSpec } from "./validation.ts";
 
@@ -48,18 +52,22 @@ export class PolicyService implements DesiredStateSource {
   readonly #depots: PolicyDependencies["depots"];
   readonly #hosts: PolicyDependencies["hosts"];
   readonly #objects: PolicyDependencies["objects"];
-  readonly #actAs: PolicyDependencies["actAs"];
+  readonly #assignments: PolicyAssignments;
+  readonly #desired: DesiredPolicies;
 
   constructor(dependencies: PolicyDependencies) {
-    this.#store = new PolicyStore(dependencies.stores);
-    this.#runtime = dependencies.runtime;
+    const { stores, runtime, hosts, depots } = dependencies;
+    const store = (this.#store = new PolicyStore(stores));
+    this.#runtime = runtime;
     this.#rules = dependencies.rules;
-    this.#depots = dependencies.depots;
-    this.#hosts = dependencies.hosts;
+    this.#depots = depots;
+    this.#hosts = hosts;
     this.#objects = dependencies.objects;
-    this.#actAs = dependencies.actAs;
-    this.#depots.beforeRemove((change) => this.#refuseWhenUsed(change));
-    this.#depots.onReplaced((change) => this.#depotReplaced(change));
+    this.#assignments = new PolicyAssignments({ store, hosts });
+    this.#desired = new DesiredPolicies({ ...dependencies, store });
+    const uses = new DepotUses({ store, hosts, clock: runtime.clock });
+    depots.beforeRemove((change) => uses.refuseWhenUsed(change));
+    depots.onReplaced((change) => uses.renew(change));
   }
 
   /**
@@ -86,7 +94,7 @@ export class PolicyService implements DesiredStateSource {
     if (next) await this.#refuseOutsideRule(principal, next, targets);
     if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition })))
       throw changedMeanwhile(name);
-    await this.#settle(principal.tenant, name);
+    await this.#assignments.settle(principal.tenant, name);
     return this.get(principal, name);
   }
 
@@ -156,58 +164,23 @@ export class PolicyService implements DesiredStateSource {
     return this.get(principal, name);
   }
 
-  /**
-   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in
-   * it, and taking a policy off a list writes that list.
-   */
-  async desired(
+  /** Policies of a host, for its agent. The revision rises with every change of them. */
+  desired(
     tenant: string,
     host: string,
   ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
-    const assigned = await this.#store.assignment(tenant, host);
-    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) =>
-      this.#store.definition(tenant, name),
-    );
-    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) =>
-      this.#desiredPolicy(tenant, definition),
-    );
-    const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
-    return { revision, policies: policies.flatMap((policy) => policy ?? []) };
+    return this.#desired.of(tenant, host);
   }
 
   /** Makes every host's list follow the targets again. Idempotent. */
   async repair(tenant: string): Promise<void> {
-    await this.maintain(tenant);
-    for (const [name, { value }] of await this.#store.allTargets(tenant))
-      await this.#follow(tenant, name, value?.hosts ?? []);
+    await this.#assignments.settleAll(tenant);
+    await this.#assignments.remakeAll(tenant);
   }
 
   /** Ends changes that a controller began and could not end, because it died or its store was away. Idempotent. */
-  async maintain(tenant: string): Promise<void> {
-    for (const [name, { value }] of await this.#store.allTargets(tenant))
-      if (value?.unsettled) await this.#settle(tenant, name);
-  }
-
-  async #desiredPolicy(
-    tenant: string,
-    { revision, value }: Versioned<StoredDefinition>,
-  ): Promise<DesiredPolicy | undefined> {
-    if (value === undefined) return undefined;
-    const depot = await this.#depotOf(tenant, value.spec);
-    return { name: value.spec.name, revision, spec: JSON.stringify(value.spec), conf: "", ...(depot ? { depot } : {}) };
-  }
-
-  async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {
-    if (spec.kind !== "command" || spec.ctype !== 0 || !spec.depotname) return undefined;
-    try {
-      const depot = await this.#depots.toDeploy(await this.#actAs(tenant, ""), spec.depotname, spec.depotversion);
-      return spec.depotcommand ? { ...depot, command: spec.depotcommand } : depot;
-    } catch (error) {
-      // One policy without its depot must not keep a host from all the others; its runs fail and say so.
-      if (!isAppError(error, "not_found")) throw error;
-      this.#runtime.log.warn({ err: error, tenant, policy: spec.name }, "the depot of a policy is gone");
-      return undefined;
-    }
+  maintain(tenant: string): Promise<void> {
+    return this.#assignments.settleAll(tenant);
   }
 
   async #check(principal: Principal, spec: PolicySpec): Promise<void> {
@@ -270,22 +243,7 @@ export class PolicyService implements DesiredStateSource {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const { seen, targets: now } = await this.#find(tenant, name);
       const targets = toSettle(now, change(now));
-      if (await this.#store.write(tenant, name, { seen, targets })) return this.#settle(tenant, name);
-    }
-    throw changedMeanwhile(name);
-  }
-
-  /**
-   * Updates the lists to what was written, then notes that they are. A writer that fails in between leaves the rest to
-   * the next one.
-   */
-  async #settle(tenant: string, name: string): Promise<void> {
-    for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      const seen = await this.#store.get(tenant, name);
-      if (!seen.targets.value?.unsettled) return;
-      const { unsettled, ...targets } = seen.targets.value;
-      await this.#follow(tenant, name, unsettled);
-      if (await this.#store.write(tenant, name, { seen, targets })) return;
+      if (await this.#store.write(tenant, name, { seen, targets })) return this.#assignments.settle(tenant, name);
     }
     throw changedMeanwhile(name);
   }
@@ -301,80 +259,11 @@ export class PolicyService implements DesiredStateSource {
       definition: { spec, changedMs, createdMs: old?.createdMs ?? changedMs, creator: old?.creator ?? principal.user },
     };
   }
-
-  /** Makes the lists of these hosts what the policy's targets say, and notifies the hosts. Safe to repeat. */
-  async #follow(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
-    const names = [...new Set(hosts)];
-    await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#followOne(tenant, name, host));
-    this.#hosts.refresh(tenant, names);
-  }
-
-  async #followOne(tenant: string, name: string, host: string): Promise<void> {
-    for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      const [targets, assigned] = await Promise.all([
-        this.#store.targets(tenant, name),
-        this.#store.assignment(tenant, host),
-      ]);
-      const wanted = targets.value?.deployed === true && targets.value.hosts.includes(host);
-      const policies = assigned.value ?? [];
-      if (policies.includes(name) === wanted) return;
-      const next = wanted ? [...policies, name].sort() : policies.filter((other) => other !== name);
-      if (next.length > POLICIES_PER_HOST_MAX)
-        throw new AppError("too_large", `The host ${host} has ${POLICIES_PER_HOST_MAX} policies already.`);
-      if (
-        await this.#store.assign(tenant, host, {
-          seen: assigned,
-          policies: next,
-          name,
-          targetsRevision: targets.revision,
-        })
-      )
-        return;
-    }
-    throw changedMeanwhile(name);
-  }
-
-  async #using(change: DepotChange): Promise<readonly StoredDefinition[]> {
-    const definitions = await this.#store.definitions(change.tenant);
-    return definitions.flatMap(({ value }) => (value && uses(value.spec, change) ? [value] : []));
-  }
-
-  async #refuseWhenUsed(change: DepotChange): Promise<void> {
-    const names = (await this.#using(change)).map(({ spec }) => spec.name);
-    if (names.length === 0) return;
-    throw new AppError(
-      "conflict",
-      `The depot ${change.name} ${change.version} is used by the policies ${names.slice(0, 10).join(", ")}.`,
-    );
-  }
-
-  /** A rewritten definition has a new revision, so that agents fetch the new content. */
-  async #depotReplaced(change: DepotChange): Promise<void> {
-    for (const { spec } of await this.#using(change)) {
-      this.#hosts.refresh(change.tenant, await this.#renew(change.tenant, spec.name));
-    }
-  }
-
-  /** Answers the hosts of the policy. */
-  async #renew(tenant: string, name: string): Promise<readonly string[]> {
-    for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      const seen = await this.#store.get(tenant, name);
-      const definition = seen.definition.value;
-      if (definition === undefined) return [];
-      const renewed = { ...definition, changedMs: this.#runtime.clock.nowMs() };
-      if (await this.#store.write(tenant, name, { seen, definition: renewed })) return seen.targets.value?.hosts ?? [];
-    }
-    throw changedMeanwhile(name);
-  }
 }
 
 /** Every host of before and after, and those that an earlier change still owes. */
 function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
   return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
-}
-
-function uses(spec: PolicySpec, { name, version }: DepotChange): boolean {
-  return spec.kind === "command" && spec.ctype === 0 && spec.depotname === name && spec.depotversion === version;
 }
 
 function record(principal: Principal, definition: StoredDefinition, targets: StoredTargets): PolicyRecord {
@@ -398,8 +287,4 @@ function unknownPolicy(name: string): AppError {
 
 function tooManyHosts(): AppError {
   return new AppError("too_large", `A policy has at most ${POLICY_HOSTS_MAX} hosts.`);
-}
-
-function changedMeanwhile(name: string): AppError {
-  return new AppError("conflict", `The policy ${name} was changed by somebody else meanwhile; try again.`);
 }

@@ -1,4 +1,5 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
+import { AppError } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -151,4 +152,9 @@ function unchanged(name: string, seen: StoredPolicy): readonly KvCondition[] {
     { key: DEFINITIONS + name, revision: seen.definition.revision },
     { key: TARGETS + name, revision: seen.targets.revision },
   ];
+}
+
+/** Error for a write that lost against another writer. */
+export function changedMeanwhile(name: string): AppError {
+  return new AppError("conflict", `The policy ${name} was changed by somebody else meanwhile; try again.`);
 }

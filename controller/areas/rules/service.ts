@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
+import { RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey } from "../config/index.ts";
@@ -12,18 +12,12 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { ScriptEngine } from "../../scripting/index.ts";
-import {
-  checkRuleText,
-  compileRule,
-  missingFields,
-  missingOption,
-  ruleClass,
-  type CompiledRule,
-} from "./definitions/compile.ts";
+import { checkRuleText, compileRule, missingFields, missingOption, ruleClass } from "./definitions/compile.ts";
+import { classNotFound, CompiledRules, presentClass } from "./definitions/compiled.ts";
 import { readExtension } from "./definitions/extension.ts";
-import { NO_TARGET, requireTimedRecords, targetOf, targetThen, withClasses } from "./definitions/classes.ts";
+import { requireTimedRecords, targetOf, withClasses } from "./definitions/classes.ts";
 import { patternsReached } from "./grok/grok.ts";
-import { checkedOnly } from "./bodies/frames.ts";
+import { checkBody } from "./bodies/check.ts";
 import { classOrEmpty } from "./definitions/named.ts";
 import { fieldOptions, grokOptions, type NewRule } from "./definitions/new-rule.ts";
 import { bodyOf, readRuleText, writeRuleText } from "./definitions/options.ts";
@@ -53,8 +47,7 @@ export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entri
 export class RuleService implements Rules {
   readonly #store: RuleStore;
   readonly #objects: Objects;
-  /** Compiled rules by tenant, key, digest and state of the classes; the oldest is removed first. */
-  readonly #compiled = new Map<string, CompiledRule>();
+  readonly #compiled: CompiledRules;
   readonly #engine: RuleDependencies["engine"];
   readonly #neededBy: NonNullable<RuleDependencies["neededBy"]>;
 
@@ -62,6 +55,7 @@ export class RuleService implements Rules {
     const { tables = () => Promise.resolve(undefined) } = dependencies;
     this.#store = new RuleStore({ ...dependencies, tables });
     this.#objects = dependencies.objects;
+    this.#compiled = new CompiledRules(dependencies.objects);
     this.#engine = dependencies.engine;
     this.#neededBy = dependencies.neededBy ?? (() => Promise.resolve([]));
   }
@@ -74,7 +68,7 @@ export class RuleService implements Rules {
   async load(principal: Principal, key: string): Promise<Rule> {
     requireOneOf(principal, ["rules:write", "policies:write", "policies:run"]);
     const stored = await this.#readable(principal, key);
-    return this.#compile(principal, await this.#supplemented(principal, stored));
+    return this.#compiled.of(principal, await this.#supplemented(principal, stored));
   }
 
   /** The rule of a text that is not stored, as if the principal stored it. Errors of `put` and `load`. */
@@ -82,7 +76,7 @@ export class RuleService implements Rules {
     requirePermission(principal, "rules:write");
     await this.check(principal, key, text);
     const stored = { key, text, by: principal.user };
-    return this.#compile(principal, await this.#supplemented(principal, stored));
+    return this.#compiled.of(principal, await this.#supplemented(principal, stored));
   }
 
   /** Users' grok patterns that an expression reaches, by name. */
@@ -98,7 +92,7 @@ export class RuleService implements Rules {
     const catalog = await this.#objects.catalog(principal);
     for (const [path, { cid }] of Object.entries(classes))
       if ((catalog.get(path)?.cid ?? cid) !== cid) throw textGone(`The class ${path} is another one by now.`);
-    return this.#compile(principal, rule);
+    return this.#compiled.of(principal, rule);
   }
 
   async forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule> {
@@ -113,7 +107,7 @@ export class RuleService implements Rules {
       ...(classes && { classes }),
     };
     const { text } = found;
-    return this.#compile(principal, { key, text, supplements, digest: digestOf(text, supplements) });
+    return this.#compiled.of(principal, { key, text, supplements, digest: digestOf(text, supplements) });
   }
 
   async pin(principal: Principal, rule: Rule, untilMs: number): Promise<void> {
@@ -213,7 +207,7 @@ export class RuleService implements Rules {
   async create(principal: Principal, rule: NewRule): Promise<string> {
     requirePermission(principal, "rules:write");
     requireAllOwnGrants(principal);
-    const view = await this.#class(principal, rule.class);
+    const view = await presentClass(this.#objects, principal, rule.class);
     if (!classAccess(principal, view).readable) throw classNotFound(rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
     const text = writeRuleText([
@@ -253,24 +247,7 @@ export class RuleService implements Rules {
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
-    if (body === undefined || this.#engine === undefined) return;
-    const { tenant, user, scriptDepth = 0 } = principal;
-    await this.#engine.run(
-      {
-        tenant,
-        kind: "serverjs",
-        user,
-        language: body.language,
-        name: key,
-        source: checkedOnly(body),
-        globals: {},
-        results: [],
-        timeoutMs: TRIGGER_RUN_MAX_MS,
-        depth: scriptDepth,
-        owner: user,
-      },
-      { call: () => Promise.reject(new AppError("unsupported", "Nothing is called here.")) },
-    );
+    if (body !== undefined && this.#engine !== undefined) await checkBody(this.#engine, principal, { key, body });
   }
 
   async #compileWith({ tenant }: Principal, rule: StoredRule, view: ClassView): Promise<void> {
@@ -282,31 +259,6 @@ export class RuleService implements Rules {
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));
-  }
-
-  async #compile(principal: Principal, stored: SupplementedRule): Promise<Rule> {
-    const catalog = await this.#objects.catalog(principal);
-    const name = [principal.tenant, stored.key, stored.digest, catalog.revision].join("\n");
-    let compiled = this.#compiled.get(name);
-    if (!compiled) {
-      const path = ruleClass(stored.text);
-      const target = path === "" ? NO_TARGET : targetThen(await this.#class(principal, path), stored.supplements);
-      compiled = compileRule(stored.text, { ...target, supplements: stored.supplements });
-      this.#remember(name, compiled);
-    }
-    return { ...stored, ...compiled };
-  }
-
-  #remember(name: string, compiled: CompiledRule): void {
-    const oldest = this.#compiled.keys().next();
-    if (this.#compiled.size >= RULE_CACHE_MAX_ENTRIES && !oldest.done) this.#compiled.delete(oldest.value);
-    this.#compiled.set(name, compiled);
-  }
-
-  async #class(principal: Principal, path: string): Promise<ClassView> {
-    const view = (await this.#objects.catalog(principal)).get(path.replace(/\/+$/, ""));
-    if (!view) throw classNotFound(path);
-    return view;
   }
 }
 
@@ -333,10 +285,6 @@ function refuseForeign({ tenant, ospace }: Principal, text: string): void {
   const keyspace = lenient(readRuleText(text), "keyspace") ?? "";
   if (keyspace === "" || keyspace === tenant || keyspace === ospace) return;
   throw new AppError("denied", `--keyspace=${keyspace} is another tenant than ${tenant}.`);
-}
-
-function classNotFound(path: string): AppError {
-  return new AppError("not_found", `class : ${path} not find !`);
 }
 
 function listing({ key, text }: StoredRule): RuleListing {

@@ -18,7 +18,8 @@ export interface RunOutcome extends TriggerOutcome {
   readonly isRefused: boolean;
 }
 
-type Text = Pick<TriggerDefinition, "class" | "name" | "text" | "language">;
+/** The parts of a trigger that decide how its text runs. */
+export type TriggerText = Pick<TriggerDefinition, "class" | "name" | "text" | "language">;
 
 /** On one line with the text, so that its line numbers stay the same. */
 const FRAMES = {
@@ -27,7 +28,7 @@ const FRAMES = {
 } as const;
 
 /** Throws the error of the text as the engine reports it. */
-export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOptions): Promise<RunOutcome> {
+export async function runTrigger(trigger: TriggerText, write: TriggeredWrite, of: RunOptions): Promise<RunOutcome> {
   const { begin, end } = FRAMES[trigger.language];
   const { action, id, object, old } = write;
   const about = { id, class: write.class };
@@ -54,7 +55,7 @@ export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOp
 }
 
 /** Throws `AppError("syntax")` if the text does not parse. Does not run it. */
-export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void> {
+export async function checkTrigger(trigger: TriggerText, of: RunOptions): Promise<void> {
   const { begin, check, end } = FRAMES[trigger.language];
   const source = begin + check + trigger.text + end;
   const call = { ...callOf(trigger, of.principal), kind: "serverjs" } as const;
@@ -66,7 +67,7 @@ export function mayRunAgain(error: unknown): boolean {
   return isAppError(error, "unavailable", "limited", "cancelled", "unknown_outcome");
 }
 
-function callOf(trigger: Text, { tenant, user, scriptDepth = 0 }: Principal) {
+function callOf(trigger: TriggerText, { tenant, user, scriptDepth = 0 }: Principal) {
   return {
     tenant,
     kind: "trigger",
@@ -79,7 +80,7 @@ function callOf(trigger: Text, { tenant, user, scriptDepth = 0 }: Principal) {
   } as const;
 }
 
-function objectOf(value: Value | undefined, trigger: Text): Row {
+function objectOf(value: Value | undefined, trigger: TriggerText): Row {
   if (typeof value === "object" && value !== null && (!Array.isArray(value) || value.length === 0))
     return { ...(value as Row) };
   throw new AppError("invalid", `The trigger ${triggerName(trigger)} left no OBJECT.`);

@@ -1,12 +1,9 @@
-import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import {
   JOB_FOLLOW_POLL_MS,
   JOB_LOST_AFTER_MS,
-  JOB_PARALLEL_HOSTS,
   JOB_QUEUE_WAIT_MAX_MS,
   JOB_SCRIPT_MESSAGE_MAX_CHARACTERS,
-  KV_TXN_MAX_OPERATIONS,
 } from "../../../../common/limits.ts";
 import { beginningOf } from "../../../../common/text/cut.ts";
 import { wait } from "../../../../common/time.ts";
@@ -15,16 +12,14 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { Controllers } from "../../../store/journal/index.ts";
 import type { KvTxn } from "../../../store/kv.ts";
-import { txnOnce } from "../../../store/once.ts";
-import { Retry } from "../../../store/retry.ts";
 import type { RunCancels } from "./cancels.ts";
-import { workOf, type RunExecutor } from "./executor.ts";
+import type { RunExecutor } from "./executor.ts";
 import { ReleasedError, LeaseLostError } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { ExecutionEnds } from "./execution-ends.ts";
 import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
-import { hostTurns } from "../queues/host-turns.ts";
-import { hasOpenHosts, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import { hasOpenHosts, type RunJournal } from "./open-runs.ts";
+import { HostOpening } from "./opening.ts";
 import type { JobPlaces } from "../queues/places.ts";
 import { roomOf, type Run } from "./plan.ts";
 import { JobQueues } from "../queues/queues.ts";
@@ -45,8 +40,6 @@ export interface WholeDependencies {
   readonly cancels: RunCancels;
 }
 
-/** Hosts per transaction: each needs a condition, its entry and its note; the execution needs two operations. */
-const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
 const NOTHING: KvTxn = { if: [], then: [] };
 
 interface Carried {
@@ -60,26 +53,19 @@ interface Worked {
   readonly now: VersionedExecution;
 }
 
-interface Opened {
-  readonly opened: readonly VersionedRun[];
-  readonly now: VersionedExecution;
-}
-
 /**
  * Carries out executions that have an entry of their own: each waits for its turn in its queue, opens its hosts, and is
- * over when the last of them has ended. Hosts are opened in transactions conditional on the entry, which also stores
- * how many are open. So after a take-over the new controller opens the other hosts, and the former one opens none if it
- * continues.
+ * over when the last of them has ended.
  */
 export class ExecutionCoordinator {
   readonly #with: WholeDependencies;
   readonly #queues: JobQueues;
-  readonly #retry: Retry;
+  readonly #opening: HostOpening;
 
   constructor(dependencies: WholeDependencies) {
     this.#with = dependencies;
     this.#queues = new JobQueues({ stores: dependencies.stores, clock: dependencies.runtime.clock });
-    this.#retry = new Retry(dependencies.runtime);
+    this.#opening = new HostOpening(dependencies);
   }
 
   /**
@@ -233,7 +219,7 @@ export class ExecutionCoordinator {
   }
 
   async #allHosts(run: Run, held: VersionedExecution): Promise<Worked> {
-    const { opened, now } = await this.#open(run, held, run.order.hosts.length);
+    const { opened, now } = await this.#opening.open(run, held, run.order.hosts.length);
     const told = opened.length === 0 ? [] : await this.#with.carrying.start(run, opened);
     await this.#othersEnded(run);
     return { told, now };
@@ -251,62 +237,11 @@ export class ExecutionCoordinator {
       told.push(await ends.recorded(run, host));
     }
     while (now.open.opened < hosts.length && told.every(({ state }) => state === "unreachable")) {
-      const next = await this.#open(run, now, now.open.opened + 1);
+      const next = await this.#opening.open(run, now, now.open.opened + 1);
       now = next.now;
       told.push(...(await carrying.start(run, next.opened)));
     }
     return { told, now };
-  }
-
-  /** Opens the hosts that are not open yet, up to `upTo` in total. */
-  async #open(run: Run, held: VersionedExecution, upTo: number): Promise<Opened> {
-    const { journal, endings } = this.#with;
-    const opened: VersionedRun[] = [];
-    let now = held;
-    const hosts = run.order.hosts.slice(held.open.opened, upTo);
-    try {
-      for (let at = 0; at < hosts.length; at += PORTION) {
-        const portion = await this.#openPortion(run, now, hosts.slice(at, at + PORTION));
-        now = portion.now;
-        opened.push(...portion.opened);
-      }
-      const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
-      await mapLimited(opened, JOB_PARALLEL_HOSTS, async ({ open }) => {
-        await next();
-        return endings.begin(open);
-      });
-      return { opened, now };
-    } catch (error) {
-      for (const { open } of opened) journal.inFlight.letGo(open.id);
-      throw error;
-    }
-  }
-
-  async #openPortion(run: Run, held: VersionedExecution, hosts: readonly string[]) {
-    const { journal, executions, stores } = this.#with;
-    const { opens, within } = journal.beginning(hosts.map((host) => workOf(run, host)));
-    const step = executions.stepWithin(held, {
-      startedMs: run.startedMs,
-      opened: held.open.opened + hosts.length,
-    });
-    const { kv } = await stores.tenant(run.order.principal.tenant);
-    // Otherwise maintenance would find entries without work under way and take them over.
-    for (const { id } of opens) journal.inFlight.hold(id);
-    try {
-      const { ok, revision } = await txnOnce(
-        kv,
-        {
-          if: [{ key: step.key, revision: step.revision }, ...within.if],
-          then: [{ kind: "put", key: step.key, value: step.value }, ...within.then],
-        },
-        (write) => this.#retry.run(write),
-      );
-      if (!ok) throw new LeaseLostError(run.id);
-      return { now: { open: step.open, revision }, opened: opens.map((open) => ({ open, revision })) };
-    } catch (error) {
-      for (const { id } of opens) journal.inFlight.letGo(id);
-      throw error;
-    }
   }
 
   /** Waits for hosts opened before this controller took the execution over; they are taken over separately. */

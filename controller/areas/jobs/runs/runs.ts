@@ -1,6 +1,6 @@
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
+import { JOB_PARALLEL_HOSTS } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -17,14 +17,12 @@ import { inOrderOf } from "./choosing.ts";
 import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
 import { ExecutionEnds } from "./execution-ends.ts";
-import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
-import { hostTurns } from "../queues/host-turns.ts";
+import { executionJournal, hasOpen, type ExecutionJournal } from "./executions.ts";
 import { formatJobName } from "../definitions/names.ts";
-import { openRunsOf, runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import { openRunsOf, runJournal, type RunJournal } from "./open-runs.ts";
 import { JobOutputs } from "../output/outputs.ts";
 import { JobPlaces } from "../queues/places.ts";
-import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
-import { namedQueue, queueOfSchedule } from "../queues/queues.ts";
+import { plannedRun, type Run } from "./plan.ts";
 import type { ProxiedHosts } from "../groups/proxied.ts";
 import type { RunRetention } from "../history/retention.ts";
 import { RunRights } from "../rights/rights.ts";
@@ -36,6 +34,7 @@ import { RunTakeover } from "./takeover.ts";
 import { JobTargets, type TargetOverride, type Targets } from "./targets.ts";
 import type { Authors, Begun, Execution, ExecutionRequest, NamedRequest } from "../types.ts";
 import { ExecutionCoordinator } from "./coordinator.ts";
+import { ExecutionStarter } from "./starter.ts";
 
 export interface RunDependencies {
   readonly stores: Stores;
@@ -70,12 +69,12 @@ export class JobRuns {
   readonly #journal: RunJournal;
   readonly #outputs: JobOutputs;
   readonly #targets: JobTargets;
-  readonly #places: JobPlaces;
   readonly #rights: RunRights;
   readonly #carrying: RunExecutor;
   readonly #takeover: RunTakeover;
   readonly #executions: ExecutionJournal;
   readonly #whole: ExecutionCoordinator;
+  readonly #starter: ExecutionStarter;
   readonly #cancels: RunCancels;
   readonly endings: RunEndings;
 
@@ -84,7 +83,7 @@ export class JobRuns {
     const journal = (this.#journal = runJournal(dependencies));
     const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
     this.#targets = new JobTargets(dependencies);
-    const places = (this.#places = new JobPlaces(dependencies));
+    const places = new JobPlaces(dependencies);
     const rights = (this.#rights = new RunRights(dependencies));
     const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
     const cancels = (this.#cancels = new RunCancels(dependencies));
@@ -101,7 +100,7 @@ export class JobRuns {
     const executions = (this.#executions = executionJournal(dependencies));
     const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
     const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
-    this.#whole = new ExecutionCoordinator({
+    const whole = (this.#whole = new ExecutionCoordinator({
       ...dependencies,
       executions,
       journal,
@@ -111,7 +110,8 @@ export class JobRuns {
       scripts,
       ends,
       cancels,
-    });
+    }));
+    this.#starter = new ExecutionStarter({ ...dependencies, carrying, whole, places, rights, cancels });
   }
 
   /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
@@ -129,8 +129,8 @@ export class JobRuns {
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
     const run = await this.#planned(principal, fullName, request);
-    this.#enter([run]);
-    return this.#begin(run);
+    this.#starter.enter([run]);
+    return this.#starter.begin(run);
   }
 
   /**
@@ -144,10 +144,10 @@ export class JobRuns {
         throw isAppError(error) ? ofBatch(error, name, at) : error;
       }),
     );
-    this.#enter(runs);
+    this.#starter.enter(runs);
     return Promise.all(
       runs.map((run) =>
-        this.#begin(run).then(
+        this.#starter.begin(run).then(
           (execution) => ({ execution }),
           (error: unknown) => {
             this.#with.runtime.log.warn({ err: error, run: run.id }, "a job of a batch could not be begun");
@@ -167,11 +167,7 @@ export class JobRuns {
     requirePermission(principal, "jobs:run");
     await this.#with.jobs.requireVisible(principal, job);
     const run = await this.#plannedOf(principal, job, { dueMs });
-    const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
-    if (queueKey === "" && isOneHost(run) && this.#carrying.enter(1)) return this.#carrying.fire(run, ticket(run.id));
-    const held = await this.#beginWhole(run, queueKey, ticket(run.id));
-    if (held) this.#whole.carry(held).catch(() => undefined);
-    return held !== undefined;
+    return this.#starter.fire(run, { ticket: ticket(run.id), waits });
   }
 
   /** True if an execution is not over on all of its hosts. */
@@ -202,24 +198,6 @@ export class JobRuns {
     return this.#cancels.request(tenant, { runId, ...wish });
   }
 
-  async #beginWhole(run: Run, queueKey: string, ticket: KvTxn): Promise<VersionedExecution | undefined> {
-    if (run.limit === 0) return this.#whole.begin(run, queueKey, ticket);
-    const { tenant } = run.order.principal;
-    const held = await this.#places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
-      const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
-      // Otherwise the place would be tried again and again with an outdated ticket.
-      return (
-        (await this.#whole.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
-      );
-    });
-    return held === "used" ? undefined : held;
-  }
-
-  async #holds(tenant: string, ticket: KvTxn): Promise<boolean> {
-    const { kv } = await this.#with.stores.tenant(tenant);
-    return (await kv.txn({ if: ticket.if, then: [] })).ok;
-  }
-
   async #planned(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Run> {
     return this.#plannedOf(principal, await this.#with.jobs.visible(principal, fullName), request);
   }
@@ -238,94 +216,6 @@ export class JobRuns {
     };
     this.#with.retention?.ran(principal, job);
     return plannedRun(principal, job, { request, runtime, secrets, targets, ordered, dueMs: request.dueMs });
-  }
-
-  #enter(runs: readonly Run[]): void {
-    const begun = runs.filter(({ queue }) => queue === "");
-    if (this.#carrying.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
-    throw new AppError(
-      "limited",
-      `At most ${this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
-    );
-  }
-
-  async #begin(run: Run): Promise<Execution> {
-    const execution = await this.#beginNow(run);
-    this.#keepCancel(run, execution);
-    return execution;
-  }
-
-  /** Stores the caller's cancel, so that it also holds after another controller takes the run over. */
-  #keepCancel({ id, order: { principal }, watcher }: Run, { finished }: Execution): void {
-    const signal = watcher?.signal;
-    if (!signal) return;
-    const keep = (): void => {
-      this.askToEnd(principal.tenant, id, { by: principal.user }).catch((error: unknown) =>
-        this.#with.runtime.log.warn(
-          { err: error, run: id },
-          "a cancelled job run is not cancelled for other controllers",
-        ),
-      );
-    };
-    if (signal.aborted) return keep();
-    signal.addEventListener("abort", keep, { once: true });
-    const over = (): void => signal.removeEventListener("abort", keep);
-    finished.then(over, over);
-  }
-
-  async #beginNow(run: Run): Promise<Execution> {
-    if (run.queue !== "") return this.#beginHeld(run, false);
-    const room = roomOf(run.order);
-    try {
-      if (isWhole(run)) return await this.#beginHeld(run, true);
-      const open = await this.#open(run);
-      return { runId: run.id, finished: this.#untilEnd(run, this.#carrying.start(run, open, room)) };
-    } catch (error) {
-      this.#carrying.leave(room);
-      // Maintenance ends runs that were opened before the failure or are still being opened.
-      throw error;
-    }
-  }
-
-  async #beginHeld(run: Run, hasRoom: boolean): Promise<Execution> {
-    const held = await this.#beginWhole(run, queueKeyOf(run), { if: [], then: [] });
-    if (!held) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
-    return { runId: run.id, finished: this.#whole.carry(held, { watcher: run.watcher, hasRoom }) };
-  }
-
-  async #open(run: Run): Promise<readonly VersionedRun[]> {
-    const openFirst = (within: KvTxn): Promise<VersionedRun | undefined> => this.#carrying.openFirst(run, within);
-    const first = run.limit === 0 ? await openFirst({ if: [], then: [] }) : await this.#places.take(run, openFirst);
-    if (!first) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
-    const others = run.order.hosts.slice(1);
-    const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
-    const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, async (host) => {
-      await next();
-      return this.#carrying.openOther(run, host, first);
-    });
-    return [first, ...opened];
-  }
-
-  /** If this controller lets go of an execution, its place and rights stay, because its runs are open. */
-  #untilEnd<T>(run: Run, finished: Promise<T>): Promise<T> {
-    const { limit, order } = run;
-    if (limit === 0 && order.hosts.length === 1) return finished;
-    const ended = finished.then(async (told) => {
-      if (limit > 0) await this.#places.giveBack(run);
-      if (order.hosts.length > 1) await this.#endRights(run);
-      return told;
-    });
-    // A failure is logged where the execution is carried out; not every caller waits for it.
-    ended.catch(() => undefined);
-    return ended;
-  }
-
-  async #endRights({ id, order }: Run): Promise<void> {
-    try {
-      await this.#rights.end(order.principal.tenant, id);
-    } catch (error) {
-      this.#with.runtime.log.info({ err: error, run: id }, "the rights of a job run are removed later");
-    }
   }
 
   /**
@@ -373,15 +263,6 @@ export interface Firing {
   readonly ticket: (runId: string) => KvTxn;
   /** True if it waits for the run before it. */
   readonly waits: boolean;
-}
-
-/** True if the execution begins and ends with the run on its only host. */
-function isOneHost(run: Run): boolean {
-  return run.limit === 0 && run.order.hosts.length === 1 && !isWhole(run);
-}
-
-function queueKeyOf({ queue }: Run): string {
-  return queue === "" ? "" : namedQueue(queue);
 }
 
 function ofBatch(error: AppError, name: string, at: number): AppError {

@@ -1,0 +1,74 @@
+import { AppError } from "../../../common/errors.ts";
+import { GROUP_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import { requireNoPartToken, type Principal } from "../permissions/index.ts";
+import { Definitions } from "./definitions.ts";
+import { type GivenChange, requireHoldingAll } from "./giving.ts";
+import type { GroupStore, StoredChange } from "./store.ts";
+import type { TenantDefinitions } from "./tenants.ts";
+
+const MARK_BYTES = 12;
+
+/** A change of definitions, and the answer for its caller once it is stored. */
+interface Change<T> {
+  readonly change: StoredChange;
+  readonly answer: (after: Definitions) => T;
+}
+
+/** Makes the change for the definitions as they are now. Called again after a lost race. */
+type Make<T> = (definitions: Definitions) => Change<T>;
+
+interface Dependencies {
+  readonly store: GroupStore;
+  readonly current: Pick<TenantDefinitions, "of">;
+  readonly random: Pick<Runtime["random"], "bytes">;
+}
+
+/** Stores changes of groups and API permissions, each on the state that it was made for. */
+export class GroupChanges {
+  readonly #with: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /** For all changes by callers: refuses changes that give or take rights the caller does not have, before or after. */
+  byCaller<T>(principal: Principal, make: Make<T>): Promise<T> {
+    requireNoPartToken(principal);
+    return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
+  }
+
+  /** For changes that need no rights of a caller. */
+  byPlatform<T>(tenant: string, make: Make<T>): Promise<T> {
+    return this.#written(tenant, make, () => {});
+  }
+
+  /** After a lost race the change is made again on the new state; `AppError("conflict")` if all races are lost. */
+  async #written<T>(tenant: string, make: Make<T>, check: (change: GivenChange) => void): Promise<T> {
+    const { store, current, random } = this.#with;
+    for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const on = new Definitions(await store.load(tenant));
+      const { change, answer } = make(on);
+      const after = changed(on, change);
+      check({ change, before: on, after });
+      const mark = Buffer.from(random.bytes(MARK_BYTES)).toString("base64url");
+      try {
+        if (await store.change(tenant, on.stored, { change, mark })) return answer(after);
+      } finally {
+        current.of(tenant).doubt();
+      }
+    }
+    throw new AppError("conflict", "Others change the groups of this tenant all the time: nothing was changed.");
+  }
+}
+
+function changed({ stored }: Definitions, change: StoredChange): Definitions {
+  const { groups = [], goneGroups = [], paths = [], gonePaths = [] } = change;
+  const ids = new Set([...goneGroups, ...groups.map(({ id }) => id)]);
+  const names = new Set([...gonePaths, ...paths.map(({ name }) => name)]);
+  return new Definitions({
+    ...stored,
+    groups: [...stored.groups.filter(({ id }) => !ids.has(id)), ...groups],
+    paths: [...stored.paths.filter(({ name }) => !names.has(name)), ...paths],
+  });
+}

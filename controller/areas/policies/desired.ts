@@ -1,0 +1,66 @@
+import type { PolicySpec } from "../../../common/api/policies.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Depots } from "../depots/index.ts";
+import type { DepotToDeploy, DesiredPolicy } from "../hosts/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { PolicyStore, StoredDefinition, Versioned } from "./store.ts";
+
+interface Dependencies {
+  readonly store: PolicyStore;
+  readonly runtime: Pick<Runtime, "log">;
+  readonly depots: Pick<Depots, "toDeploy">;
+  /** The controller acting for a tenant by itself. */
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+}
+
+/** Answers the policies that a host has to run, with the content of their depots. */
+export class DesiredPolicies {
+  readonly #with: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in
+   * it, and taking a policy off a list writes that list.
+   */
+  async of(
+    tenant: string,
+    host: string,
+  ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
+    const { store } = this.#with;
+    const assigned = await store.assignment(tenant, host);
+    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) =>
+      store.definition(tenant, name),
+    );
+    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) =>
+      this.#policy(tenant, definition),
+    );
+    const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
+    return { revision, policies: policies.flatMap((policy) => policy ?? []) };
+  }
+
+  async #policy(tenant: string, { revision, value }: Versioned<StoredDefinition>): Promise<DesiredPolicy | undefined> {
+    if (value === undefined) return undefined;
+    const depot = await this.#depotOf(tenant, value.spec);
+    return { name: value.spec.name, revision, spec: JSON.stringify(value.spec), conf: "", ...(depot ? { depot } : {}) };
+  }
+
+  async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {
+    if (spec.kind !== "command" || spec.ctype !== 0 || !spec.depotname) return undefined;
+    const { depots, actAs, runtime } = this.#with;
+    try {
+      const depot = await depots.toDeploy(await actAs(tenant, ""), spec.depotname, spec.depotversion);
+      return spec.depotcommand ? { ...depot, command: spec.depotcommand } : depot;
+    } catch (error) {
+      // One policy without its depot must not keep a host from all the others; its runs fail and say so.
+      if (!isAppError(error, "not_found")) throw error;
+      runtime.log.warn({ err: error, tenant, policy: spec.name }, "the depot of a policy is gone");
+      return undefined;
+    }
+  }
+}
