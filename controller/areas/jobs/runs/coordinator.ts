@@ -32,7 +32,7 @@ export interface WholeDependencies {
   readonly controllers: Controllers;
   readonly executions: ExecutionJournal;
   readonly journal: RunJournal;
-  readonly carrying: RunExecutor;
+  readonly executor: RunExecutor;
   readonly endings: RunEndings;
   readonly places: JobPlaces;
   readonly scripts: ExecutionScripts;
@@ -141,7 +141,7 @@ export class ExecutionCoordinator {
     const { open } = held;
     const cancelled = watcher?.signal;
     if (!(await this.#turn(open, cancelled))) return this.#leaveQueue(open, cancelled);
-    const { carrying, ends, scripts } = this.#with;
+    const { executor, ends, scripts } = this.#with;
     const room = roomOf(open.order);
     if (!hasRoom) await this.#enter(open.id, room);
     try {
@@ -151,7 +151,7 @@ export class ExecutionCoordinator {
       await this.#end(open);
       return end && end.told.state !== "ok" ? [...told, end.told] : told;
     } finally {
-      carrying.leave(room);
+      executor.leave(room);
     }
   }
 
@@ -200,9 +200,9 @@ export class ExecutionCoordinator {
   }
 
   async #enter(runId: string, room: number): Promise<void> {
-    const { carrying, executions, runtime } = this.#with;
+    const { executor, executions, runtime } = this.#with;
     const { stopping } = executions.inFlight;
-    while (!carrying.enter(room)) {
+    while (!executor.enter(room)) {
       await wait(runtime.clock, JOB_FOLLOW_POLL_MS, stopping);
       if (stopping.aborted) throw new ReleasedError(runId);
     }
@@ -220,14 +220,14 @@ export class ExecutionCoordinator {
 
   async #allHosts(run: Run, held: VersionedExecution): Promise<Worked> {
     const { opened, now } = await this.#opening.open(run, held, run.order.hosts.length);
-    const told = opened.length === 0 ? [] : await this.#with.carrying.start(run, opened);
+    const told = opened.length === 0 ? [] : await this.#with.executor.start(run, opened);
     await this.#othersEnded(run);
     return { told, now };
   }
 
   /** Tries one host after the other until one is reachable, first the host that another controller had opened. */
   async #firstReachable(run: Run, held: VersionedExecution): Promise<Worked> {
-    const { carrying, ends } = this.#with;
+    const { executor, ends } = this.#with;
     const { hosts } = run.order;
     const told: HostRun[] = [];
     let now = held;
@@ -239,7 +239,7 @@ export class ExecutionCoordinator {
     while (now.open.opened < hosts.length && told.every(({ state }) => state === "unreachable")) {
       const next = await this.#opening.open(run, now, now.open.opened + 1);
       now = next.now;
-      told.push(...(await carrying.start(run, next.opened)));
+      told.push(...(await executor.start(run, next.opened)));
     }
     return { told, now };
   }

@@ -70,10 +70,10 @@ export class JobRuns {
   readonly #outputs: JobOutputs;
   readonly #targets: JobTargets;
   readonly #rights: RunRights;
-  readonly #carrying: RunExecutor;
+  readonly #executor: RunExecutor;
   readonly #takeover: RunTakeover;
   readonly #executions: ExecutionJournal;
-  readonly #whole: ExecutionCoordinator;
+  readonly #coordinator: ExecutionCoordinator;
   readonly #starter: ExecutionStarter;
   readonly #cancels: RunCancels;
   readonly endings: RunEndings;
@@ -88,7 +88,7 @@ export class JobRuns {
     const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
     const cancels = (this.#cancels = new RunCancels(dependencies));
     const commands = new RunCommands(dependencies, journal.inFlight.stopping);
-    const carrying = (this.#carrying = new RunExecutor({
+    const executor = (this.#executor = new RunExecutor({
       ...dependencies,
       journal,
       outputs,
@@ -96,27 +96,27 @@ export class JobRuns {
       endings,
       cancels,
     }));
-    this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings, rights });
+    this.#takeover = new RunTakeover({ ...dependencies, journal, executor, commands, endings, rights });
     const executions = (this.#executions = executionJournal(dependencies));
     const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
-    const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
-    const whole = (this.#whole = new ExecutionCoordinator({
+    const scripts = new ExecutionScripts({ ...dependencies, executions, executor, endings });
+    const coordinator = (this.#coordinator = new ExecutionCoordinator({
       ...dependencies,
       executions,
       journal,
-      carrying,
+      executor,
       endings,
       places,
       scripts,
       ends,
       cancels,
     }));
-    this.#starter = new ExecutionStarter({ ...dependencies, carrying, whole, places, rights, cancels });
+    this.#starter = new ExecutionStarter({ ...dependencies, executor, coordinator, places, rights, cancels });
   }
 
   /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
   get appends(): AppendNotifier {
-    return this.#carrying.appends;
+    return this.#executor.appends;
   }
 
   /** True if a run gave this command to the host; known as long as the run's output is kept. */
@@ -225,7 +225,7 @@ export class JobRuns {
    */
   async maintain(tenant: string): Promise<void> {
     await this.#takeover.attend(tenant);
-    await this.#whole.attend(tenant);
+    await this.#coordinator.attend(tenant);
     await this.#cancels.sweep(tenant);
     await this.#rights.sweep(tenant);
     await this.#outputs.sweep(tenant, this.#with.runtime.clock.nowMs());

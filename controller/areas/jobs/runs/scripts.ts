@@ -34,7 +34,7 @@ export interface ScriptDependencies {
   readonly runtime: Runtime;
   readonly secrets: Pick<SecretBox, "open">;
   readonly executions: ExecutionJournal;
-  readonly carrying: RunExecutor;
+  readonly executor: RunExecutor;
   readonly endings: RunEndings;
 }
 
@@ -77,12 +77,12 @@ export class ExecutionScripts {
     if (!text) return undefined;
     const known = held.open.stages?.[stage];
     if (known) return this.#settled(run, held, stage, known);
-    const { carrying, endings } = this.#with;
+    const { executor, endings } = this.#with;
     const begun = await this.#begin(run, held, stage);
     const placed = { ...workOf(run, placeOf(stage)), attempt: begun.open.attempt };
     await endings.begin(placed);
-    carrying.publish(placed, { status: "running" });
-    const output = carrying.output(placed);
+    executor.publish(placed, { status: "running" });
+    const output = executor.output(placed);
     try {
       const outcome = await this.#outcome(run, begun, { stage, text, about, output });
       const lost = await output.finish();
@@ -90,10 +90,10 @@ export class ExecutionScripts {
       const message = lost === undefined ? outcome.message : `${outcome.message} (its output could not be stored)`;
       const end = endings.endOf(output, { ...outcome, message, endedMs: this.#with.runtime.clock.nowMs() });
       const ended = await this.#step(begun, { stages: { ...begun.open.stages, [stage]: end } });
-      carrying.publish(placed, { status: end.state, message: end.message });
+      executor.publish(placed, { status: end.state, message: end.message });
       return await this.#settled(run, ended, stage, end, output.text);
     } finally {
-      carrying.appends.tell(keyOf(placed));
+      executor.appends.tell(keyOf(placed));
     }
   }
 

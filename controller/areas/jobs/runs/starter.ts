@@ -19,8 +19,8 @@ import { isWhole, roomOf, type Run } from "./plan.ts";
 interface Dependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly carrying: RunExecutor;
-  readonly whole: ExecutionCoordinator;
+  readonly executor: RunExecutor;
+  readonly coordinator: ExecutionCoordinator;
   readonly places: JobPlaces;
   readonly rights: RunRights;
   readonly cancels: RunCancels;
@@ -51,9 +51,9 @@ export class ExecutionStarter {
 
   /** Reserves room for all runs that wait in no queue. `AppError("limited")` if there is not enough for all. */
   enter(runs: readonly Run[]): void {
-    const { carrying, runsInFlightMax = JOB_RUNS_IN_FLIGHT_MAX } = this.#with;
+    const { executor, runsInFlightMax = JOB_RUNS_IN_FLIGHT_MAX } = this.#with;
     const begun = runs.filter(({ queue }) => queue === "");
-    if (carrying.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
+    if (executor.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
     throw new AppError("limited", `At most ${runsInFlightMax} job runs can be under way at once; try again later.`);
   }
 
@@ -69,24 +69,24 @@ export class ExecutionStarter {
    * was begun.
    */
   async fire(run: Run, { ticket, waits }: Scheduled): Promise<boolean> {
-    const { carrying, whole } = this.#with;
+    const { executor, coordinator } = this.#with;
     const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
-    if (queueKey === "" && isOneHost(run) && carrying.enter(1)) return carrying.fire(run, ticket);
+    if (queueKey === "" && isOneHost(run) && executor.enter(1)) return executor.fire(run, ticket);
     const held = await this.#beginWhole(run, queueKey, ticket);
-    if (held) whole.carry(held).catch(() => undefined);
+    if (held) coordinator.carry(held).catch(() => undefined);
     return held !== undefined;
   }
 
   async #beginNow(run: Run): Promise<Execution> {
     if (run.queue !== "") return this.#beginHeld(run, false);
-    const { carrying } = this.#with;
+    const { executor } = this.#with;
     const room = roomOf(run.order);
     try {
       if (isWhole(run)) return await this.#beginHeld(run, true);
       const open = await this.#open(run);
-      return { runId: run.id, finished: this.#untilEnd(run, carrying.start(run, open, room)) };
+      return { runId: run.id, finished: this.#untilEnd(run, executor.start(run, open, room)) };
     } catch (error) {
-      carrying.leave(room);
+      executor.leave(room);
       // Maintenance ends runs that were opened before the failure or are still being opened.
       throw error;
     }
@@ -95,17 +95,19 @@ export class ExecutionStarter {
   async #beginHeld(run: Run, hasRoom: boolean): Promise<Execution> {
     const held = await this.#beginWhole(run, queueKeyOf(run), NOTHING);
     if (!held) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
-    return { runId: run.id, finished: this.#with.whole.carry(held, { watcher: run.watcher, hasRoom }) };
+    return { runId: run.id, finished: this.#with.coordinator.carry(held, { watcher: run.watcher, hasRoom }) };
   }
 
   async #beginWhole(run: Run, queueKey: string, ticket: KvTxn): Promise<VersionedExecution | undefined> {
-    const { whole, places } = this.#with;
-    if (run.limit === 0) return whole.begin(run, queueKey, ticket);
+    const { coordinator, places } = this.#with;
+    if (run.limit === 0) return coordinator.begin(run, queueKey, ticket);
     const { tenant } = run.order.principal;
     const held = await places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
       const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
       // Otherwise the place would be tried again and again with an outdated ticket.
-      return (await whole.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used");
+      return (
+        (await coordinator.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
+      );
     });
     return held === "used" ? undefined : held;
   }
@@ -116,15 +118,15 @@ export class ExecutionStarter {
   }
 
   async #open(run: Run): Promise<readonly VersionedRun[]> {
-    const { carrying, places, runtime } = this.#with;
-    const openFirst = (within: KvTxn): Promise<VersionedRun | undefined> => carrying.openFirst(run, within);
+    const { executor, places, runtime } = this.#with;
+    const openFirst = (within: KvTxn): Promise<VersionedRun | undefined> => executor.openFirst(run, within);
     const first = run.limit === 0 ? await openFirst(NOTHING) : await places.take(run, openFirst);
     if (!first) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
     const others = run.order.hosts.slice(1);
     const next = hostTurns(run.order.principal.tenant, runtime.clock);
     const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, async (host) => {
       await next();
-      return carrying.openOther(run, host, first);
+      return executor.openOther(run, host, first);
     });
     return [first, ...opened];
   }

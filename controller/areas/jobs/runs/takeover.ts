@@ -11,7 +11,7 @@ import type { RunRights } from "../rights/rights.ts";
 
 export interface TakeoverDependencies {
   readonly journal: RunJournal;
-  readonly carrying: RunExecutor;
+  readonly executor: RunExecutor;
   readonly commands: RunCommands;
   readonly endings: RunEndings;
   readonly rights: RunRights;
@@ -65,25 +65,25 @@ export class RunTakeover {
   }
 
   async #takeOver(orphans: readonly VersionedRun[]): Promise<void> {
-    const { carrying, runtime } = this.#with;
+    const { executor, runtime } = this.#with;
     const [first] = orphans;
     const principal = first && (await this.#with.rights.of(first.open));
     // Without rights the run ends after its deadline, by the outcome that its host has stored.
     if (!principal)
       return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
-    if (!carrying.enter(orphans.length)) return;
+    if (!executor.enter(orphans.length)) return;
     const taken: VersionedRun[] = [];
     for (const orphan of orphans) {
       const mine = await this.#take(orphan);
       if (mine) taken.push(mine);
     }
-    carrying.leave(orphans.length - taken.length);
+    executor.leave(orphans.length - taken.length);
     const run = resumedRun(
       taken.map(({ open }) => open),
       principal,
       runtime.clock,
     );
-    if (run) void carrying.start(run, taken, taken.length);
+    if (run) void executor.start(run, taken, taken.length);
   }
 
   /** A run that cannot be taken now is taken next time, and does not stop the others. */
@@ -105,9 +105,9 @@ export class RunTakeover {
   }
 
   async #endTaken(mine: VersionedRun): Promise<void> {
-    const { carrying, commands, endings, runtime } = this.#with;
-    await carrying.withOutputBefore(mine.open);
-    const output = carrying.output(mine.open);
+    const { executor, commands, endings, runtime } = this.#with;
+    await executor.withOutputBefore(mine.open);
+    const output = executor.output(mine.open);
     const result = await commands.stored(mine.open, output);
     const endedMs = runtime.clock.nowMs();
     const message = "The controller that ran it went away before it ended.";
