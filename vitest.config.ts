@@ -35,7 +35,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/openid/{accounts,openid}.test.ts",
   "controller/areas/policies/policies.test.ts",
   "controller/areas/query/{analyzed,arrival,asof,counted,marked-records,ordered,records}.test.ts",
-  "controller/areas/query/batch/batch.test.ts",
+  "controller/areas/query/batch/{batch,takeover}.test.ts",
   "controller/areas/query/graph/graph.test.ts",
   "controller/areas/query/search/*.test.ts",
   "controller/areas/query/write/{future,restoring,set}.test.ts",

@@ -73,7 +73,7 @@ export const PROMISES = {
   "batches-are-whole": {
     promise:
       "A batch of MQL whose controller dies, at whatever write of it, is made whole by another one, each change once in effect; a controller that pauses in the middle and wakes changes nothing more.",
-    tests: ["controller/areas/query/batch/batch.test.ts"],
+    tests: ["controller/areas/query/batch/takeover.test.ts"],
     found: [],
   },
   "controllers-lose-nothing": {
