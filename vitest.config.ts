@@ -92,7 +92,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/scripts/host-objects.test.ts",
   "controller/areas/tables/{rows,service}.test.ts",
   "controller/areas/tags/{branches,owners,routes,tagging}.test.ts",
-  "controller/areas/tenants/{companies,routes}.test.ts",
+  "controller/areas/tenants/{companies,interrupted,removal,routes}.test.ts",
   "controller/areas/transfer/{headed,headed-files,restored,sheets,triggered}.test.ts",
   "controller/areas/triggers/trigger-queues.test.ts",
   "controller/areas/users/{interface,users}.test.ts",
