@@ -53,7 +53,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/users/sessions/signins.test.ts",
   "controller/grpc/peers.test.ts",
   "controller/store/once.test.ts",
-  "controller/store/journal/journal.test.ts",
+  "controller/store/journal/{deaths,journal,lost-answers}.test.ts",
   "test/mql/{random,scripts}.test.ts",
   "test/security/{neighbours,owned-records}.test.ts",
   "test/values/values.test.ts",
