@@ -73,7 +73,7 @@ export const PROMISES = {
   "batches-are-whole": {
     promise:
       "A batch of MQL whose controller dies, at whatever write of it, is made whole by another one, each change once in effect; a controller that pauses in the middle and wakes changes nothing more.",
-    tests: ["controller/areas/query/batch/batch.test.ts"],
+    tests: ["controller/areas/query/batch/takeover.test.ts"],
     found: [],
   },
   "controllers-lose-nothing": {
@@ -277,7 +277,11 @@ export const PROMISES = {
   "definitions-across-a-pause": {
     promise:
       "A change of class definitions is known to every controller when it is answered; what a controller that was stopped meanwhile answers with ok is right by the new definitions, and it harms nothing.",
-    tests: ["controller/areas/objects/definitions/definitions.test.ts", "test/e2e/two-controllers.test.ts"],
+    tests: [
+      "controller/areas/objects/definitions/definitions.test.ts",
+      "controller/areas/objects/definitions/stopped-writers.test.ts",
+      "test/e2e/two-controllers.test.ts",
+    ],
     found: [
       "An object inserted on one controller while another dropped its class stayed as an orphan and was answered with ok. Now a class is marked first, and goes when every controller has acknowledged the mark or its lease is over.",
       "A controller that woke from a pause wrote by old definitions until its timers fired. Now a lease is asked by the clock, before a write and between the write and its answer; what was written is brought to the new definitions or refused.",

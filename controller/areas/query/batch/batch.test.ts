@@ -1,76 +1,24 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
-import { QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { prove } from "../../../../test/helpers/runs/evidence.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { StoppableStores } from "../../../../test/helpers/engines/stoppable-stores.ts";
-import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { decodeStored } from "../../../store/format.ts";
-import type { KvStore } from "../../../store/kv.ts";
-import type { AuditEntry } from "../../audit/index.ts";
-import { ObjectService } from "../../objects/index.ts";
-import { QueryService } from "../service.ts";
-import type { OpenBatch } from "./run.ts";
+import {
+  admin,
+  WHOLE,
+  NOTHING,
+  engine,
+  objects,
+  entries,
+  useBatches,
+  queryOf,
+  openBatches,
+  script,
+  stateOf,
+} from "../../../../test/helpers/mql/batch-world.ts";
 
-const admin = testPrincipal();
-const CLASSES = `create edge type leads; create class /matrix/box (host varchar, run int, size int, notes list<varchar>, keys(host)) with version=true;
-  create class /matrix/event (run int, n int);
-  create class /matrix/line (run int, n int) with kind='record'`;
+useBatches();
 
-let engine: TestEngine;
-let objects: ObjectService;
-let entries: AuditEntry[];
-const runtime = testRuntime(realClock);
-
-beforeAll(async () => {
-  engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
-  objects.registerSystemClass({
-    path: "/owned",
-    columns: [{ name: "a", type: "int" }],
-    guard: {
-      reading: { permission: "objects:read" },
-      permission: "objects:write",
-      insert: () => Promise.resolve(["owned:1"]),
-    },
-  });
-  entries = [];
-  await queryOf("first").rows(admin, `${CLASSES}; insert into /matrix/box host='old'`);
-});
-afterAll(async () => {
-  await objects.close();
-  await engine[Symbol.asyncDispose]();
-});
-
-interface Parts {
-  readonly objects?: ObjectService;
-  readonly stores?: Stores;
-  /** The controllers that are there. */
-  readonly present?: ReadonlySet<string>;
-}
-
-function queryOf(own: string, parts: Parts = {}): QueryService {
-  const of = { objects, stores: engine, present: new Set([own]), ...parts };
-  const audit = {
-    ready: () => Promise.resolve(),
-    record: (entry: AuditEntry) => Promise.resolve(void entries.push(entry)),
-  };
-  const controllers = { own, has: (id: string) => of.present.has(id) };
-  return new QueryService({
-    objects: of.objects,
-    runtime,
-    audit,
-    batches: { stores: of.stores, controllers, objects: of.objects, runtime },
-  });
-}
-
-async function openBatches(): Promise<readonly OpenBatch[]> {
-  const { kv } = await engine.tenant("matrix");
-  return (await kv.list("batches/")).entries.map(({ value }) => decodeStored<OpenBatch>(value));
+function added(name: string): string {
+  return `update /matrix/box notes = notes + ['${name}'] where id = 'box:8-a'`;
 }
 
 test("a row of a batch with a time of its own keeps it, whatever its object is since", async () => {
@@ -80,165 +28,6 @@ test("a row of a batch with a time of its own keeps it, whatever its object is s
   const sizes = async (at: string) =>
     (await query.rows(admin, `select size from /matrix/box where host='dated' ${at}`)).map(({ size }) => size);
   expect([await sizes(""), await sizes("as of '2024-02-01'")]).toEqual([[2], [1]]);
-});
-
-/** Everything a batch can do: rows with keys and without, records, changes of what it made itself. */
-function script(run: number): string {
-  return `begin
-    insert into /matrix/box (host, run, size, notes) values ('${run}-a', ${run}, 1, ['n']), ('${run}-b', ${run}, 2, ['n']);
-    insert into /matrix/event run=${run}, n=1; insert into /matrix/line run=${run}, n=1;
-    update /matrix/box set size=10, notes = notes + ['x'], tags = tags + 't', leads = leads + 'box:old' where run=${run} and size < 2;
-    delete from /matrix/box where run=${run} and size = 2;
-    insert into /matrix/event run=${run}, n=2;
-  end`;
-}
-
-/** Journal, boxes, event, line, journal, mark of the edge, update, journal, grave, removal, event, journal. */
-const WRITES = 12;
-
-const WHOLE = { box: [{ host: "a", size: 10, notes: ["n", "x"], tags: ["t"] }], event: [1, 2], line: [1] };
-const NOTHING = { box: [], event: [], line: [] };
-const HISTORY = {
-  versions: [
-    [10, 1],
-    ["removed", 2],
-  ],
-  edges: 1,
-};
-
-async function stateOf(run: number): Promise<typeof WHOLE | typeof NOTHING> {
-  const query = queryOf("reader");
-  const box = await query.rows(admin, `select host, size, notes, tags from /matrix/box where run=${run} order by host`);
-  const [event, line] = await Promise.all(
-    ["event", "line"].map(async (path) =>
-      (await query.rows(admin, `select n from /matrix/${path} where run=${run} order by n`)).map(({ n }) => n),
-    ),
-  );
-  return { box: box.map((row) => ({ ...row, host: String(row["host"]).slice(-1) })), event, line } as typeof WHOLE;
-}
-
-async function historyOf(run: number): Promise<typeof HISTORY> {
-  const versions = await Promise.all(
-    ["a", "b"].map(async (name) => {
-      const sizes: unknown[] = [];
-      for await (const page of objects.history(admin, { id: `box:${run}-${name}` }))
-        sizes.push(...page.map(({ values }) => (values ? values["size"] : "removed")));
-      return sizes;
-    }),
-  );
-  let edges = 0;
-  for await (const page of objects.edges(admin, [{ id: `box:${run}-a` }], { direction: "out" })) edges += page.length;
-  return { versions, edges } as typeof HISTORY;
-}
-
-test.each(onCluster ? [true] : [true, false])(
-  "at whatever write its controller dies, a batch is made whole by another one or was never begun (that write came to pass: %j)",
-  async (isWritten) => {
-    let mortality = new Mortality(Infinity, isWritten);
-    const { keys: journal, data } = mortalStores(engine, () => mortality);
-    const mortal = new ObjectService({ stores: data, runtime });
-    await mortal.catalog(admin);
-    const dying = queryOf("dying", { objects: mortal, stores: journal });
-    const survivor = queryOf("survivor");
-    let writes = 0;
-    for (; ; writes += 1) {
-      const run = 1_000 + writes * 2 + Number(isWritten);
-      mortality = new Mortality(writes, isWritten);
-      const lived = dying.run(admin, script(run)).then(() => false);
-      if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
-      await survivor.maintain("matrix");
-      // The first write is that of the journal.
-      expect(await stateOf(run), `dead at write ${writes}`).toEqual(writes > 0 || isWritten ? WHOLE : NOTHING);
-      if (writes > 0) expect(await historyOf(run)).toEqual(HISTORY);
-      expect(await openBatches()).toEqual([]);
-    }
-    expect(writes).toBe(WRITES);
-    await mortal.close();
-    prove("batches-are-whole", { engine: engine.kind, cases: [`${writes} writes at which the controller died`] });
-  },
-);
-
-test("a batch is made by what its SELECTs answered when they were asked, at whatever write its controller dies, also once they answer something else", async () => {
-  let mortality = new Mortality(Infinity, true);
-  const { keys: journal, data } = mortalStores(engine, () => mortality);
-  const mortal = new ObjectService({ stores: data, runtime });
-  await queryOf("first").rows(admin, "create class /matrix/mark (run int, host varchar, keys(run, host))");
-  await mortal.catalog(admin);
-  const dying = queryOf("dying", { objects: mortal, stores: journal });
-  const survivor = queryOf("survivor");
-  let writes = 0;
-  for (; ; writes += 1) {
-    const run = 3_000 + writes;
-    mortality = new Mortality(Infinity, true);
-    await survivor.rows(
-      admin,
-      `insert into /matrix/box (host, run, size) values ('${run}-a', ${run}, 1), ('${run}-b', ${run}, 2);
-      insert into /matrix/mark (run, host) values (${run}, '${run}-a')`,
-    );
-    mortality = new Mortality(writes, true);
-    const lived = dying.run(admin, markedScript(run)).then(() => false);
-    if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
-    await endTurns();
-    await survivor.maintain("matrix");
-    const { box } = await stateOf(run);
-    expect(box, `dead at write ${writes}`).toEqual([
-      { host: "a", size: 11, notes: ["unmarked"], tags: null },
-      { host: "b", size: 2, notes: ["unmarked"], tags: null },
-    ]);
-    expect(await openBatches()).toEqual([]);
-  }
-  expect(writes).toBeGreaterThan(5);
-  await mortal.close();
-});
-
-/** As when the lease of a dead controller ends. */
-async function endTurns(): Promise<void> {
-  const { kv } = await engine.tenant("matrix");
-  for (const { key } of (await kv.list("objectturns/")).entries) await kv.delete(key);
-}
-
-/** The first statement asks what the second one removes, and the third one what is left of it then. */
-function markedScript(run: number): string {
-  const marked = `(select host from /matrix/mark where run=${run})`;
-  return `begin
-    update /matrix/box set size = case when host in ${marked} then size + 10 else 0 end where run=${run} and host in ${marked};
-    delete from /matrix/mark where run=${run};
-    update /matrix/box set notes = notes + ['unmarked'] where run=${run} and host not in ${marked};
-  end`;
-}
-
-test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
-  const present = new Set(["paused", "second"]);
-  const stores = new StoppableStores(engine);
-  const pausing = new ObjectService({ stores, runtime });
-  await pausing.catalog(admin);
-  const held = stores.hold("change");
-  const paused = queryOf("paused", { objects: pausing, present }).run(admin, script(1));
-  const call = await held;
-  const second = queryOf("second", { present });
-  await second.maintain("matrix");
-  expect(await stateOf(1)).toEqual(NOTHING);
-  present.delete("paused");
-  await second.maintain("matrix");
-  expect(await stateOf(1)).toEqual(WHOLE);
-  await second.rows(
-    admin,
-    "update /matrix/box set size = 99 where host = '1-a'; insert into /matrix/box host='1-b', run=1, size=7",
-  );
-  call.goOn();
-  await expect(paused).rejects.toMatchObject({
-    code: "unknown_outcome",
-    message: expect.stringContaining("need not be repeated") as string,
-  });
-  expect(await stateOf(1)).toEqual({
-    ...WHOLE,
-    box: [
-      { host: "a", size: 99, notes: ["n", "x"], tags: ["t"] },
-      { host: "b", size: 7, notes: null, tags: null },
-    ],
-  });
-  expect(await openBatches()).toEqual([]);
-  await pausing.close();
 });
 
 test("what batches and single updates add to one list at the same time is all kept, once", async () => {
@@ -253,10 +42,6 @@ test("what batches and single updates add to one list at the same time is all ke
   expect(await openBatches()).toEqual([]);
 });
 
-function added(name: string): string {
-  return `update /matrix/box notes = notes + ['${name}'] where id = 'box:8-a'`;
-}
-
 test("where the stores fail in the middle, whoever asked is told that the rest will come, and it comes once", async () => {
   const failing = new Proxy(objects, {
     get(target, name) {
@@ -265,7 +50,7 @@ test("where the stores fail in the middle, whoever asked is told that the rest w
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },
   });
-  entries = [];
+  entries.length = 0;
   const query = queryOf("first", { objects: failing });
   const text = `insert into /matrix/event run=?, n=0; ${script(2).replace("size=10", "size=?")}; select edge type`;
   await expect(query.run(admin, text, { values: [[-1, 10]] })).rejects.toMatchObject({
@@ -365,31 +150,6 @@ test("changes that do not look at each other's objects are journalled together",
   ]);
 });
 
-test("a batch whose beginning was answered too late, and that another controller made meanwhile, is made once", async () => {
-  let isFirst = true;
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await engine.tenant(name);
-      const txn: KvStore["txn"] = async (request) => {
-        const answer = await store.kv.txn(request);
-        if (!isFirst) return answer;
-        isFirst = false;
-        await queryOf("second").maintain("matrix");
-        await queryOf("third").rows(admin, "update /matrix/box set notes = notes + ['later'] where id='box:8-a'");
-        throw new AppError("unknown_outcome", "done, not told");
-      };
-      return { ...store, kv: wrappedKv(store.kv, { txn }) };
-    },
-  };
-  await queryOf("reader").rows(admin, "insert into /matrix/box (host, run, notes) values ('8-a', 8, ['n'])");
-  const changes =
-    "update /matrix/box set notes = notes + ['x'] where id='box:8-a'; insert into /matrix/event run=8, n=1";
-  await queryOf("first", { stores }).run(admin, `begin ${changes} end`);
-  expect(await openBatches()).toEqual([]);
-  expect(await stateOf(8)).toMatchObject({ box: [{ host: "a", notes: ["n", "x", "later"] }], event: [1] });
-});
-
 test("definitions, and objects whose owners write them, make a script of a batch: nothing is journalled", async () => {
   const query = queryOf("first", {
     stores: { system: () => engine.system(), tenant: () => Promise.reject(new Error("no journal is asked for")) },
@@ -406,61 +166,4 @@ test("definitions, and objects whose owners write them, make a script of a batch
       "begin insert into /matrix/owned a=1; insert into /matrix/made n=2; select n from /matrix/made order by n end",
     ),
   ).toEqual([{ n: 1 }, { n: 2 }]);
-});
-
-test("a batch that nobody went on with for too long is given up, and that is on record", async () => {
-  const late = {
-    ...runtime,
-    clock: {
-      ...realClock,
-      nowMs: () => realClock.nowMs() - QUERY_BATCH_KEEP_MS - 1,
-      monotonicMs: () => realClock.monotonicMs(),
-    },
-  };
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
-  const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
-  await expect(
-    new QueryService({ objects: failing, runtime: late, batches }).run(admin, script(7)),
-  ).rejects.toMatchObject({
-    code: "unknown_outcome",
-  });
-  entries = [];
-  await queryOf("first").maintain("matrix");
-  expect(await openBatches()).toEqual([]);
-  expect(await stateOf(7)).toEqual(NOTHING);
-  expect(entries).toMatchObject([{ outcome: "failed", code: "conflict" }]);
-});
-
-test("a batch of a later version, whose rows have other ids, is left to a controller that knows how it makes them", async () => {
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
-  const change = "begin insert into /matrix/line run=9, n=1; insert into /matrix/line run=9, n=2; end";
-  await expect(queryOf("first", { objects: failing }).run(admin, change)).rejects.toMatchObject({
-    code: "unknown_outcome",
-  });
-  const { kv } = await engine.tenant("matrix");
-  const renamed = async (from: string, to: string): Promise<void> => {
-    for (const { key, value } of (await kv.list("batches/")).entries) {
-      const text = Buffer.from(value).toString("latin1");
-      expect(text).toContain(from);
-      await kv.put(key, Buffer.from(text.replaceAll(from, to), "latin1"));
-    }
-  };
-  entries = [];
-  await renamed('"orderedRows"', '"laterRows"');
-  await queryOf("second").maintain("matrix");
-  expect([(await openBatches()).length, await stateOf(9), entries]).toEqual([1, NOTHING, []]);
-  await renamed('"laterRows"', '"orderedRows"');
-  await queryOf("third").maintain("matrix");
-  expect(await openBatches()).toEqual([]);
-  expect((await stateOf(9)).line).toEqual([1, 2]);
 });

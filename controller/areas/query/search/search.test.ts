@@ -1,97 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { bundle } from "../../../../test/helpers/programs/bundle.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { ThreadScripts } from "../../../scripting/index.ts";
-import type { AuditEntry } from "../../audit/index.ts";
-import { ObjectService } from "../../objects/index.ts";
-import type { DataRule, Principal } from "../../permissions/index.ts";
-import { QueryService } from "../index.ts";
 import { SearchService } from "./index.ts";
+import {
+  admin,
+  HOUR_MS,
+  NOON_MS,
+  runtime,
+  audited,
+  objects,
+  search,
+  useSearch,
+  rows,
+  ruled,
+} from "../../../../test/helpers/mql/search-world.ts";
 
-const admin = testPrincipal();
-const HOUR_MS = 3_600_000;
-const NOON_MS = Date.UTC(2024, 1, 28, 12);
-const runtime = testRuntime(realClock);
-const audited: AuditEntry[] = [];
-
-let engine: TestEngine;
-let objects: ObjectService;
-let search: SearchService;
-let scripts: ThreadScripts;
-
-/** Classes that are searched by themselves: box, rack, log, doc; not: vault. */
-const CLASSES = `create class /matrix/ent/box (host varchar "Host", note text, size int, seen timestamp, config map<varchar,varchar>, free map, keys(host), index(host, size, seen, tags)) with autosearch=true;
-  create class /matrix/ent/box/rack (slots int) with autosearch=true;
-  create class /matrix/vault (host varchar, note text, keys(host));
-  create class /matrix/log (line varchar, level varchar, index(level)) with kind='record', autosearch=true;
-  create class /matrix/file (name varchar, fullname varchar, parent varchar, ftype varchar, keys(fullname), index(parent));
-  create edge type contain;
-  create class /matrix/doc (name varchar, state varchar, keys(name), index(state)) with version=true, autosearch=true`;
-
-const BOXES: readonly Row[] = [
-  {
-    host: "web-1",
-    note: "Disk full: ERROR on /dev/sda1",
-    size: 10,
-    seen: NOON_MS,
-    tags: ["red", "blue"],
-    config: { os: "linux" },
-    free: { n: 5 },
-  },
-  { host: "web-2", note: "all quiet", size: 20, seen: NOON_MS - HOUR_MS, tags: ["red"], free: { n: "5" } },
-  { host: "db-1", note: "磁盘空间不足 on disk two", size: 30, seen: NOON_MS - 48 * HOUR_MS },
-];
-
-beforeAll(async () => {
-  engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
-  const audit = {
-    ready: () => Promise.resolve(),
-    record(entry: AuditEntry) {
-      audited.push(entry);
-      return Promise.resolve();
-    },
-  };
-  const file = await bundle("controller/script-worker.ts", `search-${process.pid}.mjs`);
-  scripts = new ThreadScripts({ ...testRuntime(realClock), file, languages: ["lua"], functions: () => [] });
-  search = new SearchService({ objects, runtime, audit, engine: () => scripts });
-  await new QueryService({ objects, runtime }).rows(admin, CLASSES);
-  await objects.insert(admin, "/matrix/ent/box", BOXES);
-  await objects.insert(admin, "/matrix/ent/box/rack", [{ host: "rack-1", note: "ERROR in slot", size: 5, slots: 4 }]);
-  await objects.insert(admin, "/matrix/vault", [{ host: "hidden", note: "ERROR nobody searches" }]);
-  const lines = ["ERROR disk one", "fine", "ERROR kernel"].map((line, at) => ({
-    values: { line, level: at === 1 ? "info" : "error" },
-    timeMs: NOON_MS + at * HOUR_MS,
-    identity: `s/${at}`,
-  }));
-  await objects.ingest(admin, "/matrix/log", lines);
-  for (const [at, state] of ["draft", "ERROR", "done"].entries())
-    await objects.insert(admin, "/matrix/doc", [{ name: "plan", state }], { atMs: NOON_MS + at * HOUR_MS });
-});
-
-afterAll(async () => {
-  await scripts.close();
-  await objects.close();
-  await engine.close();
-});
-
-async function rows(text: string, principal: Principal = admin): Promise<readonly Row[]> {
-  const found: Row[] = [];
-  const result = await search.search(principal, text);
-  for await (const page of result.rows) found.push(...page);
-  return found;
-}
+useSearch();
 
 /** One field of every row, sorted. */
 async function values(text: string, field = "host", principal = admin): Promise<readonly unknown[]> {
   return (await rows(text, principal)).map((row) => row[field]).sort();
-}
-
-function ruled(...data: DataRule[]): Principal {
-  return { ...admin, user: "ruled", grants: ["*:read"], data };
 }
 
 describe("what is found", () => {
@@ -343,131 +270,6 @@ describe("rights", () => {
       });
     }
     expect(await values("#/matrix/doc", "state")).toEqual(["done"]);
-  });
-});
-
-describe("calls", () => {
-  const files: readonly (readonly [string, string])[] = [
-    ["/a", "dir"],
-    ["/a/b", "dir"],
-    ["/a/b/c", "file"],
-    ["/a/d", "file"],
-    ["/e", "file"],
-  ];
-
-  beforeAll(async () => {
-    const rowOf = ([fullname, ftype]: readonly [string, string]): Row => {
-      const at = fullname.lastIndexOf("/");
-      return { fullname, ftype, name: fullname.slice(at + 1), parent: at === 0 ? "/" : fullname.slice(0, at) };
-    };
-    await objects.insert(admin, "/matrix/file", files.map(rowOf));
-    const [first] = await objects.insert(admin, "/matrix/ent/box", [{ host: "inner" }]);
-    await objects.insert(admin, "/matrix/ent/box", [{ host: "outer", contain: [first ?? "", "box:web-1"] }]);
-  });
-
-  afterAll(async () => {
-    await objects.remove(admin, [{ id: "box:inner" }, { id: "box:outer" }]);
-  });
-
-  test("tree puts hits under each other by parent and fullname", async () => {
-    const leaf = (name: string, fullname: string) =>
-      expect.objectContaining({ name, fullname, children: [] }) as unknown;
-    const [row] = await rows('#/matrix/file: | sort fullname | call tree {"fields":["name"]}');
-    const b = expect.objectContaining({
-      id: "file:/a/b",
-      class: "/matrix/file",
-      children: [leaf("c", "/a/b/c")],
-    }) as unknown;
-    expect(row?.tree).toEqual([
-      expect.objectContaining({ name: "a", children: [b, leaf("d", "/a/d")] }),
-      leaf("e", "/e"),
-    ]);
-    expect(
-      await rows('#/matrix/file: | sort fullname | call tree {"parent":"/a","ftype":"file","fields":["name","ftype"]}'),
-    ).toEqual([{ tree: [leaf("d", "/a/d")] }]);
-    await expect(rows("#/matrix/ent/box: | call tree")).rejects.toMatchObject({ code: "not_found" });
-  });
-
-  test("graph answers the hits and the edges between them", async () => {
-    const node = (host: string) => ({ id: `box:${host}`, class: "/matrix/ent/box", host });
-    expect(await rows("#/matrix/ent/box: | host=outer;host=inner | sort host | print host | call graph")).toEqual([
-      {
-        graph: {
-          nodes: [node("inner"), node("outer")],
-          edges: [{ id: "box:outer contain box:inner", class: "contain", source: "box:outer", target: "box:inner" }],
-          paths: [],
-          pathtags: [],
-        },
-      },
-    ]);
-    const [none] = await rows('#/matrix/ent/box: | host=outer;host=inner | call graph {"type":"other"}');
-    expect(none).toMatchObject({ graph: { edges: [] } });
-  });
-
-  test("show no row, no column and no edge that is hidden from the caller", async () => {
-    const few = ruled({ class: "/matrix", access: "read", where: "host!='inner'", hidden: ["note"] });
-    const text = "#/matrix/ent/box: | host=outer;host=inner | call graph";
-    expect(await rows(text, few)).toEqual([
-      { graph: { nodes: [{ id: "box:outer", class: "/matrix/ent/box" }], edges: [], paths: [], pathtags: [] } },
-    ]);
-    const files = ruled({ class: "/matrix/file", access: "read", where: "ftype!='file'", hidden: ["name"] });
-    expect(await rows("#/matrix/file: | call tree", files)).toMatchObject([
-      { tree: [{ fullname: "/a", children: [{ fullname: "/a/b", children: [] }] }] },
-    ]);
-    expect(JSON.stringify(await rows("#/matrix/file: | call tree", files))).not.toContain('"name"');
-    await expect(rows('#/matrix/file: | call tree {"fields":["name"]}', files)).rejects.toMatchObject({
-      code: "not_found",
-    });
-    await expect(rows(text, { ...few, grants: [] })).rejects.toMatchObject({ code: "denied" });
-  });
-
-  test.each(["user {}", "User", "__proto__", "me {}"])("%s is refused by its name", async (written) => {
-    const name = (written.split(" ")[0] ?? "").toLowerCase();
-    await expect(rows(`#/matrix/ent/box: | call ${written}`)).rejects.toMatchObject({
-      code: "unsupported",
-      message: `[Exec] No search calls ${name}: there are tree and graph.`,
-      details: { construct: `call ${name}` },
-    });
-  });
-});
-
-describe("fields in lua", () => {
-  const BOXES_BY_HOST = "#/matrix/ent/box: | sort host | print host, size";
-  const lua = (text: string): string => `lua x=<lua>${text}</lua>`;
-
-  test("are what the text returns of each row, and stand in the description of the answer", async () => {
-    const text = `${BOXES_BY_HOST} | ${lua('if OBJECT.size > 10 then return OBJECT.host .. "!" end')}`;
-    expect(await rows(text)).toEqual([
-      { host: "db-1", size: 30, x: "db-1!" },
-      { host: "web-1", size: 10 },
-      { host: "web-2", size: 20, x: "web-2!" },
-    ]);
-    const { meta } = await search.search(admin, text);
-    expect(meta.columns[meta.rootclass]?.map(({ name }) => name)).toEqual(["host", "size", "x"]);
-  });
-
-  test("know no column and no row that is hidden from the caller, and leave nothing for the next row", async () => {
-    const principal = ruled({ class: "/matrix", access: "read", where: "host!='db-1'", hidden: ["note"] });
-    const text = `#/matrix/ent/box: | sort host | ${lua("seen = (seen or 0) + 1 return tostring(OBJECT.note) .. seen")}`;
-    expect((await rows(text, principal)).map(({ x }) => x)).toEqual(["nil1", "nil1"]);
-  });
-
-  test.each([
-    ["return (", { code: "syntax" }],
-    ["return OBJECT.none.deeper", { code: "invalid" }],
-    ["while true do end", { code: "too_large" }],
-    ["return os or io or require", undefined],
-  ])("%s", async (text, error) => {
-    const answer = rows(`${BOXES_BY_HOST} | top 1 | ${lua(text)}`);
-    if (error === undefined) expect(await answer).toEqual([{ host: "db-1", size: 30 }]);
-    else await expect(answer).rejects.toMatchObject(error);
-  });
-
-  test("do not go with what has no rows of its own", async () => {
-    for (const other of ["delete", "group host", "call tree {}"])
-      await expect(rows(`#/matrix/ent/box: | ${other} | ${lua("return 1")}`)).rejects.toMatchObject({
-        code: "invalid",
-      });
   });
 });
 
