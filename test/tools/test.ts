@@ -7,18 +7,18 @@ import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all vitest projects except the soak's, in two sequences side by side. The projects of the first mostly
- * wait for stores and programs. The second takes the rest of the processors: first `unit`, then `ring`, which mostly
- * waits for its members, beside `sim`, which waits for nothing; it is printed project by project. All failures are
- * printed once more at the end, and the time of each test file is in `.reports/durations.tsv`. Arguments after
- * `npm test --` go to vitest.
+ * `npm test`: all vitest projects except the soak's, in three sequences side by side. The projects of the first mostly
+ * wait for stores and programs, and `ring`, the second, for its members; the third takes the rest of the processors:
+ * first `unit`, then `sim`, which waits for nothing. What runs beside the first is printed project by project. All
+ * failures are printed once more at the end, and the time of each test file is in `.reports/durations.tsv`. Arguments
+ * after `npm test --` go to vitest.
  */
 const LAST = ["e2e"];
-/** Projects and priorities of the second sequence. `unit` and `ring` have generous deadlines, `sim` has none. */
+/** Projects and priorities of the other sequences. `unit` and `ring` have generous deadlines, `sim` has none. */
 const BESIDE: readonly (readonly (readonly [name: string, priority: number])[])[] = [
-  [["unit", constants.priority.PRIORITY_BELOW_NORMAL]],
+  [["ring", constants.priority.PRIORITY_NORMAL]],
   [
-    ["ring", constants.priority.PRIORITY_NORMAL],
+    ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
     ["sim", constants.priority.PRIORITY_LOW],
   ],
 ];
@@ -45,12 +45,12 @@ mkdirSync(REPORTS, { recursive: true });
 const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
-const beside = runBeside();
+const beside = Promise.all(BESIDE.map(runOneAfterAnother));
 const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.flat().map(([name]) => name)];
 const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
-runs.push(...(await beside));
+runs.push(...(await beside).flat());
 
 for (const { names, code, seconds } of runs) console.log(`${names.join(", ")}: exit ${code} after ${seconds} s`);
 console.log(`The slowest of the test files in ${durations}:\n${slowest(readFileSync(durations, "utf8"))}`);
@@ -78,16 +78,13 @@ function projects(): string[] {
   });
 }
 
-async function runBeside(): Promise<readonly Ended[]> {
+async function runOneAfterAnother(sequence: (typeof BESIDE)[number]): Promise<readonly Ended[]> {
   const all: Ended[] = [];
-  for (const together of BESIDE) {
+  for (const [name, priority] of sequence) {
     if (stopped) break;
-    const ended = together.map(async ([name, priority]) => {
-      const run = vitest([name], priority);
-      all.push(await run.ended);
-      console.log(run.said());
-    });
-    await Promise.all(ended);
+    const run = vitest([name], priority);
+    all.push(await run.ended);
+    console.log(run.said());
   }
   return all;
 }
