@@ -5,7 +5,7 @@ import { listAll } from "../reading.ts";
 import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 
 /** An entry from its moment on: it is absent, for every clock. */
-export function expiredIsAbsent({ subject, now, later, expiring }: ExpirySubject): void {
+export function expiredEntriesContract({ subject, now, later, expiring }: ExpirySubject): void {
   test("an entry is there with its moment before it, and absent from it on", async () => {
     const key = uniqueName("expires");
     const expiresAtMs = subject().clock.nowMs() + 60 * MINUTE_MS;
@@ -48,7 +48,7 @@ export function expiredIsAbsent({ subject, now, later, expiring }: ExpirySubject
 }
 
 /** Conditions and transactions over expired entries. */
-export function conditionsOverExpired({ now, later, expiring }: ExpirySubject): void {
+export function expiredConditionsContract({ now, later, expiring }: ExpirySubject): void {
   test("conditions count an expired entry as absent", async () => {
     const [a, b] = [await expiring(uniqueName("a")), await expiring(uniqueName("b"))];
     const c = await expiring(uniqueName("c"));

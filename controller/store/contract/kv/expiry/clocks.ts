@@ -7,7 +7,7 @@ import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 const RACES = 40;
 
 /** Controllers whose clocks differ. */
-export function clocksThatDiffer({ subject, now, later, expiring }: ExpirySubject): void {
+export function differingClocksContract({ subject, now, later, expiring }: ExpirySubject): void {
   test("clocks that differ: what was not found expired is prolonged by the slower controller, for both", async () => {
     const [slow, fast] = [now(), later()];
     const { key, revision, createRevision } = await expiring(uniqueName("slow"));

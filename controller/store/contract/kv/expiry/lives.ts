@@ -9,7 +9,7 @@ const AGED = { changes: 10_000, atOnce: 100 };
 const AGED_IN_REAL_TIME = { changes: 500, atOnce: 5 };
 
 /** The life that follows on an expired entry. */
-export function nextLife({ now, later, expiring }: ExpirySubject): void {
+export function nextLifeContract({ now, later, expiring }: ExpirySubject): void {
   test.each<[string, (kv: KvStore, key: string) => Promise<unknown>]>([
     ["a put", (kv, key) => put(kv, key, bytes("new"))],
     ["a put of what is absent", (kv, key) => put(kv, key, bytes("new"), { ifRevision: 0 })],
@@ -35,7 +35,7 @@ export function nextLife({ now, later, expiring }: ExpirySubject): void {
 }
 
 /** Puts that give the entry of one life another moment. */
-export function prolonging({ subject, now, later, expiring }: ExpirySubject): void {
+export function prolongingContract({ subject, now, later, expiring }: ExpirySubject): void {
   test("every put sets the expiry anew, within the same life", async () => {
     const { key, createRevision } = await expiring(uniqueName("prolonged"));
     const expiresAtMs = subject().clock.nowMs() + 60 * MINUTE_MS;

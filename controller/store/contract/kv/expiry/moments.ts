@@ -6,7 +6,7 @@ import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 const LEASE_MS = 5_000;
 
 /** Ways to give a moment, and the moments and values there are. */
-export function momentsAndValues({ subject, now, later }: ExpirySubject): void {
+export function momentsContract({ subject, now, later }: ExpirySubject): void {
   test("a transaction gives an expiry as a put does", async () => {
     const key = uniqueName("txn");
     const expiresAtMs = subject().clock.nowMs() + MINUTE_MS;

@@ -9,7 +9,7 @@ import type { ExpirySubject } from "./subject.ts";
 const SWEEP_STEPS_MAX = 1_000;
 
 /** Lists and sweeps over expired entries. */
-export function listsOverExpired({ now, later, expiring }: ExpirySubject): void {
+export function expiredListsContract({ now, later, expiring }: ExpirySubject): void {
   test("a list leaves expired entries out of its pages and goes on behind them", async () => {
     const prefix = uniqueName("list") + "/";
     for (const at of [0, 1, 2, 3, 4, 5, 6, 7, 8]) {
@@ -46,7 +46,7 @@ export function listsOverExpired({ now, later, expiring }: ExpirySubject): void 
 }
 
 /** Watches tell of an expiry. */
-export function watchesOfExpiry({ now, later, expiring }: ExpirySubject): void {
+export function expiryWatchesContract({ now, later, expiring }: ExpirySubject): void {
   test("a watch from the revision of such a page misses nothing", async () => {
     const prefix = uniqueName("page") + "/";
     const { key } = await expiring(`${prefix}a`);
