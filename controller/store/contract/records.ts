@@ -2,7 +2,7 @@ import { describe } from "vitest";
 import type { ContractSubject } from "./harness.ts";
 import { recordChecksContract, recordTenantsContract } from "./records/bounds.ts";
 import { recordLivesContract } from "./records/lives.ts";
-import { removedRecordsContract } from "./records/removal.ts";
+import { removedRecordsContract, repetitionsAfterRemovalContract } from "./records/removal.ts";
 import { differingRecordsContract, repeatedRecordsContract } from "./records/repetitions.ts";
 import { rewrittenRecordsContract } from "./records/rewriting.ts";
 import { recordsSubject } from "./records/subject.ts";
@@ -16,6 +16,7 @@ export function recordsContract(subject: () => ContractSubject): void {
     differingRecordsContract(store);
     recordLivesContract(store);
     removedRecordsContract(store);
+    repetitionsAfterRemovalContract(store);
     rewrittenRecordsContract(store);
     timelinesContract(store);
     walksContract(store);

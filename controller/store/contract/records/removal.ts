@@ -3,8 +3,37 @@ import type { StoredRecord } from "../../objects.ts";
 import { again, bytes, uniqueCid } from "../harness.ts";
 import { DAY_MS, type RecordsSubject, ulid } from "./subject.ts";
 
+/** The removal of records. */
+export function removedRecordsContract({ objects, append, timeline, startMs }: RecordsSubject): void {
+  test("records are removed, and removing them again is fine", async () => {
+    const cid = uniqueCid();
+    const ids = [1, 2, 3].map((i) => ulid(startMs() + i, i));
+    await append(...ids.map((id) => ({ cid, id, value: bytes(id), terms: ["t"] })));
+    const doomed = [
+      { cid, id: ids[1]! },
+      { cid, id: ulid(startMs(), 9) },
+    ];
+    await again(() => objects().removeRecords(doomed));
+    await again(() => objects().removeRecords(doomed));
+    expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([ids[2], ids[0]]);
+    expect(await again(() => objects().getRecords(ids.map((id) => ({ cid, id }))))).toMatchObject([
+      { id: ids[0] },
+      undefined,
+      { id: ids[2] },
+    ]);
+  });
+}
+
 /** A record that is removed stays removed, whatever its producer repeats. */
-export function removedRecordsContract({ subject, objects, append, timeline, get, countOf, startMs }: RecordsSubject): void {
+export function repetitionsAfterRemovalContract({
+  subject,
+  objects,
+  append,
+  timeline,
+  get,
+  countOf,
+  startMs,
+}: RecordsSubject): void {
   test("what was removed stays removed whatever life a repetition gives it, at whatever age", async () => {
     for (const ageMs of [0, 3 * DAY_MS, 5 * DAY_MS, 200 * DAY_MS]) {
       const cid = uniqueCid();
@@ -23,24 +52,6 @@ export function removedRecordsContract({ subject, objects, append, timeline, get
       expect(await countOf(whole)).toBe(1);
       for (const { id } of [early, ...gone]) expect(await get(cid, id)).toBeUndefined();
     }
-  });
-
-  test("records are removed, and removing them again is fine", async () => {
-    const cid = uniqueCid();
-    const ids = [1, 2, 3].map((i) => ulid(startMs() + i, i));
-    await append(...ids.map((id) => ({ cid, id, value: bytes(id), terms: ["t"] })));
-    const doomed = [
-      { cid, id: ids[1]! },
-      { cid, id: ulid(startMs(), 9) },
-    ];
-    await again(() => objects().removeRecords(doomed));
-    await again(() => objects().removeRecords(doomed));
-    expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([ids[2], ids[0]]);
-    expect(await again(() => objects().getRecords(ids.map((id) => ({ cid, id }))))).toMatchObject([
-      { id: ids[0] },
-      undefined,
-      { id: ids[2] },
-    ]);
   });
 
   test("what was removed is not brought back by appending it again, whatever it holds", async () => {
