@@ -16,7 +16,7 @@ export interface RecordsSubject {
   readonly timeline: (request: TimelineRequest, limit?: number) => Promise<readonly string[]>;
   readonly get: (cid: number, id: string) => Promise<StoredRecord | undefined>;
   readonly countOf: (span: RecordSpan) => Promise<number>;
-  /** The present whole second, the same one during one test, so that engines that keep records by time read few times. */
+  /** The whole second in which a test began, so that engines that keep records by time read few times. */
   readonly startMs: () => number;
 }
 
