@@ -2,7 +2,7 @@ import { isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { TenantStore } from "../engine.ts";
 import type { KvOperation, KvPutOptions, KvStore, KvTxn, KvWriteResult } from "../kv.ts";
-import type { Page, PageRequest } from "../objects.ts";
+import type { ClassCount, Page, PageRequest } from "../objects.ts";
 
 /** The store under test. The same store may be returned again: every test uses names and class numbers of its own. */
 export interface ContractSubject {
@@ -104,6 +104,17 @@ export async function all<T>(limit: number, read: (page: PageRequest) => Promise
     cursor = page.cursor;
   } while (cursor !== undefined);
   return items;
+}
+
+/** The sum of the counts of all parts, by the cursor that each part but the last one answers. */
+export async function counted(read: (cursor: string | undefined) => Promise<ClassCount>): Promise<number> {
+  let [sum, cursor] = [0, undefined as string | undefined];
+  do {
+    const part = await again(() => read(cursor));
+    sum += part.count;
+    cursor = part.cursor;
+  } while (cursor !== undefined);
+  return sum;
 }
 
 /** Advances the clock if possible; otherwise polls until `isOver`, because real time passes in a real store. */

@@ -20,7 +20,7 @@ import {
   type TestClusterEngine,
 } from "../../../../test/helpers/cluster/cluster.ts";
 import { bytes, text, uniqueName, type ContractSubject } from "../../contract/harness.ts";
-import { objectsModelTest } from "../../contract/objects-model.ts";
+import { objectsModelTest } from "../../contract/objects/model.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../objects.ts";
 import { Cassandra } from "../cassandra/cassandra.ts";
 import { keyspaceOf } from "../schema.ts";

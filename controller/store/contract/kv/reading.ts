@@ -1,5 +1,5 @@
-import type { KvEvent, KvPage, KvStore } from "../kv.ts";
-import { again, text } from "./harness.ts";
+import type { KvEvent, KvPage, KvStore } from "../../kv.ts";
+import { again, text } from "../harness.ts";
 
 /** Every entry under a prefix, in pages of at most `limit`. */
 export async function listAll(kv: KvStore, prefix: string, limit: number, from?: string): Promise<KvPage["entries"]> {
@@ -44,4 +44,14 @@ export function tell(event: KvEvent): string {
 
 export function revisionOf(event: KvEvent): number {
   return event.kind === "put" ? event.entry.revision : event.revision;
+}
+
+/** The events in words, without repetitions caused by lost answers. */
+export function changesOf(events: readonly KvEvent[]): readonly string[] {
+  return events.map(tell).filter((line, at, lines) => line !== lines[at - 1]);
+}
+
+/** Holds once an event that says `line` was seen. */
+export function told(line: string): (events: readonly KvEvent[]) => boolean {
+  return (events) => events.map(tell).includes(line);
 }

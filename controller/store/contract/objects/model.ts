@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { NUMBER_SLOTS } from "../../../common/limits.ts";
-import type { Random } from "../../../common/time.ts";
-import { seededRandom } from "../../../test/helpers/time/clock.ts";
-import { cellMap } from "../cells.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
-import { again, all, bytes, seedOfRun, text, uniqueCid, type ContractSubject } from "./harness.ts";
+import { NUMBER_SLOTS } from "../../../../common/limits.ts";
+import type { Random } from "../../../../common/time.ts";
+import { seededRandom } from "../../../../test/helpers/time/clock.ts";
+import { cellMap } from "../../cells.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../../objects.ts";
+import { again, all, bytes, seedOfRun, text, uniqueCid, type ContractSubject } from "../harness.ts";
 
 const STEPS = 400;
 const CHECK_EVERY = 40;

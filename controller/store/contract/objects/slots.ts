@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { NUMBER_SLOTS, OBJECT_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../common/limits.ts";
-import type { EntityChange, EntityKey, NumberOrder, NumberRange } from "../objects.ts";
-import { again, all, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
+import { NUMBER_SLOTS, OBJECT_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../../common/limits.ts";
+import type { EntityChange, EntityKey, NumberOrder, NumberRange } from "../../objects.ts";
+import { again, all, uniqueCid, uniqueName, type ContractSubject } from "../harness.ts";
 
 const SLOTS = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
 const LAST = NUMBER_SLOTS - 1;

@@ -1,0 +1,93 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import type { TargetSubject } from "./subject.ts";
+
+/** Depots: put in place, replaced, and taken back when their command fails. */
+export function depotsContract({ folder, deploy, inDepot }: TargetSubject): void {
+  it("puts a depot in place, byte for byte, and runs its command there", async () => {
+    const binary = Array.from({ length: 300 }, (_, at) => String.fromCharCode(at)).join("");
+    const files = {
+      "run.sh": "#!/bin/sh\necho one\n",
+      "sub/dir/data.txt": binary,
+      "odd name'$x.txt": "odd",
+      empty: "",
+    };
+    const { outcome } = await deploy("1.0.0", files, {
+      command: `pwd > ${join(folder(), "where")}; ./run.sh > ${join(folder(), "ran")}`,
+    });
+    expect(outcome).toMatchObject({ state: "ok" });
+    expect(await readFile(join(folder(), "ran"), "utf8")).toBe("one\n");
+    expect((await inDepot("./run.sh")).out).toBe("one\n");
+    expect((await inDepot("cat sub/dir/data.txt")).out).toBe(binary);
+    expect((await inDepot('cat "odd name\'\\$x.txt"; wc -c < empty')).out.trim()).toMatch(/^odd\s*0$/);
+  });
+
+  it("replaces a version by another, whole", async () => {
+    const { outcome } = await deploy("1.1.0", { "run.sh": "#!/bin/sh\necho two\n", "new.txt": "n" });
+    expect(outcome).toMatchObject({ state: "ok" });
+    expect((await inDepot("./run.sh; [ -e sub ] || echo gone")).out).toBe("two\ngone\n");
+  });
+
+  it("takes a version back whose command fails", async () => {
+    const { outcome } = await deploy(
+      "1.2.0",
+      { "run.sh": "#!/bin/sh\necho three\n" },
+      { command: "echo broken >&2; exit 4" },
+    );
+    expect(outcome).toMatchObject({ state: "failed", code: 4 });
+    expect((await inDepot("./run.sh")).out).toBe("two\n");
+  });
+}
+
+/** Depots that are removed, and remote paths. */
+export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSubject): void {
+  it("puts the files into a remote path as well, beside what lies there", async () => {
+    const remotePath = join(folder(), "remote", "app");
+    await mkdir(remotePath, { recursive: true });
+    await writeFile(join(remotePath, "theirs.txt"), "theirs");
+    expect((await deploy("2.0.0", { "bin/run.sh": "#!/bin/sh\necho remote\n" }, { remotePath })).outcome).toMatchObject(
+      { state: "ok" },
+    );
+    expect(await readFile(join(remotePath, "bin/run.sh"), "utf8")).toBe("#!/bin/sh\necho remote\n");
+    const gone = await run({ kind: "undeploy", name: "web", version: "2.0.0", remotePath });
+    expect(gone.outcome).toMatchObject({ state: "ok" });
+    expect(existsSync(join(remotePath, "bin/run.sh"))).toBe(false);
+    expect(await readFile(join(remotePath, "theirs.txt"), "utf8")).toBe("theirs");
+  });
+
+  it("removes a depot after its command; one that is not there is gone already", async () => {
+    await deploy("3.0.0", { "run.sh": "#!/bin/sh\necho x\n" });
+    const command = `cp run.sh ${join(folder(), "farewell")}`;
+    expect((await run({ kind: "undeploy", name: "web", version: "2.9.9" })).outcome.state).toBe("ok");
+    expect((await inDepot("true")).outcome.state).toBe("ok");
+    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject({
+      state: "ok",
+    });
+    expect(existsSync(join(folder(), "farewell"))).toBe(true);
+    expect((await inDepot("true")).outcome.state).toBe("failed");
+    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0" })).outcome).toMatchObject({ state: "ok" });
+  });
+}
+
+/** Depots that cannot be put in place. */
+export function refusedDepotsContract({ run, depotOf, deploy, inDepot }: TargetSubject): void {
+  it("refuses a depot that would leave its folder", async () => {
+    for (const path of ["../outside.txt", "/etc/odp-outside", "a/../../outside.txt"]) {
+      const { outcome } = await deploy("4.0.0", { [path]: "evil" });
+      expect(outcome.state).toBe("failed");
+      expect(outcome.message).not.toBe("");
+    }
+    expect((await deploy("4.0.0", { ok: "x" }, { name: "../evil" })).outcome.state).toBe("failed");
+    expect((await inDepot("true")).outcome.state).toBe("failed");
+  });
+
+  it("says so when content is missing, and leaves nothing in place", async () => {
+    const depot = await depotOf("5.0.0", { "a.txt": "a" });
+    const files = [...depot.files, { path: "b.txt", digest: "0".repeat(64), size: 1, executable: false }];
+    const { outcome } = await run({ kind: "deploy", ...depot, files });
+    expect(outcome.state).toBe("failed");
+    expect((await inDepot("true")).outcome.state).toBe("failed");
+  });
+}
