@@ -261,10 +261,10 @@ export class JsonDecoder {
   /** Decodes the next part of a long string, or all of it. */
   #goOnWithString(): void {
     const from = this.#at;
-    const { end, isLast } = this.#endOfPart(from);
+    const { end, isLast } = endOfStringPart(this.#text, from);
     const { stringCharacters: bound } = this.#bounds;
     if (end - this.#stringFrom > bound.max) throw tooLarge(`has a string of more than ${bound.max} characters`, bound);
-    const part = this.#unescaped(from, end);
+    const part = unescaped(this.#text, from, end);
     this.#at = isLast ? end + 1 : end;
     if (!isLast) {
       (this.#parts ??= []).push(part);
@@ -274,32 +274,6 @@ export class JsonDecoder {
     const parts = this.#parts;
     this.#parts = undefined;
     this.#stringDone(parts === undefined ? part : [...parts, part].join(""));
-  }
-
-  /** The end of the string, or of a part that cuts no escape sequence. */
-  #endOfPart(from: number): { readonly end: number; readonly isLast: boolean } {
-    const text = this.#text;
-    const most = Math.min(text.length, from + PIECE_CHARACTERS);
-    for (let at = from; at < most; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) return { end: at, isLast: true };
-      if (code !== BACKSLASH) continue;
-      if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
-      at++;
-    }
-    if (most === text.length) throw this.#ended();
-    return { end: most, isLast: false };
-  }
-
-  /** The meaning of a part of a string, made by `JSON.parse`, which is the fastest at escape sequences. */
-  #unescaped(from: number, end: number): string {
-    try {
-      return JSON.parse(`"${this.#text.slice(from, end)}"`) as string;
-    } catch {
-      throw syntax(
-        `a string has a control character or an unknown escape sequence between the characters ${from} and ${end}`,
-      );
-    }
   }
 
   #stringDone(text: string): void {
@@ -334,7 +308,7 @@ export class JsonDecoder {
   /** The next sign that is no space; its place is `#at`. */
   #next(): number {
     this.#skipSpace();
-    if (this.#at >= this.#text.length) throw this.#ended();
+    if (this.#at >= this.#text.length) throw endsTooEarly();
     return this.#text.charCodeAt(this.#at);
   }
 
@@ -346,10 +320,6 @@ export class JsonDecoder {
     const sign = this.#text.slice(this.#at, this.#at + 1);
     return syntax(`unexpected ${JSON.stringify(sign)} at character ${this.#at + 1}`);
   }
-
-  #ended(): AppError {
-    return syntax("it ends too early");
-  }
 }
 
 function isSpace(code: number): boolean {
@@ -360,9 +330,38 @@ function isOfNumber(code: number): boolean {
   return (code >= 48 && code <= 57) || code === MINUS || code === 43 || code === 46 || code === 101 || code === 69;
 }
 
+/** The end of the string whose rest begins at `from`, or of a part of it that cuts no escape sequence. */
+function endOfStringPart(text: string, from: number): { readonly end: number; readonly isLast: boolean } {
+  const most = Math.min(text.length, from + PIECE_CHARACTERS);
+  for (let at = from; at < most; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return { end: at, isLast: true };
+    if (code !== BACKSLASH) continue;
+    if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
+    at++;
+  }
+  if (most === text.length) throw endsTooEarly();
+  return { end: most, isLast: false };
+}
+
+/** The meaning of a part of a string, made by `JSON.parse`, which is the fastest at escape sequences. */
+function unescaped(text: string, from: number, end: number): string {
+  try {
+    return JSON.parse(`"${text.slice(from, end)}"`) as string;
+  } catch {
+    throw syntax(
+      `a string has a control character or an unknown escape sequence between the characters ${from} and ${end}`,
+    );
+  }
+}
+
 function reachesPrototype(name: string, value: unknown): boolean {
   if (name === "__proto__") return true;
   return name === "constructor" && typeof value === "object" && value !== null && "prototype" in value;
+}
+
+function endsTooEarly(): AppError {
+  return syntax("it ends too early");
 }
 
 function syntax(what: string): AppError {

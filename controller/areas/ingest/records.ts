@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import {
   CHANGE_BATCH_MAX,
   COMMAND_ID_MAX_CHARACTERS,
@@ -12,10 +12,8 @@ import type { Clock } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { consoleLogPath } from "../consolelog/index.ts";
-import type { NewRecord, Objects, WriteBasis } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import type { Objects, WriteBasis } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
-import type { RowGate } from "../query/index.ts";
 import {
   headingsOf,
   type ParseFault,
@@ -33,14 +31,10 @@ import { countOf, type MarkedRecords, markedRecords, onlyRecord } from "./marks.
 import { InFlight } from "./in-flight.ts";
 import { entryIdentity, policyName } from "./batches.ts";
 import { Faults, type Marked } from "./faults.ts";
-import { type Placed, RowsByClass } from "./rows-by-class.ts";
+import { gapRecord, missingEntries, type PolicyClasses, runRecord } from "./policy-records.ts";
+import { type GateOfAuthor, RowStore } from "./row-store.ts";
+import { RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
-
-/** Class paths, below the ospace, for what agents report of policies. */
-export interface PolicyClasses {
-  readonly runs: string;
-  readonly gaps: string;
-}
 
 interface RecordWriterOptions {
   readonly objects: Pick<Objects, "ingest">;
@@ -51,7 +45,7 @@ interface RecordWriterOptions {
   /** Knows the authors of rules and runs bodies. Absent: see `ParseOptions`. */
   readonly bodies?: Pick<RuleBodies, "work">;
   /** Write rights of the author of a rule on a class; absent: rules of authors store nothing. */
-  readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
+  readonly gate?: GateOfAuthor;
   /** Keeps records that are to be tried again; absent: they are errors. */
   readonly retries?: RetryKeeper;
   /** Receives incoming raw records, on which rules are tried. */
@@ -63,11 +57,11 @@ interface RecordWriterOptions {
 /** Turns entries into rows and stores them under ids that a repetition makes again. */
 export class RecordWriter {
   readonly #objects: Pick<Objects, "ingest">;
+  readonly #rows: RowStore;
   readonly #classes: PolicyClasses;
   readonly #clock: Clock;
   readonly #workers: Workers<RuleTasks> | undefined;
   readonly #bodies: RecordWriterOptions["bodies"];
-  readonly #gate: RecordWriterOptions["gate"];
   readonly #retries: RecordWriterOptions["retries"];
   readonly #recent: RecordWriterOptions["recent"];
   readonly #onFaults: (tenant: string) => void;
@@ -78,8 +72,8 @@ export class RecordWriter {
     this.#retries = rest.retries;
     this.#recent = rest.recent;
     this.#bodies = bodies;
-    this.#gate = gate;
     this.#objects = objects;
+    this.#rows = new RowStore(objects, gate);
     this.#clock = clock;
     this.#workers = workers;
     this.#onFaults = onFaults;
@@ -103,7 +97,7 @@ export class RecordWriter {
     try {
       for (const work of works) await this.#writeRows(work);
       for (const [path, records] of rows.take(0))
-        await storing.begin(() => this.#store(path, records, first.principal));
+        await storing.begin(() => this.#rows.store(path, records, first.principal));
     } finally {
       await storing.end();
     }
@@ -123,7 +117,7 @@ export class RecordWriter {
     for (const entry of batch.entries) {
       await this.#collect(entry, work);
       for (const [path, records] of rows.take(CHANGE_BATCH_MAX))
-        await storing.begin(() => this.#store(path, records, batch.principal));
+        await storing.begin(() => this.#rows.store(path, records, batch.principal));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
       if (parsed < CHANGE_BATCH_MAX) continue;
       // Yields to other work.
@@ -142,31 +136,12 @@ export class RecordWriter {
       case "records":
         await this.#collectRecords(entry, entry.body.value, work);
         break;
-      case "run": {
-        const { policy, scheduledMs, state, code, message, startedMs, endedMs, records } = entry.body.value;
-        const values = {
-          policy,
-          host,
-          scheduled: scheduledMs,
-          state,
-          code,
-          message,
-          started: startedMs,
-          ended: endedMs,
-          records,
-        };
-        // The identity is the scheduled run, not the place in the stream: one run makes one record.
-        const identity = `run/${host}/${policy}/${scheduledMs}`;
-        rows.add(`${ospace}${this.#classes.runs}`, { record: { values, timeMs: scheduledMs, identity }, faults });
+      case "run":
+        rows.add(`${ospace}${this.#classes.runs}`, { record: runRecord(entry.body.value, host), faults });
         break;
-      }
-      case "gap": {
-        const { fromMs, toMs, ...gap } = entry.body.value;
-        const values = { ...gap, host, stime: fromMs, etime: toMs };
-        const identity = identityOf(batch, entry, 0);
-        rows.add(`${ospace}${this.#classes.gaps}`, { record: { values, timeMs: entry.timeMs, identity }, faults });
+      case "gap":
+        rows.add(`${ospace}${this.#classes.gaps}`, { record: gapRecord(entry, entry.body.value, batch), faults });
         break;
-      }
       case "output":
       case "result":
         if (entry.body.value.commandId.length > COMMAND_ID_MAX_CHARACTERS) faults.entry(entry, COMMAND_ID_TOO_LONG);
@@ -285,41 +260,6 @@ export class RecordWriter {
     return this.#retries.keep(principal, waiting, again.intervalMs);
   }
 
-  /** Writes rows of a rule with the rights of its author. */
-  async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
-    const { by, basis } = rows[0] ?? {};
-    if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
-    try {
-      const gate = await this.#gateOf(by, path);
-      const rest = gate.isByRow ? rows.map((row) => [row]) : [rows];
-      for (const some of rest) await this.#ingest(path, some, { principal: by, gate, basis });
-    } catch (error) {
-      if (!isAppError(error, "denied", "not_found")) throw error;
-      for (const row of rows) row.faults.refused(row, errorText(error));
-    }
-  }
-
-  #gateOf(author: Principal, path: string): Promise<RowGate> {
-    if (this.#gate === undefined) throw new AppError("denied", "What rules of authors make is not stored here.");
-    return this.#gate(author, path);
-  }
-
-  /** Stores rows together. If that fails, halves are tried until each bad row is alone. */
-  async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
-    try {
-      await context.gate?.check(rows.map(({ record }) => record));
-      const records = rows.map(({ record }) => record);
-      await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
-    } catch (error) {
-      if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
-      const half = rows.length >> 1;
-      const [only] = rows;
-      if (half === 0 || !only) return only?.faults.refused(only, errorText(error));
-      await this.#ingest(path, rows.slice(0, half), context);
-      await this.#ingest(path, rows.slice(half), context);
-    }
-  }
-
   async #writeFaults(batch: PreparedBatch, faults: Faults): Promise<void> {
     const records = faults.records();
     if (records.length === 0) return;
@@ -337,13 +277,6 @@ interface Work {
   readonly slices: ParseSlices;
   /** Number of records that are kept for another try. */
   kept: number;
-}
-
-interface Storing {
-  readonly principal: Principal;
-  /** Present for rows that are written with the rights of an author. */
-  readonly gate?: RowGate;
-  readonly basis: WriteBasis | undefined;
 }
 
 /** Ignores a heading that is longer than agents send. */
@@ -367,24 +300,4 @@ function foreignCommand(commandId: string, { source }: PreparedBatch): string {
 
 function foreignPolicy(policy: string, { source }: PreparedBatch): string {
   return `The policy ${beginningOf(policy, INGEST_FAULT_MAX_CHARACTERS)} was never sent to ${source.host}.`;
-}
-
-function missingEntries({ source, entries, missing }: PreparedBatch): NewRecord {
-  const first = entries[0];
-  const timeMs = first?.timeMs ?? 0;
-  const values = {
-    host: source.host,
-    policy: "",
-    source: source.streamId,
-    reason: "lost",
-    unit: "entries",
-    count: missing,
-    stime: timeMs,
-    etime: timeMs,
-  };
-  return { values, timeMs, identity: `missing/${source.host}/${source.streamId}/${first?.sequence ?? 0}` };
-}
-
-function identityOf(batch: PreparedBatch, entry: Entry, ordinal: number): string {
-  return `${entryIdentity(batch, entry)}/${ordinal}`;
 }

@@ -1,13 +1,10 @@
-import { AppError, errorText } from "../../../common/errors.ts";
+import { type AppError, errorText } from "../../../common/errors.ts";
 import {
   TENANT_USE_MEASURE_INTERVAL_MS,
   TENANT_USE_OBJECTS_PER_SECOND,
-  TENANT_USE_REREAD_MS,
-  TENANT_USE_TELL_ATTEMPTS_MAX,
   TENANT_USE_UNTOLD_MAX_BYTES,
   TENANT_USE_UNTOLD_MAX_OBJECTS,
 } from "../../../common/limits.ts";
-import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -15,9 +12,11 @@ import { FollowedKeys } from "../../store/follow.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import type { Growth, TenantRoom } from "../objects/index.ts";
-import { beyond, full, isLimit, refusedOf, type Measure, type Quota } from "./quotas.ts";
+import { minus, noLess, NOTHING, sum } from "./growth.ts";
+import { hasOf, type KnownUse, KnownUses } from "./known-uses.ts";
+import { beyond, full, isLimit, refusedOf, type Quota } from "./quotas.ts";
 import type { ShownUse } from "./types.ts";
-import { notedUse, USES_PREFIX, UseStore, type NotedUse, type StoredUse } from "./use-store.ts";
+import { notedUse, USES_PREFIX } from "./use-store.ts";
 
 export interface TenantUseDependencies {
   readonly stores: Pick<Stores, "system">;
@@ -31,23 +30,6 @@ export interface TenantUseDependencies {
   readonly isFirst: () => boolean;
 }
 
-/** State of one tenant on this controller. */
-interface Known {
-  noted: NotedUse | undefined;
-  /** Growth that is not reported to the other controllers yet. */
-  untold: Growth;
-  /** The report that is under way. */
-  telling: Promise<void> | undefined;
-  rereadMs: number;
-}
-
-/** The next stored use, and the growth that it reports; `undefined`: nothing is written. */
-type NextUse = (
-  use: StoredUse | undefined,
-) => { readonly use: Omit<StoredUse, "writer">; readonly told: Growth } | undefined;
-
-const NOTHING: Growth = { objects: 0, bytes: 0 };
-
 /**
  * Current use of tenants with a quota, and checks for room. One controller counts now and then. In between each
  * controller adds its own writes and reports them to the others before its unreported growth exceeds
@@ -57,23 +39,20 @@ const NOTHING: Growth = { objects: 0, bytes: 0 };
  */
 export class TenantUse implements TenantRoom {
   readonly #with: TenantUseDependencies;
-  readonly #store: UseStore;
   readonly #followed: FollowedKeys;
-  readonly #known = new Map<string, Known>();
+  readonly #known: KnownUses;
   readonly #due = new Set<string>();
-  readonly #queue = new KeyedQueue();
   readonly #stopping = new AbortController();
   #measuring: Promise<void> | undefined;
-  #writes = 0;
 
   private constructor(dependencies: TenantUseDependencies, kv: KvStore) {
     this.#with = dependencies;
-    this.#store = new UseStore(() => Promise.resolve(kv));
+    this.#known = new KnownUses(dependencies, kv);
     this.#followed = new FollowedKeys({
       kv,
       runtime: dependencies.runtime,
       prefix: USES_PREFIX,
-      put: (entry) => this.#heard(entry.key.slice(USES_PREFIX.length), notedUse(entry)),
+      put: (entry) => this.#known.heard(entry.key.slice(USES_PREFIX.length), notedUse(entry)),
       end: (key) => this.forget(key.slice(USES_PREFIX.length)),
     });
   }
@@ -91,7 +70,7 @@ export class TenantUse implements TenantRoom {
 
   async take(tenant: string, growth: Growth): Promise<void> {
     await this.require(tenant, growth);
-    const known = this.#of(tenant);
+    const known = this.#known.of(tenant);
     if (isMuch(sum(known.untold, growth))) await this.#tell(tenant);
     // Other controllers may have used the room meanwhile.
     this.#check(tenant, growth);
@@ -100,12 +79,12 @@ export class TenantUse implements TenantRoom {
 
   async require(tenant: string, growth: Growth): Promise<void> {
     if (this.#refusal(tenant, growth) === undefined) return;
-    await this.#reread(tenant);
+    await this.#known.reread(tenant);
     this.#check(tenant, growth);
   }
 
   count(tenant: string, growth: Growth): void {
-    const known = this.#of(tenant);
+    const known = this.#known.of(tenant);
     known.untold = sum(known.untold, growth);
     if (isMuch(known.untold)) this.#tellSoon(tenant);
   }
@@ -121,7 +100,7 @@ export class TenantUse implements TenantRoom {
 
   /** Known use of each tenant with a quota, for metrics. */
   *all(): Generator<readonly [string, ShownUse]> {
-    for (const tenant of this.#known.keys()) {
+    for (const tenant of this.#known.tenants()) {
       const shown = this.shown(tenant);
       if (shown) yield [tenant, shown];
     }
@@ -130,7 +109,7 @@ export class TenantUse implements TenantRoom {
   /** Reports growth, and starts a count of the tenant if one is due. */
   async maintain(tenant: string): Promise<void> {
     if (!this.isLimited(tenant)) return;
-    if (this.#known.has(tenant)) await this.#tell(tenant);
+    if (this.#known.get(tenant) !== undefined) await this.#tell(tenant);
     const atMs = this.#known.get(tenant)?.noted?.use.measured?.atMs ?? 0;
     const isDue = this.#with.runtime.clock.nowMs() - atMs >= TENANT_USE_MEASURE_INTERVAL_MS;
     if (isDue && this.#with.isFirst()) this.measureSoon(tenant);
@@ -146,11 +125,11 @@ export class TenantUse implements TenantRoom {
   /** Resolves when no count or report is under way. */
   async settled(): Promise<void> {
     await this.#measuring;
-    await Promise.all([...this.#known.values()].flatMap(({ telling }) => telling ?? []));
+    await Promise.all([...this.#known.all()].flatMap(({ telling }) => telling ?? []));
   }
 
   forget(tenant: string): void {
-    this.#known.delete(tenant);
+    this.#known.forget(tenant);
     this.#due.delete(tenant);
   }
 
@@ -162,7 +141,7 @@ export class TenantUse implements TenantRoom {
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#measuring;
-    for (const tenant of this.#known.keys())
+    for (const tenant of this.#known.tenants())
       if (this.isLimited(tenant)) await this.#tell(tenant).catch((error: unknown) => this.#warn(tenant, error));
     await this.#followed.close();
   }
@@ -181,30 +160,20 @@ export class TenantUse implements TenantRoom {
     return measure && full(tenant, measure, { has, quota });
   }
 
-  /** Another controller may have removed data. */
-  async #reread(tenant: string): Promise<void> {
-    const known = this.#of(tenant);
-    const nowMs = this.#with.runtime.clock.monotonicMs();
-    if (nowMs - known.rereadMs < TENANT_USE_REREAD_MS) return;
-    known.rereadMs = nowMs;
-    const noted = await this.#store.find(tenant);
-    if (noted) this.#note(tenant, noted);
-  }
-
   #tellSoon(tenant: string): void {
     this.#tell(tenant).catch((error: unknown) => this.#warn(tenant, error));
   }
 
   /** Callers during a report wait for that report. */
   #tell(tenant: string): Promise<void> {
-    const known = this.#of(tenant);
+    const known = this.#known.of(tenant);
     known.telling ??= this.#told(tenant, known).finally(() => (known.telling = undefined));
     return known.telling;
   }
 
-  async #told(tenant: string, known: Known): Promise<void> {
+  async #told(tenant: string, known: KnownUse): Promise<void> {
     if (known.untold.objects === 0 && known.untold.bytes === 0) return;
-    await this.#change(tenant, (use) => {
+    await this.#known.change(tenant, (use) => {
       // The first count of the tenant will include these writes.
       if (use === undefined) {
         known.untold = NOTHING;
@@ -227,15 +196,15 @@ export class TenantUse implements TenantRoom {
   async #measure(tenant: string): Promise<void> {
     const { clock } = this.#with.runtime;
     const atMs = clock.nowMs();
-    const begun = await this.#change(tenant, (use) => {
-      const told = this.#of(tenant).untold;
+    const begun = await this.#known.change(tenant, (use) => {
+      const told = this.#known.of(tenant).untold;
       return { use: { beyond: [], ...use, grown: sum(use?.grown ?? NOTHING, told) }, told };
     });
     const before = begun?.grown ?? NOTHING;
     const sizes = await this.#sum(tenant);
     if (sizes === undefined) return;
-    await this.#change(tenant, (use) => {
-      const told = this.#of(tenant).untold;
+    await this.#known.change(tenant, (use) => {
+      const told = this.#known.of(tenant).untold;
       // Writes during the count may be counted twice: safer than missing them, and the next count corrects it.
       const grown = noLess(sum(sum(use?.grown ?? NOTHING, told), minus(before)));
       return { use: { beyond: [], ...use, measured: { ...sizes, atMs }, grown }, told };
@@ -257,97 +226,11 @@ export class TenantUse implements TenantRoom {
     return total;
   }
 
-  /**
-   * Writes the use that `next` computes from the stored one. The growth it reports is then no longer unreported.
-   * Answers the stored use. If a write exceeds a quota or ends that, an audit entry says so.
-   */
-  #change(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
-    return this.#queue.run([tenant], () => this.#changeNow(tenant, next));
-  }
-
-  async #changeNow(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
-    const known = this.#of(tenant);
-    let noted = known.noted ?? (await this.#store.find(tenant));
-    for (let attempt = 1; attempt <= TENANT_USE_TELL_ATTEMPTS_MAX; attempt++) {
-      const made = next(noted?.use);
-      if (made === undefined) return noted?.use;
-      const { measured, grown } = made.use;
-      const over = measured ? beyond(sum(measured, grown), this.#with.quotaOf(tenant)) : [];
-      const use = { ...made.use, beyond: over, writer: this.#writer() };
-      const written = await this.#store.replace(tenant, noted?.revision ?? 0, use);
-      if (written) {
-        known.untold = sum(known.untold, minus(made.told));
-        this.#note(tenant, written);
-        await this.#report(tenant, noted?.use.beyond ?? [], over);
-        return use;
-      }
-      noted = await this.#store.find(tenant);
-    }
-    throw new AppError("unavailable", `Other controllers write what the tenant ${tenant} has all the time.`);
-  }
-
-  async #report(tenant: string, before: readonly Measure[], now: readonly Measure[]): Promise<void> {
-    if (before.join() === now.join()) return;
-    const is = now.length > 0;
-    this.#with.runtime.log.warn({ tenant, beyond: now }, is ? "a tenant exceeds its quota" : "a tenant has room again");
-    await this.#with.audit({
-      tenant,
-      user: "system",
-      permission: "tenants:write",
-      action: is ? "quota exceeded" : "quota kept again",
-      object: (is ? now : before).join(","),
-      outcome: "ok",
-      code: "",
-      remote: "",
-      traceparent: "",
-    });
-  }
-
-  #of(tenant: string): Known {
-    let known = this.#known.get(tenant);
-    if (known === undefined) {
-      known = { noted: undefined, untold: NOTHING, telling: undefined, rereadMs: -Infinity };
-      this.#known.set(tenant, known);
-    }
-    return known;
-  }
-
-  /** Own writes are noted after they succeed; until then their growth counts as unreported. */
-  #heard(tenant: string, noted: NotedUse): void {
-    if (!noted.use.writer.startsWith(`${this.#with.controllerId}/`)) this.#note(tenant, noted);
-  }
-
-  #note(tenant: string, noted: NotedUse): void {
-    const known = this.#of(tenant);
-    if ((known.noted?.revision ?? 0) < noted.revision) known.noted = noted;
-  }
-
-  #writer(): string {
-    this.#writes += 1;
-    return `${this.#with.controllerId}/${this.#writes}`;
-  }
-
   #warn(tenant: string, error: unknown): void {
     this.#with.runtime.log.warn({ tenant, reason: errorText(error) }, "what a tenant has is counted later");
   }
 }
 
-function hasOf({ noted, untold }: Known): Growth {
-  return noLess(sum(sum(noted?.use.measured ?? NOTHING, noted?.use.grown ?? NOTHING), untold));
-}
-
 function isMuch({ objects, bytes }: Growth): boolean {
   return Math.abs(objects) > TENANT_USE_UNTOLD_MAX_OBJECTS || Math.abs(bytes) > TENANT_USE_UNTOLD_MAX_BYTES;
-}
-
-function sum(one: Growth, other: Growth): Growth {
-  return { objects: one.objects + other.objects, bytes: one.bytes + other.bytes };
-}
-
-function minus({ objects, bytes }: Growth): Growth {
-  return { objects: -objects, bytes: -bytes };
-}
-
-function noLess({ objects, bytes }: Growth): Growth {
-  return { objects: Math.max(0, objects), bytes: Math.max(0, bytes) };
 }

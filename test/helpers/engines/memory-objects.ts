@@ -1,38 +1,33 @@
-import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
-import type { Row, Value } from "../../../common/value.ts";
-import {
-  canonicalText,
-  canonicalValue,
-  type ClassCatalog,
-  type ClassChange,
-  type ClassGuard,
-  type ClassOptions,
-  type ClassSpec,
-  type ClassView,
-  type Column,
-  type EdgeRequest,
-  type EdgeType,
-  type Edit,
-  type IndexStatus,
-  type NewRecord,
-  type ObjectChange,
-  type ObjectEdge,
-  type ObjectRef,
-  type ObjectRow,
-  type Objects,
-  type OrderedRead,
-  type OrderedRequest,
-  type Pushdown,
-  type ReadExplanation,
-  type ReadOrder,
-  type ReadRequest,
-  type UpdateOptions,
-  type SystemClass,
+import type { Row } from "../../../common/value.ts";
+import type {
+  ClassCatalog,
+  ClassChange,
+  ClassSpec,
+  ClassView,
+  EdgeRequest,
+  EdgeType,
+  Edit,
+  IndexStatus,
+  NewRecord,
+  ObjectChange,
+  ObjectEdge,
+  ObjectRef,
+  ObjectRow,
+  Objects,
+  OrderedRead,
+  OrderedRequest,
+  ReadExplanation,
+  ReadRequest,
+  UpdateOptions,
+  SystemClass,
 } from "../../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../../controller/areas/permissions/index.ts";
 import { withEdits } from "../../../controller/areas/query/write/edits.ts";
-import { MemoryEdges } from "./memory-edges.ts";
+import { notFound } from "./memory-classes.ts";
+import { orderedRead, pagesOf, selectedRows } from "./memory-reads.ts";
+import { canonicalRow, digest, idOf } from "./memory-rows.ts";
+import { MemoryTenant } from "./memory-tenant.ts";
 
 export interface MemoryObjectsOptions {
   readonly nowMs: () => number;
@@ -44,19 +39,6 @@ export interface MemoryObjectsOptions {
   readonly orderedMost?: number;
 }
 
-interface Tenant {
-  readonly specs: Map<
-    string,
-    ClassSpec & { readonly cid: number; readonly guard?: ClassGuard; readonly modifiedAtMs: number }
-  >;
-  readonly edgeTypes: Map<string, EdgeType>;
-  readonly edges: MemoryEdges;
-  /** By class path, then by full id. */
-  readonly rows: Map<string, Map<string, ObjectRow>>;
-  readonly numbers: Map<string, number>;
-  views: Map<string, ClassView>;
-}
-
 /** For services that need only the classes of row conditions. */
 export function noClasses(): MemoryObjects {
   return new MemoryObjects({ nowMs: () => 0 });
@@ -65,7 +47,7 @@ export function noClasses(): MemoryObjects {
 /** The object database in its simplest form: maps and loops. Results of queries over it can be verified by reading. */
 export class MemoryObjects implements Objects {
   readonly #options: MemoryObjectsOptions;
-  readonly #tenants = new Map<string, Tenant>();
+  readonly #tenants = new Map<string, MemoryTenant>();
   readonly #system: SystemClass[] = [];
   #ids = 0;
   #lastMs = 0;
@@ -77,20 +59,7 @@ export class MemoryObjects implements Objects {
   }
 
   catalog(principal: Principal): Promise<ClassCatalog> {
-    const tenant = this.#tenant(principal);
-    const views = [...tenant.views.values()];
-    const below = (path: string) =>
-      views.filter((view) => path === "/" || view.path === path || view.path.startsWith(`${path}/`));
-    return Promise.resolve({
-      revision: views.length,
-      get: (path) => tenant.views.get(path),
-      basis: () => undefined,
-      byCid: (cid) => views.find((view) => view.cid === cid),
-      byLabel: (label) => views.filter((view) => view.label === label),
-      tree: below,
-      children: (path) => views.filter((view) => view.parent === path),
-      edgeTypes: () => [...tenant.edgeTypes.values()],
-    });
+    return Promise.resolve(this.#tenant(principal).classes.catalog());
   }
 
   createClass(
@@ -100,31 +69,23 @@ export class MemoryObjects implements Objects {
   ): Promise<ClassView> {
     requirePermission(principal, "objects:write");
     const tenant = this.#tenant(principal);
-    const known = tenant.views.get(spec.path);
+    const known = tenant.classes.views.get(spec.path);
     if (known && options.ifNotExists) return Promise.resolve(known);
     if (known) throw new AppError("conflict", `[Valid] class ${spec.path} exists.`);
-    tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
-    return Promise.resolve(this.#rebuilt(tenant, spec.path));
+    return Promise.resolve(tenant.addClass({ ...spec, modifiedAtMs: this.#now() }));
   }
 
   alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
     requirePermission(principal, "objects:write");
-    const tenant = this.#tenant(principal);
-    const spec = tenant.specs.get(path);
-    if (!spec) throw notFound(path);
-    tenant.specs.set(path, { ...spec, ...changed(spec, change) });
-    return Promise.resolve(this.#rebuilt(tenant, path));
+    return Promise.resolve(this.#tenant(principal).alterClass(path, change));
   }
 
   dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
     requirePermission(principal, "objects:write");
     const tenant = this.#tenant(principal);
-    if (!tenant.specs.has(path)) return options.ifExists ? Promise.resolve() : Promise.reject(notFound(path));
-    const isUsed =
-      (tenant.rows.get(path)?.size ?? 0) > 0 || [...tenant.specs.keys()].some((other) => other.startsWith(`${path}/`));
-    if (isUsed) throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
-    tenant.specs.delete(path);
-    tenant.views.delete(path);
+    if (!tenant.classes.views.has(path)) return options.ifExists ? Promise.resolve() : Promise.reject(notFound(path));
+    if (tenant.isUsed(path)) throw new AppError("conflict", "[Valid]: Class Has Data or Version Data, Can't Drop.");
+    tenant.classes.drop(path);
     return Promise.resolve();
   }
 
@@ -133,16 +94,12 @@ export class MemoryObjects implements Objects {
     type: EdgeType,
     options: { readonly ifNotExists?: boolean } = {},
   ): Promise<void> {
-    const { edgeTypes } = this.#tenant(principal);
-    if (edgeTypes.has(type.name) && !options.ifNotExists)
-      throw new AppError("conflict", `[Valid] edge type ${type.name} exists.`);
-    if (!edgeTypes.has(type.name)) edgeTypes.set(type.name, type);
+    this.#tenant(principal).classes.addEdgeType(type, options);
     return Promise.resolve();
   }
 
   dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
-    const gone = this.#tenant(principal).edgeTypes.delete(name);
-    if (!gone && !options.ifExists) throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
+    this.#tenant(principal).classes.dropEdgeType(name, options);
     return Promise.resolve();
   }
 
@@ -151,10 +108,11 @@ export class MemoryObjects implements Objects {
     refs: readonly ObjectRef[],
     request: EdgeRequest,
   ): AsyncIterable<readonly ObjectEdge[]> {
-    const { edges, edgeTypes } = this.#tenant(principal);
+    const tenant = this.#tenant(principal);
     const isThere = (one: Required<ObjectRef>) =>
-      classAccess(principal, one.class).readable && this.#table(principal, one.class).has(one.id);
-    yield await Promise.resolve(edges.of(refs, request, isThere).filter((edge) => edgeTypes.has(edge.type)));
+      classAccess(principal, one.class).readable && tenant.table(one.class).has(one.id);
+    const edges = tenant.edges.of(refs, request, isThere);
+    yield await Promise.resolve(edges.filter((edge) => tenant.classes.edgeTypes.has(edge.type)));
   }
 
   // There are no versions.
@@ -181,40 +139,35 @@ export class MemoryObjects implements Objects {
     options: { readonly atMs?: number } = {},
   ): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
-    const isRelation = (name: string) => view.column(name) === undefined && this.#tenant(principal).edgeTypes.has(name);
+    const tenant = this.#tenant(principal);
+    const isRelation = (name: string) => view.column(name) === undefined && tenant.classes.edgeTypes.has(name);
     const values = rows.map((row) =>
       canonicalRow(view, Object.fromEntries(Object.entries(row).filter(([name]) => !isRelation(name)))),
     );
     const ids = values.map((row, index) =>
-      this.#put(principal, view, { values: row, id: this.#idOf(view, rows[index] ?? {}, row), atMs: options.atMs }),
+      tenant.put(view, {
+        values: row,
+        id: idOf(view, rows[index] ?? {}, row) ?? this.#nextId(view),
+        timeMs: options.atMs ?? this.#now(),
+      }),
     );
     for (const [index, id] of ids.entries()) {
       const relations = Object.entries(rows[index] ?? {}).filter(([name]) => isRelation(name));
       for (const [column, value] of relations)
-        this.#relate(principal, { id, class: view.path }, { column, operation: "set", value });
+        tenant.relate({ id, class: view.path }, { column, operation: "set", value });
     }
     return Promise.resolve(ids);
   }
 
-  #relate(principal: Principal, from: Required<ObjectRef>, edit: Edit): void {
-    const tenant = this.#tenant(principal);
-    const classOf = (id: string): string => {
-      const views = [...tenant.views.values()].filter((view) => id.startsWith(`${view.label}:`));
-      const view = views.find(({ path }) => this.#table(principal, path).has(id)) ?? views[0];
-      if (view) return view.path;
-      throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
-    };
-    tenant.edges.write(from, edit, classOf);
-  }
-
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
     const view = this.#writable(principal, path);
+    const tenant = this.#tenant(principal);
     return Promise.resolve(
       records.map(({ values, timeMs, identity }) =>
-        this.#put(principal, view, {
+        tenant.put(view, {
           values: canonicalRow(view, values),
           id: `${view.label}:${timeMs}-${digest(identity)}`,
-          atMs: timeMs,
+          timeMs,
         }),
       ),
     );
@@ -226,33 +179,34 @@ export class MemoryObjects implements Objects {
     given: readonly Edit[],
     { compute = () => [] }: UpdateOptions = {},
   ): Promise<boolean> {
-    const row = this.#find(principal, ref);
+    const tenant = this.#tenant(principal);
+    const row = tenant.find(ref);
     const computed = row && compute(row);
     if (!row || !computed) return Promise.resolve(false);
     const edits = [...given, ...computed];
     const view = this.#writable(principal, row.class.path);
-    const { edgeTypes } = this.#tenant(principal);
     for (const edit of edits)
-      if (!view.column(edit.column) && !edgeTypes.has(edit.column))
+      if (!view.column(edit.column) && !tenant.classes.edgeTypes.has(edit.column))
         throw new AppError("not_found", `Field ${edit.column} Not Exist`);
     const isRelation = (edit: Edit) => view.column(edit.column) === undefined;
-    for (const edit of edits.filter(isRelation)) this.#relate(principal, { id: row.id, class: view.path }, edit);
+    for (const edit of edits.filter(isRelation)) tenant.relate({ id: row.id, class: view.path }, edit);
     const values = withEdits(
       row,
       edits.filter((edit) => !isRelation(edit)),
     );
-    this.#table(principal, view.path).set(row.id, { ...row, values, vtimeMs: this.#now() });
+    tenant.table(view.path).set(row.id, { ...row, values, vtimeMs: this.#now() });
     return Promise.resolve(true);
   }
 
   remove(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
+    const tenant = this.#tenant(principal);
     let count = 0;
     for (const ref of refs) {
-      const row = this.#find(principal, ref);
+      const row = tenant.find(ref);
       if (!row) continue;
       this.#writable(principal, row.class.path);
-      if (this.#table(principal, row.class.path).delete(row.id)) count += 1;
-      this.#tenant(principal).edges.forget({ id: row.id, class: row.class.path });
+      if (tenant.table(row.class.path).delete(row.id)) count += 1;
+      tenant.edges.forget({ id: row.id, class: row.class.path });
     }
     return Promise.resolve(count);
   }
@@ -264,7 +218,7 @@ export class MemoryObjects implements Objects {
 
   /** There are no indexes. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
-    return Promise.resolve(refs.filter((ref) => this.#find(principal, ref) !== undefined).length);
+    return Promise.resolve(refs.filter((ref) => this.#tenant(principal).find(ref) !== undefined).length);
   }
 
   indexStates(): Promise<readonly IndexStatus[]> {
@@ -272,24 +226,13 @@ export class MemoryObjects implements Objects {
   }
 
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
-    return Promise.resolve(refs.map((ref) => this.#find(principal, ref)));
+    return Promise.resolve(refs.map((ref) => this.#tenant(principal).find(ref)));
   }
 
   async *read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
     this.reads.push(request);
-    const { views } = this.#tenant(principal);
-    const paths = request.subtree ? [...views.keys()].filter((path) => isBelow(path, request.class)) : [request.class];
-    const all = paths.flatMap((path) => [...this.#table(principal, path).values()]);
-    const kept = all.filter(
-      (row) =>
-        !(request.ids && !request.ids.includes(row.id)) && (!this.#options.narrows || fits(row, request.where ?? [])),
-    );
-    if (request.newestFirst) kept.sort((left, right) => right.vtimeMs - left.vtimeMs || (left.id < right.id ? 1 : -1));
-    const size = this.#options.pageSize ?? 3;
-    for (let at = 0; at < kept.length; at += size) {
-      yield await Promise.resolve([]);
-      yield kept.slice(at, at + size);
-    }
+    const rows = selectedRows(this.#tenant(principal).rows(request), request, this.#options.narrows ?? false);
+    yield* pagesOf(rows, this.#options.pageSize ?? 3);
   }
 
   explain(_principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
@@ -316,88 +259,31 @@ export class MemoryObjects implements Objects {
     return () => undefined;
   }
 
-  #tenant(principal: Principal): Tenant {
+  #tenant(principal: Principal): MemoryTenant {
     const known = this.#tenants.get(principal.tenant);
     if (known) return known;
-    const tenant: Tenant = {
-      specs: new Map(),
-      edgeTypes: new Map(),
-      edges: new MemoryEdges(),
-      rows: new Map(),
-      numbers: new Map(),
-      views: new Map(),
-    };
+    const tenant = new MemoryTenant();
     this.#tenants.set(principal.tenant, tenant);
     const root: ClassSpec = {
       path: principal.ospace,
       columns: [{ name: "tags", type: "set", elements: ["varchar"] }],
       indexes: ["tags"],
     };
-    for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))]) {
-      tenant.specs.set(spec.path, { ...spec, cid: tenant.specs.size + 1, modifiedAtMs: this.#now() });
-      this.#rebuilt(tenant, spec.path);
-    }
+    for (const spec of [root, ...this.#system.map((one) => ({ ...one, path: `${principal.ospace}${one.path}` }))])
+      tenant.addClass({ ...spec, modifiedAtMs: this.#now() });
     return tenant;
   }
 
-  #rebuilt(tenant: Tenant, path: string): ClassView {
-    tenant.views = new Map([...tenant.specs.keys()].sort().map((one) => [one, viewOf(one, tenant)]));
-    for (const [one, rows] of tenant.rows) {
-      const view = tenant.views.get(one);
-      if (view) for (const row of rows.values()) rows.set(row.id, { ...row, class: view });
-    }
-    const view = tenant.views.get(path);
-    if (!view) throw notFound(path);
-    return view;
-  }
-
-  #table(principal: Principal, path: string): Map<string, ObjectRow> {
-    const { rows } = this.#tenant(principal);
-    const table = rows.get(path) ?? new Map<string, ObjectRow>();
-    rows.set(path, table);
-    return table;
-  }
-
-  #find(principal: Principal, ref: ObjectRef): ObjectRow | undefined {
-    const paths = ref.class === undefined ? [...this.#tenant(principal).views.keys()] : [ref.class];
-    return paths.map((path) => this.#table(principal, path).get(ref.id)).find((row) => row !== undefined);
-  }
-
   #writable(principal: Principal, path: string): ClassView {
-    const view = this.#tenant(principal).views.get(path);
-    if (!view) throw notFound(path);
+    const view = this.#tenant(principal).classes.view(path);
     if (!classAccess(principal, path).writable)
       throw new AppError("denied", `${principal.user} may not write ${path}.`);
     return view;
   }
 
-  #idOf(view: ClassView, given: Row, values: Row): string {
-    const id = canonicalText(given.id ?? "");
-    if (id !== "" && given.id !== null) return id.startsWith(`${view.label}:`) ? id : `${view.label}:${id}`;
-    if (view.keys.length === 0) {
-      this.#ids += 1;
-      return `${view.label}:${String(this.#ids).padStart(8, "0")}`;
-    }
-    const text = view.keys.map((key) => canonicalText(values[key] ?? "")).join(":");
-    return `${view.label}:${view.options.keyMode === "md5" ? digest(text) : text}`;
-  }
-
-  #put(
-    principal: Principal,
-    view: ClassView,
-    row: { readonly id: string; readonly values: Row; readonly atMs: number | undefined },
-  ): string {
-    const table = this.#table(principal, view.path);
-    const old = table.get(row.id);
-    const vtimeMs = row.atMs ?? this.#now();
-    table.set(row.id, {
-      id: row.id,
-      class: view,
-      values: { ...old?.values, ...row.values },
-      vtimeMs,
-      ctimeMs: old?.ctimeMs ?? vtimeMs,
-    });
-    return row.id;
+  #nextId(view: ClassView): string {
+    this.#ids += 1;
+    return `${view.label}:${String(this.#ids).padStart(8, "0")}`;
   }
 
   /** Never returns the same time twice, so that the order of writes is visible. */
@@ -405,166 +291,4 @@ export class MemoryObjects implements Objects {
     this.#lastMs = Math.max(this.#options.nowMs(), this.#lastMs + 1);
     return this.#lastMs;
   }
-}
-
-const DEFAULT_OPTIONS: ClassOptions = {
-  keyMode: "uuid",
-  ttlSeconds: undefined,
-  version: false,
-  versionTtlSeconds: undefined,
-  timeZone: undefined,
-  autosearch: false,
-  alias: undefined,
-  nickname: undefined,
-  remedy: undefined,
-  hints: {},
-};
-
-/** `lineage`: from the topmost class down. */
-function inheritedOptions(lineage: readonly Pick<ClassSpec, "options">[]): Partial<ClassOptions> {
-  const inherited: { -readonly [K in keyof ClassOptions]?: ClassOptions[K] } = {};
-  for (const { options = {} } of lineage) {
-    if (options.version !== undefined) inherited.version = options.version;
-    if (options.autosearch !== undefined) inherited.autosearch = options.autosearch;
-    if (options.timeZone !== undefined) inherited.timeZone = options.timeZone;
-    if ("ttlSeconds" in options) inherited.ttlSeconds = options.ttlSeconds;
-  }
-  return inherited;
-}
-
-function viewOf(path: string, tenant: Tenant): ClassView {
-  const spec = tenant.specs.get(path);
-  if (!spec) throw notFound(path);
-  const lineage = [...tenant.specs.values()]
-    .filter((one) => isBelow(path, one.path))
-    .sort((a, b) => a.path.length - b.path.length);
-  const keys = [...new Set(lineage.flatMap((one) => one.keys ?? []))];
-  const indexes = new Set(lineage.flatMap((one) => one.indexes ?? []));
-  const columns = new Map<string, Column>();
-  for (const one of lineage) {
-    for (const column of one.columns) {
-      if (columns.has(column.name)) continue;
-      const name = `${one.path} ${column.name}`;
-      const number = tenant.numbers.get(name) ?? tenant.numbers.size + 1;
-      tenant.numbers.set(name, number);
-      columns.set(column.name, {
-        ...column,
-        number,
-        definedBy: one.path,
-        indexed: indexes.has(column.name),
-        key: keys.includes(column.name),
-      });
-    }
-  }
-  return {
-    cid: spec.cid,
-    path,
-    label: path.split("/").at(-1) ?? "",
-    parent: lineage.at(-2)?.path,
-    kind: spec.kind ?? "entity",
-    columns: [...columns.values()],
-    keys,
-    options: {
-      ...DEFAULT_OPTIONS,
-      keyMode: keys.length > 0 ? "manu" : "uuid",
-      ...inheritedOptions(lineage),
-      ...spec.options,
-    },
-    modifiedAtMs: spec.modifiedAtMs,
-    system: spec.guard !== undefined,
-    guard: spec.guard,
-    column: (name) => columns.get(name),
-  };
-}
-
-function changed(spec: ClassSpec, change: ClassChange): Partial<ClassSpec> {
-  switch (change.kind) {
-    case "add column":
-      return { columns: [...spec.columns, change.column] };
-    case "drop column":
-      return { columns: spec.columns.filter((column) => column.name !== change.name) };
-    case "add index":
-      return { indexes: [...(spec.indexes ?? []), change.name] };
-    case "drop index":
-      return { indexes: (spec.indexes ?? []).filter((name) => name !== change.name) };
-    case "add key":
-      return { keys: [...(spec.keys ?? []), change.name] };
-    case "drop key":
-      return { keys: (spec.keys ?? []).filter((name) => name !== change.name) };
-    case "set options":
-      return { options: { ...spec.options, ...change.options } };
-  }
-}
-
-function canonicalRow(view: ClassView, row: Row): Row {
-  const values: Row = {};
-  for (const [name, value] of Object.entries(row)) {
-    if (name === "id") continue;
-    const column = view.column(name);
-    if (!column) throw new AppError("not_found", `Field ${name} Not Exist`);
-    const kept = canonicalValue(column, value);
-    if (kept !== undefined) values[name] = kept;
-  }
-  return values;
-}
-
-/** `undefined` if a value is not a number. */
-async function orderedRead(
-  pages: AsyncIterable<readonly ObjectRow[]>,
-  { column, descending, from }: ReadOrder,
-  most: number,
-): Promise<OrderedRead | undefined> {
-  const sign = descending ? -1 : 1;
-  const found: { readonly row: ObjectRow; readonly place: number }[] = [];
-  for await (const page of pages)
-    for (const row of page) {
-      const value = column === "vtime" || column === "mtime" ? row.vtimeMs : row.values[column];
-      if (value === undefined || value === null) continue;
-      if (typeof value !== "number") return undefined;
-      if (from === undefined || sign * value >= sign * from) found.push({ row, place: sign * value });
-    }
-  const rows = found.sort((one, other) => one.place - other.place).map(({ row }) => row);
-  const answered = async function* (): AsyncGenerator<readonly ObjectRow[]> {
-    for (let at = 0; at < Math.min(most, rows.length); at += 2)
-      yield await Promise.resolve(rows.slice(at, Math.min(most, at + 2)));
-  };
-  return { pages: answered(), isWhole: () => rows.length <= most, isById: () => false };
-}
-
-function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {
-  return where.every((pushdown) => {
-    if (pushdown.kind === "words" || pushdown.kind === "pattern") return true;
-    if (pushdown.kind === "equals") return equalsOne(row.values[pushdown.column], pushdown.values);
-    const number =
-      pushdown.column === "vtime"
-        ? row.vtimeMs
-        : pushdown.column === "ctime"
-          ? row.ctimeMs
-          : row.values[pushdown.column];
-    if (number === undefined || number === null) return false;
-    return Number(number) >= (pushdown.from ?? -Infinity) && Number(number) <= (pushdown.to ?? Infinity);
-  });
-}
-
-function equalsOne(value: Value | undefined, wanted: readonly Value[]): boolean {
-  if (value === undefined || value === null) return false;
-  const own = Array.isArray(value)
-    ? (value as readonly Value[])
-    : typeof value === "object"
-      ? Object.keys(value)
-      : [value];
-  const texts = new Set(wanted.map(canonicalText));
-  return own.some((element) => texts.has(canonicalText(element)));
-}
-
-function isBelow(path: string, root: string): boolean {
-  return root === "/" || path === root || path.startsWith(`${root}/`);
-}
-
-function digest(text: string): string {
-  return createHash("md5").update(text).digest("hex");
-}
-
-function notFound(path: string): AppError {
-  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
 }

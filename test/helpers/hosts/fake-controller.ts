@@ -1,8 +1,6 @@
-import "reflect-metadata";
-import { createHmac, randomBytes, webcrypto } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from "node:http";
-import { Server, ServerCredentials, status, type ServerDuplexStream, type ServerWritableStream } from "@grpc/grpc-js";
-import * as x509 from "@peculiar/x509";
+import { Server, status, type ServerDuplexStream, type ServerWritableStream } from "@grpc/grpc-js";
 import {
   answerProofText,
   printJoinToken,
@@ -18,20 +16,18 @@ import {
   type CommandState,
   type ControllerFrame,
   type DesiredState,
-  type Entry,
   type FetchChunk,
   type FetchRequest,
   type Hello,
   type Welcome,
 } from "../../../proto/gen/agent/v1/agent.ts";
 import { eventually } from "../programs/programs.ts";
+import { FakeAuthority } from "./fake-authority.ts";
+import { type EntryBody, ReceivedEntries, type ValueOf } from "./received-entries.ts";
 
-const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const DAY_MS = 86_400_000;
 const DEADLINE_MS = 50_000;
 
-type Body = NonNullable<Entry["body"]>;
-type ValueOf<C extends Body["$case"]> = Extract<Body, { $case: C }>["value"];
 type Call = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
 /** The controller's side of the agent protocol: real TLS and frames, simple behaviour. Its data outlives sessions. */
@@ -39,9 +35,6 @@ export class FakeController {
   readonly contents = new Map<string, Buffer>();
   readonly hellos: Hello[] = [];
   readonly states: CommandState[] = [];
-  /** Entries by stream and sequence, each once; `received` counts all arrivals. */
-  readonly entries = new Map<string, Entry>();
-  received = 0;
   /** Refusals of the next enrolment and of the next session. */
   refuseEnrolment: { code: string; message: string } | undefined;
   refuseSession: { code: string; message: string } | undefined;
@@ -54,32 +47,29 @@ export class FakeController {
   desired: DesiredState | undefined;
   welcome: Partial<Welcome> = {};
   readonly token = { id: "t1", secret: randomBytes(24).toString("base64url") };
-  readonly #acknowledged = new Map<string, number>();
+  readonly #authority: FakeAuthority;
+  readonly #entries = new ReceivedEntries();
   readonly #calls: Call[] = [];
   #epoch = 0;
   #http: HttpServer | undefined;
   #grpc: Server | undefined;
-  #authority: { certificate: x509.X509Certificate; keys: webcrypto.CryptoKeyPair } | undefined;
   #port = 0;
   #agentPort = 0;
 
+  private constructor(authority: FakeAuthority) {
+    this.#authority = authority;
+  }
+
   static async start(): Promise<FakeController> {
-    const controller = new FakeController();
-    x509.cryptoProvider.set(webcrypto);
-    const keys = await newKeys();
-    const life = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS) };
-    const extensions = [new x509.BasicConstraintsExtension(true, undefined, true)];
-    const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-      name: "CN=fake",
-      keys,
-      signingAlgorithm: CURVE,
-      extensions,
-      ...life,
-    });
-    controller.#authority = { certificate, keys };
+    const controller = new FakeController(await FakeAuthority.make());
     await controller.#startHttp();
     await controller.listen();
     return controller;
+  }
+
+  /** Number of entries that arrived, repeated ones too. */
+  get received(): number {
+    return this.#entries.arrivals;
   }
 
   get url(): string {
@@ -100,26 +90,12 @@ export class FakeController {
 
   /** Opens the agent port; after `deafen` the same one again. */
   async listen(): Promise<void> {
-    const authority = this.#authority;
-    if (!authority) throw new Error("not started");
-    const keys = await newKeys();
-    const names = new x509.SubjectAlternativeNameExtension([
-      { type: "ip", value: "127.0.0.1" },
-      { type: "dns", value: "localhost" },
-    ]);
-    const certificate = await this.#issue(keys.publicKey, {
-      name: "CN=controller",
-      lifeMs: DAY_MS,
-      extensions: [names],
-    });
-    const key = x509.PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
-    const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(certificate.toString("pem")) };
+    const credentials = await this.#authority.serverCredentials();
     const server = new Server();
     server.addService(AgentLinkService, {
       session: (call: Call) => this.#session(call),
       fetch: (call: ServerWritableStream<FetchRequest, FetchChunk>) => this.#fetch(call),
     });
-    const credentials = ServerCredentials.createSsl(Buffer.from(authority.certificate.toString("pem")), [pair], true);
     this.#agentPort = await new Promise((resolve, reject) => {
       server.bindAsync(`127.0.0.1:${this.#agentPort}`, credentials, (error, port) =>
         error ? reject(error) : resolve(port),
@@ -161,14 +137,13 @@ export class FakeController {
 
   /** Acknowledges everything received, regardless of `acknowledging`. */
   acknowledgeAll(): void {
-    for (const [stream, through] of this.#acknowledged)
+    for (const [stream, through] of this.#entries.streams())
       this.send({ $case: "acknowledge", value: { streamId: stream, throughSequence: through } });
   }
 
   /** Bodies of one kind in the order of their sequence. */
-  bodies<C extends Body["$case"]>(kind: C): ValueOf<C>[] {
-    const all = [...this.entries.values()].sort((a, b) => a.sequence - b.sequence);
-    return all.filter(({ body }) => body?.$case === kind).map(({ body }) => body?.value as ValueOf<C>);
+  bodies<C extends EntryBody["$case"]>(kind: C): ValueOf<C>[] {
+    return this.#entries.bodies(kind);
   }
 
   records(policy?: string): string[] {
@@ -221,7 +196,7 @@ export class FakeController {
     }
     this.#calls.push(call);
     this.#epoch = Math.max(this.#epoch, hello.highestEpoch) + 1;
-    const acknowledged = this.#acknowledged.get(hello.streamId) ?? 0;
+    const acknowledged = this.#entries.through(hello.streamId);
     const controllers = [`127.0.0.1:${this.#agentPort}`];
     const value = {
       epoch: this.#epoch,
@@ -242,19 +217,11 @@ export class FakeController {
     call.write({ frame: { $case: "told", value: { time, rules: told } } });
   }
 
-  #store(call: Call, { streamId: stream, entries }: Batch): void {
-    for (const entry of entries) {
-      this.received++;
-      const through = this.#acknowledged.get(stream) ?? 0;
-      if (entry.sequence <= through) continue;
-      if (through > 0 && entry.sequence !== through + 1)
-        throw new Error(`a hole in the sequence: ${entry.sequence} after ${through}`);
-      this.entries.set(`${stream}:${entry.sequence}`, entry);
-      this.#acknowledged.set(stream, entry.sequence);
-    }
-    const throughSequence = this.#acknowledged.get(stream) ?? 0;
-    if (this.acknowledging)
-      call.write({ frame: { $case: "acknowledge", value: { streamId: stream, throughSequence } } });
+  #store(call: Call, batch: Batch): void {
+    this.#entries.take(batch);
+    const { streamId } = batch;
+    const throughSequence = this.#entries.through(streamId);
+    if (this.acknowledging) call.write({ frame: { $case: "acknowledge", value: { streamId, throughSequence } } });
   }
 
   #fetch(call: ServerWritableStream<FetchRequest, FetchChunk>): void {
@@ -269,45 +236,8 @@ export class FakeController {
   }
 
   async #renew(call: Call, csr: Buffer): Promise<void> {
-    const certificate = await this.#certify(csr);
-    call.write({
-      frame: {
-        $case: "renewed",
-        value: { certificate: Buffer.from(certificate.rawData), authorities: [this.#authorityDer()] },
-      },
-    });
-  }
-
-  async #certify(csr: Buffer): Promise<x509.X509Certificate> {
-    const request = new x509.Pkcs10CertificateRequest(new Uint8Array(csr));
-    if (!(await request.verify())) throw new Error("the request is not signed by its key");
-    return this.#issue(await request.publicKey.export(CURVE, ["verify"]), {
-      name: request.subject,
-      lifeMs: this.certificateLifeMs,
-      extensions: [],
-    });
-  }
-
-  #issue(
-    publicKey: webcrypto.CryptoKey,
-    { name, lifeMs, extensions }: { name: string; lifeMs: number; extensions: x509.Extension[] },
-  ): Promise<x509.X509Certificate> {
-    const authority = this.#authority;
-    if (!authority) throw new Error("not started");
-    return x509.X509CertificateGenerator.create({
-      subject: name,
-      issuer: authority.certificate.subject,
-      notBefore: new Date(Date.now() - 1_000),
-      notAfter: new Date(Date.now() + lifeMs),
-      signingKey: authority.keys.privateKey,
-      publicKey,
-      signingAlgorithm: CURVE,
-      extensions,
-    });
-  }
-
-  #authorityDer(): Buffer {
-    return Buffer.from(this.#authority?.certificate.rawData ?? new ArrayBuffer(0));
+    const certificate = await this.#authority.certify(csr, this.certificateLifeMs);
+    call.write({ frame: { $case: "renewed", value: { certificate, authorities: [this.#authority.der] } } });
   }
 
   async #startHttp(): Promise<void> {
@@ -331,8 +261,8 @@ export class FakeController {
     const csr = Buffer.from(body.csr, "base64");
     if (body.id !== this.token.id || body.proof !== this.#mac(csr)) throw new Error("the proof is wrong");
     const answer = {
-      certificate: Buffer.from((await this.#certify(csr)).rawData).toString("base64"),
-      authorities: [this.#authorityDer().toString("base64")],
+      certificate: (await this.#authority.certify(csr, this.certificateLifeMs)).toString("base64"),
+      authorities: [this.#authority.der.toString("base64")],
       agentPort: this.#agentPort,
       controllers: [],
       host: "web-1",
@@ -345,8 +275,4 @@ export class FakeController {
   #mac(data: Uint8Array): string {
     return createHmac("sha256", this.token.secret).update(data).digest("base64");
   }
-}
-
-async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"]);
 }

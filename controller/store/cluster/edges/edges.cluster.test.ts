@@ -15,7 +15,7 @@ import type { TenantStore } from "../../engine.ts";
 import type { EdgeEnd, EntityKey, ObjectStore } from "../../objects.ts";
 import { Cassandra } from "../cassandra/cassandra.ts";
 import { edgeHash, edgesName, levelOfBucket, type EdgeSide } from "./places.ts";
-import { edgeLevels } from "./edges.ts";
+import { edgeLevels } from "./rows.ts";
 import { keyspaceOf } from "../schema.ts";
 
 const CID = 11;

@@ -5,25 +5,17 @@ import {
   SortTarget,
   type ICompare,
   type IKeyValue,
-  type IRangeResponse,
   type IRequestOp,
   type ITxnRequest,
   type ITxnResponse,
 } from "etcd3";
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import {
-  KV_KEY_MAX_BYTES,
-  KV_PAGE_MAX_ENTRIES,
-  KV_TXN_MAX_OPERATIONS,
-  KV_VALUE_MAX_BYTES,
-} from "../../../../common/limits.ts";
+import { KV_PAGE_MAX_ENTRIES, KV_TXN_MAX_OPERATIONS } from "../../../../common/limits.ts";
 import type {
-  KvCondition,
   KvEntry,
   KvEvent,
   KvLease,
   KvListOptions,
-  KvOperation,
   KvPage,
   KvPutOptions,
   KvStore,
@@ -31,33 +23,41 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../../kv.ts";
-import { checkExpiry, expiryBounds, hasExpired, openValue, removal, sealValue } from "../../kv-expiry.ts";
+import { hasExpired, removal } from "../../kv-expiry.ts";
 import { Deadline } from "../deadline.ts";
 import type { Etcd } from "./etcd.ts";
+import { endOfPrefix, PrefixedKeys } from "./keys.ts";
 import { grantLease, type EtcdLease } from "./lease.ts";
+import {
+  comparison,
+  foundIn,
+  hasExpiredBy,
+  notWrittenSince,
+  operationRequest,
+  putRequest,
+  removeUnchanged,
+} from "./requests.ts";
 import { watchKeys } from "./watch.ts";
-
-const LEASE_PATTERN = /^\d{1,19}$/;
 
 /** Keys of one tenant in etcd, all under one prefix that callers never see. */
 export class EtcdKvStore implements KvStore {
   readonly #etcd: Etcd;
-  readonly #prefix: Buffer;
+  readonly #keys: PrefixedKeys;
   readonly #leases = new Set<EtcdLease>();
   readonly #closed = new AbortController();
 
   constructor(etcd: Etcd, prefix: string) {
     this.#etcd = etcd;
-    this.#prefix = Buffer.from(prefix);
+    this.#keys = new PrefixedKeys(prefix);
   }
 
   async get(key: string): Promise<KvEntry | undefined> {
-    const request = { key: this.#key(key) };
+    const request = { key: this.#keys.bytes(key) };
     const nowMs = this.#nowMs();
     const deadline = this.#deadline();
     for (;;) {
       const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(request, call));
-      const entry = answer.kvs[0] && this.#entry(answer.kvs[0]);
+      const entry = answer.kvs[0] && this.#keys.entry(answer.kvs[0]);
       if (entry === undefined || !hasExpired(entry, nowMs)) return entry;
       if (await this.#removeExpired(answer.kvs)) return undefined;
       refuseAfter(deadline);
@@ -65,11 +65,11 @@ export class EtcdKvStore implements KvStore {
   }
 
   async put(key: string, value: Uint8Array, options: KvPutOptions = {}): Promise<KvWriteResult> {
-    return this.#single(key, { request_put: putRequest(this.#key(key), value, options) }, options.ifRevision);
+    return this.#single(key, { request_put: putRequest(this.#keys.bytes(key), value, options) }, options.ifRevision);
   }
 
   async delete(key: string, options: { readonly ifRevision?: number } = {}): Promise<KvWriteResult> {
-    return this.#single(key, { request_delete_range: { key: this.#key(key) } }, options.ifRevision);
+    return this.#single(key, { request_delete_range: { key: this.#keys.bytes(key) } }, options.ifRevision);
   }
 
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
@@ -89,8 +89,8 @@ export class EtcdKvStore implements KvStore {
 
   async *watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
     const signal = AbortSignal.any([options.signal, this.#closed.signal]);
-    const key = this.#join(prefix);
-    const toEntry = (pair: IKeyValue): KvEntry => this.#entry(pair);
+    const key = this.#keys.join(prefix);
+    const toEntry = (pair: IKeyValue): KvEntry => this.#keys.entry(pair);
     yield* watchKeys(this.#etcd, {
       key,
       rangeEnd: endOfPrefix(key),
@@ -118,8 +118,8 @@ export class EtcdKvStore implements KvStore {
     if (new Set(request.then.map((operation) => operation.key)).size !== request.then.length) {
       throw new AppError("invalid", "A transaction writes each key at most once.");
     }
-    const compare = request.if.map((condition) => this.#compare(condition));
-    const success = request.then.map((operation) => this.#operation(operation));
+    const compare = request.if.map((condition) => comparison(this.#keys, condition));
+    const success = request.then.map((operation) => operationRequest(this.#keys, operation));
     await this.#endExpired([...request.if, ...request.then].map(({ key }) => key));
     return this.#write(compare, success);
   }
@@ -131,8 +131,8 @@ export class EtcdKvStore implements KvStore {
   }
 
   async #page(prefix: string, after: string | undefined, limit: number): Promise<KvPage> {
-    const first = this.#join(prefix);
-    const next = after === undefined ? first : Buffer.concat([this.#join(after), Buffer.of(0)]);
+    const first = this.#keys.join(prefix);
+    const next = after === undefined ? first : Buffer.concat([this.#keys.join(after), Buffer.of(0)]);
     const key = Buffer.compare(first, next) > 0 ? first : next;
     const range = {
       key,
@@ -147,9 +147,9 @@ export class EtcdKvStore implements KvStore {
     const deadline = this.#deadline();
     for (;;) {
       const answer = await this.#etcd.call("read", (call) => this.#etcd.kv.range(range, call));
-      const entries = answer.kvs.map((pair) => this.#entry(pair)).filter((entry) => entry.key.startsWith(prefix));
+      const entries = answer.kvs.map((pair) => this.#keys.entry(pair)).filter((entry) => entry.key.startsWith(prefix));
       const alive = entries.filter((entry) => !hasExpired(entry, nowMs));
-      const expired = answer.kvs.filter((pair) => hasExpired(this.#entry(pair), nowMs));
+      const expired = answer.kvs.filter((pair) => hasExpired(this.#keys.entry(pair), nowMs));
       const next = answer.more ? entries.at(-1)?.key : undefined;
       if (await this.#removeExpired(expired)) return { entries: alive, revision: Number(answer.header.revision), next };
       refuseAfter(deadline);
@@ -159,7 +159,7 @@ export class EtcdKvStore implements KvStore {
   /** Removes expired entries under these keys. An entry that is written in the meantime stays. */
   async #endExpired(keys: readonly string[]): Promise<void> {
     const nowMs = this.#nowMs();
-    const found = await Promise.all([...new Set(keys)].map((key) => this.#expired(this.#key(key), nowMs)));
+    const found = await Promise.all([...new Set(keys)].map((key) => this.#expired(this.#keys.bytes(key), nowMs)));
     await this.#removeExpired(found.flat());
   }
 
@@ -206,12 +206,12 @@ export class EtcdKvStore implements KvStore {
 
   /** One operation on one key: over `ifRevision`, otherwise guarded as in `#write`. Also finds expired entries. */
   async #single(key: string, operation: IRequestOp, ifRevision: number | undefined): Promise<KvWriteResult> {
-    const bytes = this.#key(key);
+    const bytes = this.#keys.bytes(key);
     const nowMs = this.#nowMs();
     const deadline = this.#deadline();
     for (;;) {
       const guard = (): ICompare => notWrittenSince(operation, this.#etcd.revision);
-      const compare = [ifRevision === undefined ? guard() : this.#compare({ key, revision: ifRevision })];
+      const compare = [ifRevision === undefined ? guard() : comparison(this.#keys, { key, revision: ifRevision })];
       const write = { compare, success: [operation], failure: [{ request_range: { key: bytes } }] };
       const expired = { request_range: { key: bytes, keys_only: true } };
       const request = { compare: hasExpiredBy(bytes, nowMs), success: [expired], failure: [{ request_txn: write }] };
@@ -241,7 +241,7 @@ export class EtcdKvStore implements KvStore {
 
   #firstEntry(answer: ITxnResponse | undefined): KvEntry | undefined {
     const found = answer && foundIn(answer)[0];
-    return found && this.#entry(found);
+    return found && this.#keys.entry(found);
   }
 
   #nowMs(): number {
@@ -252,92 +252,8 @@ export class EtcdKvStore implements KvStore {
     const { clock, random } = this.#etcd.runtime;
     return new Deadline(clock, random);
   }
-
-  #compare(condition: KvCondition): ICompare {
-    const key = this.#key(condition.key);
-    if ("revision" in condition)
-      return { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision: condition.revision };
-    return {
-      key,
-      result: CompareResult.Equal,
-      target: CompareTarget.Create,
-      create_revision: condition.createRevision,
-    };
-  }
-
-  #operation(operation: KvOperation): IRequestOp {
-    const key = this.#key(operation.key);
-    if (operation.kind === "delete") return { request_delete_range: { key } };
-    return { request_put: putRequest(key, operation.value, operation) };
-  }
-
-  #key(key: string): Buffer {
-    const bytes = this.#join(key);
-    if (key === "") throw new AppError("invalid", "A key must not be empty.");
-    if (bytes.length - this.#prefix.length > KV_KEY_MAX_BYTES)
-      throw new AppError("too_large", `A key has at most ${KV_KEY_MAX_BYTES} bytes.`);
-    return bytes;
-  }
-
-  #join(key: string): Buffer {
-    return Buffer.concat([this.#prefix, Buffer.from(key)]);
-  }
-
-  #entry(pair: IKeyValue): KvEntry {
-    return {
-      key: pair.key.toString("utf8", this.#prefix.length),
-      ...openValue(pair.value),
-      createRevision: Number(pair.create_revision),
-      revision: Number(pair.mod_revision),
-      ...(pair.lease === "0" ? {} : { lease: pair.lease }),
-    };
-  }
-}
-
-function putRequest(key: Buffer, value: Uint8Array, bound: Pick<KvPutOptions, "lease" | "expiresAtMs">) {
-  const { lease, expiresAtMs } = bound;
-  if (value.length > KV_VALUE_MAX_BYTES)
-    throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
-  if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
-  checkExpiry(expiresAtMs);
-  // A copy, because the caller may reuse its buffer while the write waits.
-  const bytes = Buffer.from(sealValue(value, expiresAtMs));
-  return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
-}
-
-function notWrittenSince(operation: IRequestOp, revision: number): ICompare {
-  const key = operation.request_put?.key ?? operation.request_delete_range?.key;
-  return { key, result: CompareResult.Less, target: CompareTarget.Mod, mod_revision: revision + 1 };
-}
-
-/** Holds if there is an expired entry. For an absent key, no comparison of values holds in etcd. */
-function hasExpiredBy(key: Buffer, nowMs: number): ICompare[] {
-  const { above, below } = expiryBounds(nowMs);
-  return [
-    { key, result: CompareResult.Greater, target: CompareTarget.Value, value: Buffer.from(above) },
-    { key, result: CompareResult.Less, target: CompareTarget.Value, value: Buffer.from(below) },
-  ];
-}
-
-function removeUnchanged({ key, mod_revision }: IKeyValue): ITxnRequest {
-  const unchanged = { key, result: CompareResult.Equal, target: CompareTarget.Mod, mod_revision };
-  return { compare: [unchanged], success: [{ request_delete_range: { key } }], failure: [] };
-}
-
-/** The entries returned by a range that is the first operation. */
-function foundIn(answer: ITxnResponse): readonly IKeyValue[] {
-  const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
-  return range?.kvs ?? [];
 }
 
 function refuseAfter(deadline: Deadline): void {
   if (deadline.passed()) throw new AppError("unavailable", "Others write the same keys all the time.");
-}
-
-/** The first key after all that begin with `prefix`: its last byte plus one, which never overflows in UTF-8. */
-function endOfPrefix(prefix: Buffer): Buffer {
-  const end = Buffer.from(prefix);
-  const last = end.length - 1;
-  end[last] = (end[last] ?? 0) + 1;
-  return end;
 }

@@ -35,6 +35,14 @@ export const RECORD_LIVES: readonly RecordLife[] = [
   { table: "records_years", longestMs: Infinity, window: { unit: "DAYS", size: 28 } },
 ];
 
+/** Condition that selects one partition: class, hour and shard. */
+export const PARTITION = "cid = ? AND hour = ? AND shard = ?";
+
+/** Table names with their keyspace, by life. */
+export function recordTables(keyspace: string): readonly string[] {
+  return RECORD_LIVES.map(({ table }) => `${keyspace}.${table}`);
+}
+
 /** The index in `RECORD_LIVES`. */
 export function lifeOf({ id, expiresAtMs = Infinity }: Pick<StoredRecord, "id" | "expiresAtMs">): number {
   const lengthMs = expiresAtMs - idTimeMs(id);

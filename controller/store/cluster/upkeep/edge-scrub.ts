@@ -14,7 +14,7 @@ import {
   type EdgeSide,
   type PlacedEdge,
 } from "../edges/places.ts";
-import { edgeLevels, isDropped, latestOf } from "../edges/edges.ts";
+import { edgeLevels, isDropped, latestOf } from "../edges/rows.ts";
 import type { Tables } from "../tables.ts";
 import { TokenScan } from "./token-scan.ts";
 

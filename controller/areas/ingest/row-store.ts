@@ -1,0 +1,62 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import type { Objects, WriteBasis } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { RowGate } from "../query/index.ts";
+import type { Placed } from "./rows-by-class.ts";
+
+/** Write rights of the author of a rule on a class. */
+export type GateOfAuthor = (author: Principal, path: string) => Promise<RowGate>;
+
+interface Storing {
+  readonly principal: Principal;
+  /** Present for rows that are written with the rights of an author. */
+  readonly gate?: RowGate;
+  readonly basis: WriteBasis | undefined;
+}
+
+/** Stores rows of one class, those of a rule with the rights of its author. Faults take the rows that are refused. */
+export class RowStore {
+  readonly #objects: Pick<Objects, "ingest">;
+  readonly #gate: GateOfAuthor | undefined;
+
+  /** Without `gate`, rules of authors store nothing. */
+  constructor(objects: Pick<Objects, "ingest">, gate: GateOfAuthor | undefined) {
+    this.#objects = objects;
+    this.#gate = gate;
+  }
+
+  /** Takes rows that are written alike; `platform` writes those without an author. */
+  async store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
+    const { by, basis } = rows[0] ?? {};
+    if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
+    try {
+      const gate = await this.#gateOf(by, path);
+      const rest = gate.isByRow ? rows.map((row) => [row]) : [rows];
+      for (const some of rest) await this.#ingest(path, some, { principal: by, gate, basis });
+    } catch (error) {
+      if (!isAppError(error, "denied", "not_found")) throw error;
+      for (const row of rows) row.faults.refused(row, errorText(error));
+    }
+  }
+
+  #gateOf(author: Principal, path: string): Promise<RowGate> {
+    if (this.#gate === undefined) throw new AppError("denied", "What rules of authors make is not stored here.");
+    return this.#gate(author, path);
+  }
+
+  /** Stores rows together. If that fails, halves are tried until each bad row is alone. */
+  async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
+    try {
+      await context.gate?.check(rows.map(({ record }) => record));
+      const records = rows.map(({ record }) => record);
+      await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
+    } catch (error) {
+      if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
+      const half = rows.length >> 1;
+      const [only] = rows;
+      if (half === 0 || !only) return only?.faults.refused(only, errorText(error));
+      await this.#ingest(path, rows.slice(0, half), context);
+      await this.#ingest(path, rows.slice(half), context);
+    }
+  }
+}
