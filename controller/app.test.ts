@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { LostTenant, Readiness } from "./store/engine.ts";
 import { AppError } from "../common/errors.ts";
 import { READY_KEPT_MS } from "../common/limits.ts";
-import { PASSWORD } from "../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../test/helpers/time/runtime.ts";
 import { buildHttp } from "./app.ts";
-import { http, admin, viewer, useThings } from "../test/helpers/areas/http-things.ts";
+import { http, admin, viewer, useThings } from "../test/helpers/http/http-things.ts";
 
 const basic = (login: string, password = PASSWORD): string =>
   `Basic ${Buffer.from(`${login}:${password}`).toString("base64")}`;

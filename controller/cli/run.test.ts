@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PASSWORD } from "../../test/helpers/areas/http-app.ts";
-import { openMonitoring } from "../../test/helpers/areas/monitoring.ts";
+import { PASSWORD } from "../../test/helpers/http/http-app.ts";
+import { openMonitoring } from "../../test/helpers/jobs/monitoring.ts";
 import { testPrincipal } from "../../test/helpers/time/runtime.ts";
 import type { CommandOutcome, DispatchOptions } from "../areas/hosts/index.ts";
 

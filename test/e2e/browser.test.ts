@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RECOVERY_CODES } from "../../common/limits.ts";
 import { startChromium } from "../helpers/programs/chromium.ts";
-import { openTestProvider, type TestProvider } from "../helpers/areas/openid-provider.ts";
+import { openTestProvider, type TestProvider } from "../helpers/users/openid-provider.ts";
 import { freePort } from "../helpers/programs/programs.ts";
 import { form, Installation } from "./installation.ts";
 

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../helpers/http/http-app.ts";
 
 /** Headers that a browser receives with every answer, for every request and every result. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ClassAlteration, Statement } from "../../common/mql/index.ts";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 

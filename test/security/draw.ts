@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 
 /** Selects an entry of a list by a seed. */
 export type Draw = <T>(list: readonly T[]) => T;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Random } from "../../common/time.ts";
 import { endpoint } from "../../controller/http/interface/endpoint.ts";
 import { seededRandom } from "../helpers/time/clock.ts";
-import { openTestHttp, type TestHttp } from "../helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../helpers/http/http-app.ts";
 import { TIMES } from "../helpers/time/times.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { Statement } from "../../common/mql/index.ts";
 import type { Segment } from "../../common/search/index.ts";
 import type { GroupContent } from "../../controller/areas/groups/index.ts";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { openWorld, type World, type WorldOptions } from "./world.ts";
 

@@ -1,6 +1,6 @@
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTestHttp, PASSWORD, type TestHttp } from "../helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../helpers/http/http-app.ts";
 
 /**
  * A page of another site could send the password of its author; the victim would then work, and write, as that author.

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { SIGN_IN_FREE_FAILURES_PER_USER } from "../../common/limits.ts";
 import { AUDIT_CLASS_PATH } from "../../controller/areas/audit/types.ts";
 import { CONSOLE_LOG_CLASSES } from "../../controller/areas/consolelog/index.ts";
-import { openTestHttp } from "../helpers/areas/http-app.ts";
+import { openTestHttp } from "../helpers/http/http-app.ts";
 import { programSources } from "../helpers/programs/program-sources.ts";
 import { testRuntime } from "../helpers/time/runtime.ts";
 

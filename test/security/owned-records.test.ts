@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { admin, ALL, type Request, world, useOwnedRecords, call, parts } from "./owned-world.ts";
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { ExplainService } from "../../controller/areas/groups/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import type { World } from "./world.ts";
 import { admin, world, useOwnedRecords } from "./owned-world.ts";
 

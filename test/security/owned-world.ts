@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 import type { DataRule } from "../../controller/areas/permissions/index.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 

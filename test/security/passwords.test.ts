@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { PASSWORD_MIN_CHARACTERS, RECOVERY_CODE_BYTES, SECOND_FACTOR_SECRET_BYTES } from "../../common/limits.ts";
 import { passwordPolicy } from "../../controller/areas/users/credentials/password-policy.ts";
 import { realClock } from "../helpers/time/clock.ts";
-import { openTestHttp, type TestHttp } from "../helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../helpers/http/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { TIMES } from "../helpers/time/times.ts";
 

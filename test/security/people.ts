@@ -1,6 +1,6 @@
 import type { InjectOptions } from "fastify";
 import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import type { World } from "./world.ts";
 

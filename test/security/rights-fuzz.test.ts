@@ -6,7 +6,7 @@ import { allows, type Principal } from "../../controller/areas/permissions/index
 import { bundle } from "../helpers/programs/bundle.ts";
 import { seededRandom } from "../helpers/time/clock.ts";
 import { storeFolder } from "../helpers/runs/folders.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { answerOf, httpFor, requested } from "./answering.ts";
 import { drawerOf, type Draw, type DrawnCall } from "./draw.ts";

@@ -9,7 +9,7 @@ import { JAVASCRIPT_TECHNIQUES } from "../../controller/scripting/contract/techn
 import { LUA_TECHNIQUES } from "../../controller/scripting/contract/techniques-lua.ts";
 import { HostObjects, ThreadScripts } from "../../controller/scripting/index.ts";
 import { bundle } from "../helpers/programs/bundle.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**

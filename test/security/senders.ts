@@ -1,4 +1,4 @@
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 
 /** Address of the world in these tests. */
 export const HOST = "odp.example:8080";

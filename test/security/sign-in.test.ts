@@ -1,7 +1,7 @@
 import { verify } from "@node-rs/argon2";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { decodeStored } from "../../controller/store/format.ts";
-import { PASSWORD, type TestHttp } from "../helpers/areas/http-app.ts";
+import { PASSWORD, type TestHttp } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 
 vi.mock("@node-rs/argon2", { spy: true });
@@ -10,7 +10,7 @@ let http: TestHttp;
 beforeAll(async () => {
   // The controller that an earlier file loaded uses the module without the spy.
   vi.resetModules();
-  const { openTestHttp } = await import("../helpers/areas/http-app.ts");
+  const { openTestHttp } = await import("../helpers/http/http-app.ts");
   http = await openTestHttp();
 });
 afterAll(() => http[Symbol.asyncDispose]());

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createLog } from "../../agent/log.ts";
 import { anchorLine } from "../../common/audit-anchor.ts";
 import { AuditService } from "../../controller/areas/audit/index.ts";
-import { MemoryTrail } from "../helpers/areas/http-app.ts";
+import { MemoryTrail } from "../helpers/http/http-app.ts";
 import { TestClock, TEST_SECRETS, testRuntime } from "../helpers/time/runtime.ts";
 
 /** A zone 14 hours ahead of UTC: a time in the wrong zone is obvious. */

@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundle } from "../helpers/programs/bundle.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { beyond, ENT, type Hidden, openHidden, SEARCHES, STATEMENTS, USERS } from "./hidden.ts";
 

@@ -6,7 +6,7 @@ import { openSecretKey } from "../../controller/secrets/index.ts";
 import type { Engine, TenantStore } from "../../controller/store/engine.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { openTestEngine } from "../helpers/engines/engine.ts";
-import { PASSWORD } from "../helpers/areas/http-app.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
 import { testRuntime } from "../helpers/time/runtime.ts";
 import { storeFolder } from "../helpers/runs/folders.ts";
 

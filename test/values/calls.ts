@@ -3,7 +3,7 @@ import type { InjectOptions } from "fastify";
 import { parseJson } from "../../common/json.ts";
 import type { Row, Value } from "../../common/value.ts";
 import { bundle } from "../helpers/programs/bundle.ts";
-import { multipart } from "../helpers/areas/monitoring.ts";
+import { multipart } from "../helpers/jobs/monitoring.ts";
 import { openWorld, type World } from "../security/world.ts";
 
 export interface Reply {

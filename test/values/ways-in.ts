@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { cells, workbook } from "../helpers/areas/own-sheets.ts";
+import { cells, workbook } from "../helpers/objects/own-sheets.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import { CLASS, classText, columnOf, LONE_SURROGATE, type Shape, type TestedValue } from "./values.ts";
 

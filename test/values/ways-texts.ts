@@ -1,5 +1,5 @@
 import type { Row } from "../../common/value.ts";
-import { multipart } from "../helpers/areas/monitoring.ts";
+import { multipart } from "../helpers/jobs/monitoring.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import type { KeptWay } from "./kept.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";

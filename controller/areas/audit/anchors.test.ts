@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { describe, expect, test } from "vitest";
 import { anchorLine, anchorOf } from "../../../common/audit-anchor.ts";
 import { AUDIT_ANCHOR_INTERVAL_MS, AUDIT_KEEP_SECONDS } from "../../../common/limits.ts";
-import { MemoryTrail } from "../../../test/helpers/areas/http-app.ts";
+import { MemoryTrail } from "../../../test/helpers/http/http-app.ts";
 import { ForgetfulFiles } from "../../../test/helpers/engines/forgetful-files.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AUDIT_RUN_ENTRIES_WAITING_MAX } from "../../../common/limits.ts";
-import { MemoryTrail } from "../../../test/helpers/areas/http-app.ts";
+import { MemoryTrail } from "../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { AuditRecord } from "./chain.ts";
 import { entryWritten } from "./run-entries.ts";

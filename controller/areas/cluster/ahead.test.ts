@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { WRITE_AHEAD_MAX_MS } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { aheadRoutes } from "./routes.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { REPAIR_DUE_MS, REPAIR_LOOK_EVERY_MS, REPAIR_OF_DERIVED_DUE_MS } from "../../../common/limits.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { TableRepair } from "../../store/scrub.ts";

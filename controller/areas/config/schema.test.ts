@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { CONFIG_SINGLE_READS_MAX } from "../../../common/limits.ts";
 import { configWorld } from "../../../test/helpers/areas/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { ConfigHistory } from "./history.ts";
 import { ConfigImport } from "./import.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { configWorld } from "../../../test/helpers/areas/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { MASK } from "./rights.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogArea } from "./index.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tarOf } from "../../../test/helpers/runs/archives.ts";
-import { multipart, openMonitoring } from "../../../test/helpers/areas/monitoring.ts";
+import { multipart, openMonitoring } from "../../../test/helpers/jobs/monitoring.ts";
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Row, Value } from "../../../common/value.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { ROLES, type Principal } from "../permissions/index.ts";

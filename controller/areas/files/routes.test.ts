@@ -1,7 +1,7 @@
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import type { Stores } from "../../store/engine.ts";
 import { fileRoutes } from "./routes.ts";
 

@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/areas/tags.ts";
+import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { FileWorkJournal } from "./work-journal.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/areas/tags.ts";
+import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import type { Principal } from "../permissions/index.ts";
 import { SCRIPT_NAMES } from "../scripts/index.ts";

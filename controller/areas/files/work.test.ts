@@ -4,7 +4,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/areas/tags.ts";
+import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";

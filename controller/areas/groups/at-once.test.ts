@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { SIGN_IN_CACHE_MS } from "../../../common/limits.ts";

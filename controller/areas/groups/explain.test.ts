@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { ClassGuard } from "../objects/index.ts";
 import { ExplainService } from "./explain.ts";

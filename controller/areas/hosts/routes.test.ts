@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKeyPem, createRequest } from "../../../agent/identity/csr.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { answerProven, enrolRequest, openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
 import type { EnrolAnswer } from "../../../common/agent/enrolment.ts";
 import { hostRoutes } from "./routes.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openMonitoring } from "../../../test/helpers/areas/monitoring.ts";
+import { openMonitoring } from "../../../test/helpers/jobs/monitoring.ts";
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { SCRIPT_MESSAGE_MAX_CHARACTERS, WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { ObjectChange } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";

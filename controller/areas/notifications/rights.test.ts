@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { Notification } from "./types.ts";
 import {

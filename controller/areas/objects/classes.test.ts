@@ -8,7 +8,7 @@ import {
   openObjects,
   other,
   readAll,
-} from "../../../test/helpers/areas/object-world.ts";
+} from "../../../test/helpers/objects/object-world.ts";
 
 openObjects();
 

@@ -12,7 +12,7 @@ import {
   readAll,
   valuesOf,
   viewer,
-} from "../../../test/helpers/areas/object-world.ts";
+} from "../../../test/helpers/objects/object-world.ts";
 import type { ClassSpec, ObjectRow } from "./index.ts";
 
 openObjects();

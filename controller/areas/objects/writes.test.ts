@@ -13,7 +13,7 @@ import {
   openObjects,
   readAll,
   valuesOf,
-} from "../../../test/helpers/areas/object-world.ts";
+} from "../../../test/helpers/objects/object-world.ts";
 import { decodeStored } from "../../store/format.ts";
 import { ObjectService } from "./index.ts";
 

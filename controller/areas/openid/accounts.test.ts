@@ -1,7 +1,7 @@
 import { Secret, TOTP } from "otpauth";
 import { describe, expect, test } from "vitest";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
-import { OpenIdBrowser } from "../../../test/helpers/areas/openid-browser.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
+import { OpenIdBrowser } from "../../../test/helpers/users/openid-browser.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import {
   OWN,
@@ -15,7 +15,7 @@ import {
   provider,
   useOpenId,
   who,
-} from "../../../test/helpers/areas/openid-world.ts";
+} from "../../../test/helpers/users/openid-world.ts";
 
 useOpenId();
 

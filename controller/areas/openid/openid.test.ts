@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
-import { OpenIdBrowser } from "../../../test/helpers/areas/openid-browser.ts";
-import { foreignKey, type Claims } from "../../../test/helpers/areas/openid-provider.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
+import { OpenIdBrowser } from "../../../test/helpers/users/openid-browser.ts";
+import { foreignKey, type Claims } from "../../../test/helpers/users/openid-provider.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { OPENID_TICKET_MS } from "../../../common/limits.ts";
 import {
@@ -19,7 +19,7 @@ import {
   settings,
   useOpenId,
   who,
-} from "../../../test/helpers/areas/openid-world.ts";
+} from "../../../test/helpers/users/openid-world.ts";
 
 useOpenId();
 

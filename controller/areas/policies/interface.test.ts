@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { multipart, openMonitoring } from "../../../test/helpers/areas/monitoring.ts";
+import { multipart, openMonitoring } from "../../../test/helpers/jobs/monitoring.ts";
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/time/clock.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { SearchService, searchRoutes } from "./index.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../test/helpers/areas/config.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { HostObjects } from "../../scripting/index.ts";

@@ -4,7 +4,7 @@ import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { SCRIPT_THREADS } from "../../../common/limits.ts";
 import { bundle } from "../../../test/helpers/programs/bundle.ts";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { openWorld, type World } from "../../../test/security/world.ts";
 import { ThreadScripts } from "../../scripting/index.ts";

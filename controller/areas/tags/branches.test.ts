@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController } from "../../../test/helpers/objects/tags.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { EntityChange, ObjectStore } from "../../store/objects.ts";

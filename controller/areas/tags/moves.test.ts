@@ -3,7 +3,7 @@ import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController, tagRuntime, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController, tagRuntime, type TagController } from "../../../test/helpers/objects/tags.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TAG_MOVE_ANSWER_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";

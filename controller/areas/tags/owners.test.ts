@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController, tagRuntime, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController, tagRuntime, type TagController } from "../../../test/helpers/objects/tags.ts";
 import { filesArea, FileService } from "../files/index.ts";
 import { jobClasses, JobService } from "../jobs/index.ts";
 

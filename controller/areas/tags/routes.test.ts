@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController, type TagController } from "../../../test/helpers/objects/tags.ts";
 import type { Stores } from "../../store/engine.ts";
 import { tagRoutes } from "./routes.ts";
 

@@ -10,7 +10,7 @@ import { realClock } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { MemoryDatabase } from "../../../test/helpers/engines/memory-engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController, type TagController } from "../../../test/helpers/objects/tags.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";

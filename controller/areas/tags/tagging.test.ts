@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TAGGED_IDS_PER_CALL_MAX, TAGS_PER_CALL_MAX } from "../../../common/limits.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagController, type TagController } from "../../../test/helpers/areas/tags.ts";
+import { tagController, type TagController } from "../../../test/helpers/objects/tags.ts";
 
 const admin = testPrincipal();
 const BOX = "/matrix/ent/box";

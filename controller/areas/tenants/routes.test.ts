@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { openWorld, type World } from "../../../test/security/world.ts";
 
 interface Envelope {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IMPORT_PLAN_SHOWN_MAX, SHEET_ROW_MAX_CHARACTERS } from "../../../common/limits.ts";
-import { OwnSheets, SERVERS, cells, workbook } from "../../../test/helpers/areas/own-sheets.ts";
+import { OwnSheets, SERVERS, cells, workbook } from "../../../test/helpers/objects/own-sheets.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 
 const admin = testPrincipal();

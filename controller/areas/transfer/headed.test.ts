@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { IMPORT_FAULTS_MAX, SHEET_HEADING_MAX_CHARACTERS, SHEET_ROW_MAX_CHARACTERS } from "../../../common/limits.ts";
-import { OwnSheets, SERVERS } from "../../../test/helpers/areas/own-sheets.ts";
+import { OwnSheets, SERVERS } from "../../../test/helpers/objects/own-sheets.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 
 const admin = testPrincipal();

@@ -6,7 +6,7 @@ import { prove } from "../../../test/helpers/runs/evidence.ts";
 import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { StoppableStores } from "../../../test/helpers/engines/stoppable-stores.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored } from "../../store/format.ts";

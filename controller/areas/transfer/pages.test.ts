@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import * as limits from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import { runPage } from "../../../test/mql/script.ts";
 import type { Principal } from "../permissions/index.ts";
 

@@ -8,7 +8,7 @@ import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Principal } from "../permissions/index.ts";
 import { ImportService } from "./import.ts";

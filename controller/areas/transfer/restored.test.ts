@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 
 const admin = testPrincipal();
 

@@ -3,7 +3,7 @@ import { ClassTreeGenerator } from "../../../test/helpers/mql/class-trees.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import { transferRoutes } from "./index.ts";
 
 const admin = testPrincipal();

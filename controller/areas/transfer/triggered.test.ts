@@ -3,7 +3,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { prove } from "../../../test/helpers/runs/evidence.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { TestTransfer } from "../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../test/helpers/objects/transfer.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import { ObjectService, type ObjectTriggers } from "../objects/index.ts";

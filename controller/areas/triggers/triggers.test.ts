@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { admin, bound, BOXES, Controller, opened, openTriggers } from "../../../test/helpers/areas/trigger-world.ts";
 import { AppError } from "../../../common/errors.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { ROOT_ID } from "./directory/organizations.ts";
 import type { UserNode } from "./types.ts";

@@ -1,7 +1,7 @@
 import { hash } from "@node-rs/argon2";
 import { describe, expect, test } from "vitest";
 import { HTTP_PUBLIC_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import {
   FORM,

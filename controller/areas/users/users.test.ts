@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SIGN_IN_CACHE_MS, USER_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
-import { PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rows, http, admin, useThings } from "../../../test/helpers/areas/http-things.ts";
+import { rows, http, admin, useThings } from "../../../test/helpers/http/http-things.ts";
 
 describe("the HTTP interface", () => {
   useThings();

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES, HTTP_TURN_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { slicesOfOneStep } from "../../../test/helpers/time/slices.ts";
 import { CountedPauses } from "../../../test/security/pauses.ts";
 import { bodyPieces } from "./body.ts";

@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_COMPRESS_MIN_BYTES, HTTP_PIECE_BYTES } from "../../../common/limits.ts";
 import { MIB } from "../../../common/limits/units.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { acceptsGzip } from "./compress.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
 

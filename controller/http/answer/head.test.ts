@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { checkInterface } from "../interface/check.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
 import { openApiDocument } from "../interface/openapi.ts";

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_PUBLIC_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { endpoint, type Endpoint } from "../interface/endpoint.ts";
 
 const FORM = "application/x-www-form-urlencoded";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { SESSION_COOKIE } from "../answer/answer.ts";
 import { endpoint } from "../interface/endpoint.ts";
 

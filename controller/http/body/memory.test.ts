@@ -16,7 +16,7 @@ import {
 } from "../../../common/limits.ts";
 import { parseJson } from "../../../common/json.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { BodyMemory, type CallMemory } from "./memory.ts";
 import { holdDecoded } from "./weight.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";

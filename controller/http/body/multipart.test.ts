@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { eventually } from "../../../test/helpers/programs/programs.ts";
 import { slicesOfOneStep } from "../../../test/helpers/time/slices.ts";
 import { Words } from "../../../test/helpers/mql/words.ts";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { http, admin, useThings } from "../../../test/helpers/areas/http-things.ts";
+import { http, admin, useThings } from "../../../test/helpers/http/http-things.ts";
 
 describe("the HTTP interface", () => {
   useThings();

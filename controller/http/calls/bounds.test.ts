@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HTTP_CALL_DEADLINE_MS } from "../../../common/limits.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { things } from "../../../test/helpers/areas/http-things.ts";
+import { things } from "../../../test/helpers/http/http-things.ts";
 
 describe("bounds", () => {
   test("a call that hangs ends by its deadline and keeps its place; what does not fit is turned away", async () => {

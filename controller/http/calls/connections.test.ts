@@ -8,7 +8,7 @@ import {
   WEBSOCKET_PIECE_BYTES,
   WEBSOCKET_RECEIVED_MAX_BYTES,
 } from "../../../common/limits.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { BodyMemory } from "../body/memory.ts";
 import { takeInTurns } from "../connections/incoming.ts";
 import { http, session, useWire, exchange } from "../../../test/helpers/http/wire-world.ts";

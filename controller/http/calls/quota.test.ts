@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { heldWork } from "../../../test/helpers/areas/job-runs.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { heldWork } from "../../../test/helpers/jobs/job-runs.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { Admission } from "./admission.ts";
 import { endpoint } from "../interface/endpoint.ts";
 

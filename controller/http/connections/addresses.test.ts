@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SIGN_IN_FREE_FAILURES_PER_USER } from "../../../common/limits.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 
 describe("behind a proxy", () => {

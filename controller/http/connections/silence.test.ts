@@ -11,7 +11,7 @@ import {
   HTTP_SILENCE_MS,
   WEBSOCKET_PING_MS,
 } from "../../../common/limits.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
 import { socketEndpoint } from "../sockets/socket.ts";

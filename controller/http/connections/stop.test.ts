@@ -9,7 +9,7 @@ import {
   WEBSOCKET_REFUSED_GRACE_MS,
 } from "../../../common/limits.ts";
 import { prove } from "../../../test/helpers/runs/evidence.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { endpoint, type Endpoint } from "../interface/endpoint.ts";
 import { socketEndpoint } from "../sockets/socket.ts";

@@ -11,7 +11,7 @@ import {
   HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../../common/limits.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { endpoint, type Answer, type Endpoint, type ServerEvent } from "../interface/endpoint.ts";
 import { socketEndpoint } from "../sockets/socket.ts";
 

@@ -10,7 +10,7 @@ import {
   HTTP_SILENCE_CHECK_MS,
   HTTP_SILENCE_MS,
 } from "../../../common/limits.ts";
-import { openTestHttp, type TestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { checkInterface } from "../interface/check.ts";
 import { endpoint, type Call, type Endpoint, type ServerEvent } from "../interface/endpoint.ts";

@@ -13,7 +13,7 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster/cluster.ts";
-import { openTestHttp, PASSWORD } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { Cassandra } from "./cassandra/cassandra.ts";
 import { Etcd } from "./etcd/etcd.ts";
 import { keyspaceOf, tenantDefinitions } from "./schema.ts";

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import { Readable } from "node:stream";
 import { openTestEngine } from "../../helpers/engines/engine.ts";
 import { testPrincipal } from "../../helpers/time/runtime.ts";
-import { TestTransfer } from "../../helpers/areas/transfer.ts";
+import { TestTransfer } from "../../helpers/objects/transfer.ts";
 import { scriptParts } from "../../../controller/areas/transfer/source.ts";
 import type { Bench, Figure } from "../driver/frame.ts";
 import { anonymousMb } from "../driver/process.ts";

@@ -1,4 +1,4 @@
-import { MemoryTrail } from "./http-app.ts";
+import { MemoryTrail } from "../http/http-app.ts";
 import { TEST_SECRETS, TestClock, testRuntime } from "../time/runtime.ts";
 import { AuditService } from "../../../controller/areas/audit/service.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/types.ts";

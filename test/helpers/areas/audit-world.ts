@@ -12,7 +12,7 @@ import type { Stores } from "../../../controller/store/engine.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import { ForgetfulFiles } from "../engines/forgetful-files.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
-import { MemoryTrail } from "./http-app.ts";
+import { MemoryTrail } from "../http/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 
 export const REGISTER_KEY = "audit/heads";

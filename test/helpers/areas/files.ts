@@ -2,7 +2,7 @@ import { filesArea, FileService } from "../../../controller/areas/files/index.ts
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
-import { tagRuntime } from "./tags.ts";
+import { tagRuntime } from "../objects/tags.ts";
 
 export interface FileController extends AsyncDisposable {
   readonly files: FileService;

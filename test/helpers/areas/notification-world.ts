@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect } from "vitest";
 import { WebSocket } from "ws";
 import { realClock } from "../time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "./http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../http/http-app.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { DataRule } from "../../../controller/areas/permissions/index.ts";

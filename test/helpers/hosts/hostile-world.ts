@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { BareAgent, enrolRequest, type TestIdentity } from "./hosts.ts";
-import { PASSWORD } from "../areas/http-app.ts";
+import { PASSWORD } from "../http/http-app.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { StoppableStores } from "../engines/stoppable-stores.ts";
 import { storeFolder } from "../runs/folders.ts";

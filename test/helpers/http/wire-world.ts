@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type AddressInfo, type Socket } from "node:net";
 import { Type } from "typebox";
 import { afterAll, beforeAll } from "vitest";
-import { openTestHttp, type TestHttp } from "../areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "./http-app.ts";
 import { endpoint, type Endpoint } from "../../../controller/http/interface/endpoint.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../http/http-app.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../../common/time.ts";
 import type { Engine, TenantStore as TenantStores } from "../../../controller/store/engine.ts";
 import { AuditService } from "../../../controller/areas/audit/index.ts";
 import { passwordFault, UserService } from "../../../controller/areas/users/index.ts";
-import { MemoryTrail } from "../areas/http-app.ts";
+import { MemoryTrail } from "../http/http-app.ts";
 import { CompanyService } from "../../../controller/areas/tenants/companies.ts";
 import { TenantGate } from "../../../controller/areas/tenants/gate.ts";
 import { TenantRemoval } from "../../../controller/areas/tenants/removal.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach } from "vitest";
-import { openTestHttp, PASSWORD, type TestHttp } from "../areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../http/http-app.ts";
 import { TestClock, testRuntime } from "../time/runtime.ts";
 
 /** Users of two tenants, and sign-ins on a clock that the test moves. */

@@ -1,6 +1,6 @@
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach } from "vitest";
-import { openTestHttp, type TestHttp } from "../areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../http/http-app.ts";
 
 /** Calls about users by HTTP, in a session of an administrator. */
 

@@ -164,7 +164,7 @@ export class ${type}Store {
 function test({ name, type }: AreaNames): string {
   return `import { expect, test } from "vitest";
 import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
-import { openTestHttp } from "../../../test/helpers/areas/http-app.ts";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { ${name}Routes } from "./routes.ts";
 import { ${type}Service } from "./service.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../../../common/limits.ts";
 import { realClock, seededRandom, shiftedClock } from "../../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../../test/helpers/engines/engine.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { AGED_CHANGES } from "../../../../test/helpers/time/times.ts";
 import { faulty } from "../../../store/faulty.ts";

@@ -7,7 +7,7 @@ import {
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../../test/helpers/engines/engine.ts";
 import { noClasses } from "../../../../test/helpers/engines/memory-objects.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { AGED_CHANGES } from "../../../../test/helpers/time/times.ts";

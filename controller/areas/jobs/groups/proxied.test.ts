@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openJobRuns, heldWork, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { openJobRuns, heldWork, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { jobGroupClass } from "../classes.ts";

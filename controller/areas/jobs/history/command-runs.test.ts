@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openJobRuns, said, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { openJobRuns, said, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";

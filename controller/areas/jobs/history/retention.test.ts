@@ -3,7 +3,7 @@ import { Value } from "typebox/value";
 import { JobInput } from "../../../../common/api/jobs.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { JOB_RETENTION_LOOK_MS, JOB_RUN_TTL_DAYS } from "../../../../common/limits.ts";
-import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { TestClock, testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";
 import { systemPrincipal } from "../../permissions/index.ts";

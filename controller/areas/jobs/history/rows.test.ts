@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import { JOB_ROW_WRITES_AT_ONCE } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openJobRuns } from "../../../../test/helpers/areas/job-runs.ts";
+import { openJobRuns } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { CallDeadline } from "../../../store/call-deadline.ts";
 import type { Objects } from "../../objects/index.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Client } from "../../../../common/client/client.ts";
-import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
+import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import type { CommandOutcome, DispatchOptions } from "../../hosts/index.ts";
 
 let world: Awaited<ReturnType<typeof openMonitoring>>;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { JOB_QUEUE_MAX } from "../../../../common/limits.ts";
-import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
+import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { encodeJson } from "../../../store/format.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RUN_CONTEXT_TOKEN } from "../../../../common/masking.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
-import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
+import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { realClock, shiftedClock } from "../../../../test/helpers/time/clock.ts";
 import { JobContexts } from "../context/contexts.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import { JOB_ANSWER_MAX_BYTES, JOB_BATCH_ANSWER_MAX_BYTES, JOB_BATCH_MAX } from "../../../../common/limits.ts";
-import { MONITORING_RUNS_MAX, openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
+import { MONITORING_RUNS_MAX, openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { CountedPauses } from "../../../../test/security/pauses.ts";
 import { runBatch } from "./batch.ts";

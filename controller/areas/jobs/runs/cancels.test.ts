@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";

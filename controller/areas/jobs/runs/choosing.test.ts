@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
+import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";

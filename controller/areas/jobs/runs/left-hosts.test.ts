@@ -17,7 +17,7 @@ import {
   rowsOf,
   used,
   type Used,
-} from "../../../../test/helpers/areas/run-world.ts";
+} from "../../../../test/helpers/jobs/run-world.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { COMMAND_CLASS, OUTPUT_CLASS, type CommandOutcome } from "../../hosts/index.ts";

@@ -1,7 +1,7 @@
 import { Value } from "typebox/value";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { JobInput } from "../../../../common/api/jobs.ts";
-import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";

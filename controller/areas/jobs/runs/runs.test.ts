@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
-import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/areas/job-runs.ts";
+import { heldWork, openJobRuns, said, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { AppError } from "../../../../common/errors.ts";
 import { bundle } from "../../../../test/helpers/programs/bundle.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
-import { PASSWORD } from "../../../../test/helpers/areas/http-app.ts";
+import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { openWorld, type World } from "../../../../test/security/world.ts";
 import type { Principal } from "../../permissions/index.ts";

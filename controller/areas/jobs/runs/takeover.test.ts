@@ -23,7 +23,7 @@ import {
   sleepingBefore,
   used,
   type Used,
-} from "../../../../test/helpers/areas/run-world.ts";
+} from "../../../../test/helpers/jobs/run-world.ts";
 import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { Turns } from "../../../../test/helpers/time/turns.ts";
 import type { Stores } from "../../../store/engine.ts";

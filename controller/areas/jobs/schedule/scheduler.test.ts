@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openMonitoring } from "../../../../test/helpers/areas/monitoring.ts";
+import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { JobScheduler } from "./scheduler.ts";

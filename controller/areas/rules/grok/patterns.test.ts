@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GROK_OWN_PATTERNS_MAX_BYTES, RULE_EXTENSION_ROWS_MAX } from "../../../../common/limits.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../../test/helpers/areas/config.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { Retry } from "../../../store/retry.ts";

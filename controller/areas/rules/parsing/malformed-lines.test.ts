@@ -5,7 +5,7 @@ import { UTF8 } from "../../../../common/text/encodings.ts";
 import { decodeText } from "../../../../common/text/text-stream.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../../test/helpers/areas/config.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { HostObjects } from "../../../scripting/index.ts";
 import type { Stores } from "../../../store/engine.ts";

@@ -14,7 +14,7 @@ import {
 } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../../test/helpers/areas/config.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { Value } from "../../../../common/value.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { BASIC_CACHE_MS, SIGN_IN_FREE_FAILURES_PER_ADDRESS } from "../../../../common/limits.ts";
-import { PASSWORD } from "../../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { http, clock, useSignIns, signIn, basic, user } from "../../../../test/helpers/users/sign-in-world.ts";
 

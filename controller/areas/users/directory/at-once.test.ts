@@ -5,7 +5,7 @@ import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { AppError } from "../../../../common/errors.ts";

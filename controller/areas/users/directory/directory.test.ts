@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { USER_TREE_DEPTH_MAX, USERS_READ_SINGLY_MAX } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";

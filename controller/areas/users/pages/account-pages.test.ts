@@ -4,7 +4,7 @@ import decodeQR from "qr/decode.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RECOVERY_CODES } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 
 const OWN = { host: "odp.example", accept: "text/html", "user-agent": "Mozilla/5.0", "sec-fetch-site": "same-origin" };

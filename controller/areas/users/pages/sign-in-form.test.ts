@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SESSION_REMEMBERED_MS } from "../../../../common/limits.ts";
-import { PASSWORD } from "../../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
 import { http, useSignIns, user } from "../../../../test/helpers/users/sign-in-world.ts";
 
 useSignIns();

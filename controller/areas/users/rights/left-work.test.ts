@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
-import { heldWork, openJobRuns } from "../../../../test/helpers/areas/job-runs.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
+import { heldWork, openJobRuns } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { StoppableStores } from "../../../../test/helpers/engines/stoppable-stores.ts";
-import { TestTransfer } from "../../../../test/helpers/areas/transfer.ts";
+import { TestTransfer } from "../../../../test/helpers/objects/transfer.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";
 import { GroupService } from "../../groups/index.ts";

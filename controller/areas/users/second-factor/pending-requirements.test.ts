@@ -3,7 +3,7 @@ import { Secret, TOTP } from "otpauth";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FIRST_PASSWORD_MS, SIGN_IN_CACHE_MS } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { UserService } from "../service.ts";
 

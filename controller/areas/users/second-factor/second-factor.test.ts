@@ -12,7 +12,7 @@ import {
 } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { UserService } from "../service.ts";

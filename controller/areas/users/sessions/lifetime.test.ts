@@ -6,7 +6,7 @@ import {
   SESSION_SWEEP_MS,
   SIGN_IN_CACHE_MS,
 } from "../../../../common/limits.ts";
-import { PASSWORD } from "../../../../test/helpers/areas/http-app.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { UserService } from "../service.ts";
 import { http, clock, useSignIns, signIn, user } from "../../../../test/helpers/users/sign-in-world.ts";

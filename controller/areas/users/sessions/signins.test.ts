@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Type } from "typebox";
 import { TOKENS_PER_USER_MAX } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/areas/http-app.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { endpoint } from "../../../http/interface/endpoint.ts";
 import { UserService } from "../service.ts";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { realClock } from "../time/clock.ts";
-import { openTestHttp, type TestHttp } from "./http-app.ts";
+import { openTestHttp, type TestHttp } from "../http/http-app.ts";
 import { OpenIdBrowser } from "./openid-browser.ts";
 import { openTestProvider, type Claims, type TestProvider } from "./openid-provider.ts";
 import { testPrincipal, TestClock, testRuntime } from "../time/runtime.ts";

@@ -19,10 +19,10 @@ import { AppError } from "../../../common/errors.ts";
 import type { Rule } from "../../../controller/areas/rules/index.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
-import { UNAUDITED } from "./audit.ts";
+import { UNAUDITED } from "../areas/audit.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine } from "../engines/engine.ts";
-import { openTestHttp } from "./http-app.ts";
+import { openTestHttp } from "../http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
 
 /** Maximum number of hosts in all concurrent executions. */
