@@ -3,7 +3,7 @@ import ts from "typescript";
 export const FUNCTION_MAX_LINES = 70;
 export const CLASS_MAX_LINES = 250;
 export const FILE_MAX_LINES = 400;
-/** Two screens. */
+/** About two screens. */
 export const README_MAX_WORDS = 1_000;
 
 /**
