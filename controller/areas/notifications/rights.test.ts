@@ -36,7 +36,7 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/system/keeper",
     columns: [
-      { name: "name", type: "varchar" },
+      { name: "name", type: "varchar", title: "Name" },
       { name: "key", type: "text", sealed: true },
     ],
     keys: ["name"],
@@ -44,15 +44,15 @@ beforeAll(async () => {
   });
   objects.registerSystemClass({
     path: "/system/sealed",
-    columns: [{ name: "name", type: "varchar" }],
+    columns: [{ name: "name", type: "varchar", title: "Name" }],
     keys: ["name"],
     guard: { reading: { permission: "audit:read" } },
   });
   objects.registerSystemClass({
     path: "/system/shelf",
     columns: [
-      { name: "name", type: "varchar" },
-      { name: "holder", type: "varchar" },
+      { name: "name", type: "varchar", title: "Name" },
+      { name: "holder", type: "varchar", title: "Holder" },
     ],
     keys: ["name"],
     guard: {

@@ -164,7 +164,7 @@ describe("classes", () => {
   test("system classes are made in every tenant, extended when they grow, and closed to definitions", async () => {
     const definition = {
       path: "/system/thing",
-      columns: [{ name: "name", type: "varchar" as const }],
+      columns: [{ name: "name", type: "varchar" as const, title: "Name" }],
       keys: ["name"],
       indexes: ["name"],
       guard: { reading: { permission: "objects:read" as const } },
@@ -202,7 +202,7 @@ describe("classes", () => {
     };
     objects.registerSystemClass({
       path: "/system/beat",
-      columns: [{ name: "name", type: "varchar" }],
+      columns: [{ name: "name", type: "varchar", title: "Name" }],
       guard: { reading: { permission: "objects:read" as const } },
       provide,
     });

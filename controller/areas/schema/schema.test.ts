@@ -30,7 +30,7 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/system/vault",
     columns: [
-      { name: "name", type: "varchar" },
+      { name: "name", type: "varchar", title: "Name" },
       { name: "password", type: "varchar", sealed: true },
     ],
     keys: ["name"],

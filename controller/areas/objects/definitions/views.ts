@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode, SystemClass } from "../types.ts";
+import type { SystemClass } from "./system-class.ts";
+import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode } from "../types.ts";
 import {
   FOR_EVER,
   hasWords,
