@@ -9,6 +9,7 @@ import {
   other,
   readAll,
 } from "../../../test/helpers/areas/object-world.ts";
+import { columns } from "./index.ts";
 
 openObjects();
 
@@ -190,6 +191,25 @@ describe("classes", () => {
     await expect(later.createClass(admin, { path: "/matrix/system/thing/sub", columns: [] })).rejects.toMatchObject({
       code: "denied",
     });
+    await later.close();
+  });
+
+  test("columns of a system class have the titles of their owner, whatever titles are stored", async () => {
+    const columnsOf = (titles: Readonly<Record<string, string>>) => [
+      ...columns("varchar", titles),
+      { name: "key", type: "varchar", sealed: true } as const,
+    ];
+    const definition = { path: "/system/thing", guard: { reading: { permission: "objects:read" as const } } };
+    objects.registerSystemClass({ ...definition, columns: columnsOf({ name: "name", size: "" }) });
+    await objects.catalog(admin);
+    const later = newService();
+    const titles = { name: "Name of the thing", size: "Bytes", tags: "Tags of the thing" };
+    later.registerSystemClass({ ...definition, columns: columnsOf(titles) });
+    const catalog = await later.catalog(admin);
+    const view = catalog.get("/matrix/system/thing");
+    for (const [name, title] of Object.entries(titles)) expect(view?.column(name)?.title, name).toBe(title);
+    expect(view?.column("key")).not.toHaveProperty("title");
+    expect(catalog.get("/matrix")?.column("tags")?.title).toBe("Tags");
     await later.close();
   });
 
