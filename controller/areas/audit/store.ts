@@ -27,7 +27,7 @@ export const AUDIT_CLASS: SystemClass = {
       user: "User who called, or the name given at a sign-in; system: the platform itself",
       permission: "Permission that the call required, such as hosts:write; signin for sign-ins",
       action: "Method and path of the call, or the act in words, such as sign in",
-      object: "Objects that it changed, separated by commas; empty if the action says it",
+      object: "Objects that it changed or tried to change, with commas; empty: see action",
       outcome: "ok, denied or failed",
       code: "Code of the error; ok or empty without one",
       remote: "Address that the call came from; empty if there is none",

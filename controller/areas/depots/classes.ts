@@ -64,7 +64,7 @@ const DEPLOYMENT_CLASS: SystemClass = {
       state: "ok, failed, timeout, unreachable, cancelled or expired",
     }),
     ...columns("int", { code: "Exit code; empty if no process exited by itself" }),
-    ...columns("text", { message: "Reason of a failure; empty on success" }),
+    ...columns("text", { message: "Reason of a failure, or a warning; empty: neither" }),
     ...columns("timestamp", {
       started: "Time at which the deployment to this host began",
       ended: "Time at which the deployment to this host ended",

@@ -70,7 +70,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
         outdropped: "Bytes of standard output that the host did not send, as there were too many",
         errdropped: "Bytes of standard error that the host did not send, as there were too many",
       }),
-      ...columns("text", { message: "Reason of a failure; empty on success" }),
+      ...columns("text", { message: "Reason or note that the agent gave; empty: none" }),
       ...columns("timestamp", {
         started: "Time at which the command began, by the clock of the host",
         ended: "Time at which the command ended, by the clock of the host",

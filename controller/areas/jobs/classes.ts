@@ -44,7 +44,7 @@ const DEFINITION_COLUMNS: readonly SystemColumn[] = [
     end: "Script that runs after the last host; empty: none",
   }),
   ...columns("int", {
-    timeout: `Seconds that a try may take; 0 or less: ${JOB_DEFAULT_S}`,
+    timeout: `Seconds that a try may take, unless its caller says; 0 or less: ${JOB_DEFAULT_S}`,
     limit: "Most executions at once, on all controllers together; 0 or less: no limit",
     enable: "1: the schedule is on; 0: it is off",
     retry: "How often a host that failed is tried again",
@@ -165,7 +165,7 @@ const RUN_CLASS: SystemClass = {
     ...columns("text", {
       out: "First part of the standard output of the last try",
       err: "First part of the standard error of the last try",
-      message: "Reason of a failure, or why it was left out; empty on success",
+      message: "Reason of a failure, a note, or why the run was left out; empty: none",
     }),
     ...columns("bigint", { outputsize: "Bytes of output of all tries, also those that were not kept" }),
     ...columns("timestamp", {
@@ -200,7 +200,7 @@ const COMMAND_CLASS: SystemClass = {
       cmd: "Command line with its arguments",
       out: "Its part of the standard output that the run keeps",
       err: "Its part of the standard error that the run keeps",
-      message: "Reason of a failure; empty on success",
+      message: "Reason of a failure, or a note; empty: neither",
     }),
     ...columns("timestamp", {
       stime: "Time at which the command began",

@@ -106,7 +106,7 @@ const RUN_CLASS: SystemClass = {
       ended: "Time at which the command ended, by the clock of the host",
     }),
     ...columns("int", { code: "Exit code; 128 and the number of a signal that ended it; -1: there is none" }),
-    ...columns("text", { message: "Reason of a failure, with the end of standard error; empty on success" }),
+    ...columns("text", { message: "Reason of a failure and the end of standard error; empty: neither" }),
     ...columns("bigint", { records: "Number of records that the run sent" }),
   ],
   indexes: ["policy", "host", "state"],

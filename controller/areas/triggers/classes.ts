@@ -15,11 +15,10 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
     columns: [
       ...columns("varchar", {
         trigger: "Class and name of the trigger: class#name",
-        class: "Class of the object that was changed",
-        object: "Id of the object that was changed",
+        object: "Id of the object that was changed; its class is in the event",
         action: "INSERT, UPDATE or DELETE",
         state: "waiting, or failed until a user sets it to waiting",
-        owner: "Controller that runs it; empty: none yet",
+        owner: "Controller that is to run it; empty: any",
       }),
       ...columns("timestamp", { time: "Time of the change, in whole milliseconds" }),
       ...columns("int", {
