@@ -6,9 +6,9 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import {
   BASE_MS,
   EVERYTHING_SENT,
-  GAPS,
+  POLICY_RECORD_CLASSES,
+  POLICY_RECORD_PATHS,
   recordsEntry,
-  RUNS,
   TEST_KEYS,
   TestOutbox,
 } from "../../../test/helpers/areas/ingest.ts";
@@ -26,7 +26,7 @@ import { IngestService, RecordWriter } from "./index.ts";
 const ADMIN = testPrincipal();
 const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 const KEY = "/matrix/rules/line";
-const CLASSES = [RUNS, GAPS, ...CONSOLE_LOG_CLASSES];
+const CLASSES = [...POLICY_RECORD_CLASSES, ...CONSOLE_LOG_CLASSES];
 const RUNTIME = testRuntime(realClock);
 
 /** Behind their times, of two entries of the stream; never to be changed, as an agent may have pinned entries and a controller stored them. */
@@ -365,7 +365,7 @@ describe("ingest", () => {
       for (const definition of CLASSES) over.registerSystemClass(definition);
       const records = new RecordWriter({
         objects: over,
-        classes: { runs: RUNS.path, gaps: GAPS.path },
+        classes: POLICY_RECORD_PATHS,
         clock: RUNTIME.clock,
       });
       const texts = new RuleService({ stores: nasty, entries: testEntries(nasty), objects: over });
