@@ -46,7 +46,7 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
     interval: "Number of units from one run to the next",
   }),
   ...columns("boolean", {
-    split: "False: the whole output of a run is one record",
+    split: "True: output is cut into records; else a run that is no daemon makes one record",
     delimitereol: "True: the delimiter ends a record, instead of beginning one",
     isdaemon: "True: the command runs for ever, and is restarted when it ends",
   }),

@@ -29,7 +29,7 @@ export function userClass(owner: NodeOwner): SystemClass {
         firstname: "First name",
         lastname: "Last name",
         gender: "Gender, in the words of the client",
-        address: "Postal address",
+        address: "Address, in the words of the client",
         wechat: "The same as imaccount, under the name of earlier clients",
         imaccount: "Account for instant messages",
         remark: "Remark",
@@ -38,7 +38,7 @@ export function userClass(owner: NodeOwner): SystemClass {
       ...textColumns("list", {
         email: "Addresses of electronic mail",
         mobile: "Numbers of mobile phones",
-        telephone: "Numbers of other phones",
+        telephone: "Telephone numbers",
         grpset: "Groups of the user; empty for an organisation",
       }),
       {
