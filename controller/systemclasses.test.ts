@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../test/helpers/time/clock.ts";
@@ -196,6 +196,42 @@ test("sealed columns do not exist for MQL", async () => {
     }
   }
 });
+
+test("each column of a class has a title, which no other column of the class has as title or name", () => {
+  for (const { path, columns } of systemClasses) {
+    const shown = columns.filter(({ sealed }) => !sealed);
+    for (const { name, title = "" } of shown) {
+      expect(title.trim(), `${path} ${name}`).not.toBe("");
+      const same = shown.filter((other) => [other.title, other.name].includes(title)).map((other) => other.name);
+      expect(same, `${path}: ${title}`).toEqual([name]);
+    }
+  }
+});
+
+test("each column of a class is named by a test of the owner's area, or by one in test/ that names the class", async () => {
+  const shared = await testsBelow("../test");
+  const untested: string[] = [];
+  for (const { name: area, classes = [] } of assembly.areas) {
+    const own = classes.length === 0 ? [] : await testsBelow(`areas/${area}`);
+    for (const { path, columns } of classes) {
+      const words = wordsIn([...own, ...shared.filter((text) => text.includes(path))]);
+      const names = columns.filter(({ sealed, name }) => !sealed && !words.has(name)).map(({ name }) => name);
+      untested.push(...names.map((name) => `${path} ${name}: no test in controller/areas/${area} names it`));
+    }
+  }
+  expect(untested).toEqual([]);
+});
+
+/** Texts of the tests in a folder, which is relative to this one. */
+async function testsBelow(folder: string): Promise<readonly string[]> {
+  const top = join(import.meta.dirname, folder);
+  const files = (await readdir(top, { recursive: true })).filter((file) => file.endsWith(".test.ts"));
+  return Promise.all(files.map((file) => readFile(join(top, file), "utf8")));
+}
+
+function wordsIn(texts: readonly string[]): ReadonlySet<string> {
+  return new Set(texts.flatMap((text) => text.match(/\w+/g) ?? []));
+}
 
 /** Creates an object as its owner would; `undefined` if the owner creates the rows itself. */
 async function stored(view: ClassView): Promise<string | undefined> {

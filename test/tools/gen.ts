@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { partsOf } from "../../controller/area.ts";
 import { assemble } from "../../controller/assembly.ts";
 import { SETTINGS } from "../../controller/settings/config.ts";
 import { openApiDocument } from "../../controller/http/interface/openapi.ts";
@@ -12,15 +13,17 @@ import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
 import { platformClasses } from "./platform-classes.ts";
+import { platformColumns } from "./platform-columns.ts";
 import { proofs } from "./proofs.ts";
 import { luaLibraries, ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** `npm run gen`: writes all generated files that are committed. CI fails if running it makes a difference. */
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
-const { openApi, classes } = await assembled();
+const { openApi, classes, columns } = await assembled();
 writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(openApi, undefined, 2)}\n`);
 writeFileSync("deploy/docs/platform-classes.md", classes);
+writeFileSync("deploy/docs/platform-columns.md", columns);
 writeFileSync("deploy/docs/settings.md", settings());
 writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
@@ -29,7 +32,11 @@ writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 writeFileSync("test/README.md", proofs());
 
 /** Documents that are generated from a whole controller. */
-async function assembled(): Promise<{ readonly openApi: unknown; readonly classes: string }> {
+async function assembled(): Promise<{
+  readonly openApi: unknown;
+  readonly classes: string;
+  readonly columns: string;
+}> {
   const engine = await openTestEngine();
   const folder = mkdtempSync(join(tmpdir(), "odp-gen-"));
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
@@ -46,11 +53,14 @@ async function assembled(): Promise<{ readonly openApi: unknown; readonly classe
   });
   const admin = testPrincipal();
   await assembly.tenants.ensureTenant({ name: admin.tenant, ospace: admin.ospace });
-  const classes = platformClasses((await assembly.objects.catalog(admin)).tree("/"), admin.ospace);
+  const views = (await assembly.objects.catalog(admin)).tree("/");
+  const classes = platformClasses(views, admin.ospace);
+  const owned = partsOf(assembly.areas, (area) => area.classes);
+  const columns = platformColumns(views, { ospace: admin.ospace, owned });
   await assembly.close();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
-  return { openApi: openApiDocument(assembly.endpoints, { version, sockets: assembly.sockets }), classes };
+  return { openApi: openApiDocument(assembly.endpoints, { version, sockets: assembly.sockets }), classes, columns };
 }
 
 function settings(): string {

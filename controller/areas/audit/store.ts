@@ -7,7 +7,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { StoredRecord } from "../../store/objects.ts";
-import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
+import { columns, type ObjectRow, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { AuditRecord } from "./chain.ts";
 import type { AuditTrail } from "./service.ts";
@@ -23,18 +23,22 @@ export const AUDIT_CLASS: SystemClass = {
   path: AUDIT_CLASS_PATH,
   kind: "record",
   columns: [
-    { name: "user", type: "varchar" },
-    { name: "permission", type: "varchar" },
-    { name: "action", type: "varchar" },
-    { name: "object", type: "varchar" },
-    { name: "outcome", type: "varchar" },
-    { name: "code", type: "varchar" },
-    { name: "remote", type: "varchar" },
-    { name: "traceparent", type: "varchar" },
-    { name: "run", type: "varchar" },
-    { name: "sequence", type: "bigint" },
-    { name: "previous", type: "varchar" },
-    { name: "hash", type: "varchar" },
+    ...columns("varchar", {
+      user: "User who called, or the name given at a sign-in; system: the platform itself",
+      permission: "Permission that the call required, such as hosts:write; signin for sign-ins",
+      action: "Method and path of the call, or the act in words, such as sign in",
+      object: "Objects that it changed or tried to change, with commas; empty: see action",
+      outcome: "ok, denied or failed",
+      code: "Code of the error; ok or empty without one",
+      remote: "Address that the call came from; empty if there is none",
+      traceparent: "Trace of the call in the form of W3C Trace Context; empty if it had none",
+      run: "Run of one controller that wrote the entry, without interruption",
+    }),
+    ...columns("bigint", { sequence: "Number of the entry in its run, from 1" }),
+    ...columns("varchar", {
+      previous: "Hash of the entry before it in its run; 64 zeros for the first one",
+      hash: "Id of the key, a colon and the HMAC-SHA256 of the entry, hexadecimal",
+    }),
   ],
   indexes: ["user", "permission", "outcome", "run", "object"],
   options: { ttlSeconds: AUDIT_KEEP_SECONDS, autosearch: false },

@@ -19,12 +19,19 @@ export function configClass(config: EntryOwner): SystemClass {
   return {
     path: CONFIG_PATH,
     columns: [
-      ...columns("varchar", "key", "name", "parent"),
-      ...columns("text", "value"),
-      ...columns("boolean", "secret"),
-      ...columns("bigint", "version"),
-      ...columns("varchar", "author"),
-      ...columns("timestamp", "changed", "expires"),
+      ...columns("varchar", {
+        key: "Key: a path that begins with the name space",
+        name: "Last part of the key",
+        parent: "Key without its last part: the folder of the entry",
+      }),
+      ...columns("text", { value: "Text of the entry; ******** instead of a secret" }),
+      ...columns("boolean", { secret: "True if the value is sealed and never shown" }),
+      ...columns("bigint", { version: "Number of the latest change of the key, from 1; 0 if older than versions" }),
+      ...columns("varchar", { author: "User who made the latest change; empty if older than versions" }),
+      ...columns("timestamp", {
+        changed: "Time of the latest change; 1970 if older than versions",
+        expires: "Time at which the entry expires; empty: never",
+      }),
     ],
     keys: ["key"],
     guard: {

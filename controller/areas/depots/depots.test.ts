@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
 import { tarOf, uploadFolder } from "../../../test/helpers/runs/archives.ts";
 import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { SystemClass } from "../objects/index.ts";
 import { depotClasses } from "./classes.ts";
 import { DepotService } from "./service.ts";
@@ -294,7 +294,23 @@ test("depots are rows of /system/depot; MQL changes tags through their owner and
     true,
   );
   for await (const page of depot?.provide?.(admin) ?? [])
-    expect(page).toMatchObject([{ id: "depot:web", tags: ["a", "b"] }]);
+    expect(page).toEqual([
+      {
+        id: "depot:web",
+        class: "/matrix/system/depot",
+        name: "web",
+        version: "1.0.0",
+        versions: ["1.0.0"],
+        remark: "",
+        tags: ["a", "b"],
+        command: "",
+        status: "ok",
+        filecount: 1,
+        size: Buffer.byteLength("#!/bin/sh\necho one\n"),
+        created: new TestClock().nowMs(),
+        creator: "administrator",
+      },
+    ]);
   await expect(
     depot?.guard.update?.(admin, "depot:web", [{ column: "version", operation: "set", value: "9.9.9" }]),
   ).rejects.toMatchObject({ code: "unsupported" });

@@ -41,6 +41,7 @@ const digestOf = async (path: string) => (await files.open(admin, path, "user"))
 
 test("a file is read as it was written, and again after it was replaced", async () => {
   await files.write(admin, user("/a/b/note.TXT"), { text: "one\n" });
+  const before = Date.now();
   expect(await textOf("a/b/note.TXT")).toBe("one\n");
   await files.write(admin, user("a/b/note.TXT"), { text: "two 二\n" });
   expect(await textOf("/a/b/note.TXT")).toBe("two 二\n");
@@ -52,6 +53,11 @@ test("a file is read as it was written, and again after it was replaced", async 
     size: 8,
     owner: "administrator",
   });
+  const modified = Number(row?.values["modified"]);
+  await files.note(admin, { path: "a/b/note.TXT", space: "user" }, { attr: '{"a":1}' });
+  const [noted] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
+  expect(noted?.values).toMatchObject({ attr: '{"a":1}', modified });
+  expect(modified).toBeGreaterThanOrEqual(before);
 });
 
 test("content of more than one chunk comes back whole", async () => {

@@ -67,6 +67,7 @@ describe("the agent", () => {
   });
 
   it("shows itself on its host's record, and leaves it as offline", async () => {
+    const before = Date.now();
     const other = await startAgent("facts");
     const names: string[] = [];
     for await (const views of test.hosts.list(test.principal(), { status: true }))
@@ -84,6 +85,10 @@ describe("the agent", () => {
       isagent: 1,
       config: { pid: String(process.pid) },
     });
+    const place = { id: "hostinfo:facts", class: "/matrix/system/hostinfo" };
+    const [row] = await test.objects.get(test.principal(), [place]);
+    expect(row?.values["agentversion"]).toBe("test");
+    expect(Number(row?.values["seen"])).toBeGreaterThanOrEqual(before);
   });
 
   // Together, as they wait for pauses of the agent.

@@ -1,35 +1,48 @@
 import { COMMAND_RECORD_TTL_DAYS, DAY_SECONDS } from "../../../common/limits.ts";
-import { columns, textColumns, type ColumnSpec, type SystemClass } from "../objects/index.ts";
+import { columns, textColumns, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import { hostGuard, type HostWrites } from "./guard.ts";
 import { COMMAND_CLASS, HOST_CLASS, OUTPUT_CLASS } from "./store.ts";
 
+const MAP = { type: "map", elements: ["varchar", "text"] } as const;
 const COMMAND_OPTIONS = { ttlSeconds: COMMAND_RECORD_TTL_DAYS * DAY_SECONDS };
 
 export function hostClasses(hosts: HostWrites): readonly SystemClass[] {
   return [hostClass(hosts), ...COMMAND_CLASSES];
 }
 
+const HOST_COLUMNS: readonly SystemColumn[] = [
+  ...columns("varchar", { host: "Name of the host, unique in the tenant" }),
+  ...textColumns("list", { iplist: "Addresses of the host, as users or its agent gave them" }),
+  ...columns("varchar", { domain: "Domain of the host, as users set it" }),
+  ...textColumns("set", { hostgroups: "Groups that users put the host in; not the groups of hosts of jobs" }),
+  ...columns("int", {
+    isagent: "1 for a host whose agent enrolled, or as users set it; 0 or empty otherwise",
+    isextagent: "0 or 1, kept for clients as they set isextagent; without effect",
+    iszabbix: "0 or 1, kept for clients as they set iszabbix; without effect",
+  }),
+  ...columns("varchar", {
+    sert: "Text kept for clients as they set sert; without effect",
+    sshkey: "SHA-256 fingerprint of the key that the host shows over SSH; empty: not known",
+    status: "online while the agent has a session, then offline; empty: it never had one",
+  }),
+  ...textColumns("set", { tags: "Tags of the host" }),
+  ...maps({
+    config: "Settings that users gave the host and facts that its agent told, by name",
+    depot: "Depots on the host: the versions of each as JSON text, by name",
+  }),
+  ...columns("varchar", { agentversion: "Version of the agent that had a session last; empty: none had" }),
+  ...columns("timestamp", { seen: "Time at which the agent last told facts; empty: never" }),
+  ...maps({ policies: "State of each policy wanted on the host: running, wanted, or failed and why" }),
+  { name: "secret", type: "text", sealed: true },
+  // Members of `config` that are secrets: maps the name to the sealed text.
+  { name: "credentials", ...MAP, sealed: true },
+];
+
 function hostClass(hosts: HostWrites): SystemClass {
   return {
     path: HOST_CLASS,
     kind: "entity",
-    columns: [
-      ...columns("varchar", "host"),
-      ...textColumns("list", "iplist"),
-      ...columns("varchar", "domain"),
-      ...textColumns("set", "hostgroups"),
-      ...columns("int", "isagent", "isextagent", "iszabbix"),
-      ...columns("varchar", "sert", "sshkey", "status"),
-      ...textColumns("set", "tags"),
-      ...maps("config", "depot"),
-      ...columns("varchar", "agentversion"),
-      ...columns("timestamp", "seen"),
-      // The agent's state for each policy wanted on the host: `running`, `wanted`, or `failed: ` and the reason.
-      ...maps("policies"),
-      { name: "secret", type: "text", sealed: true },
-      // Members of `config` that are secrets: maps the name to the sealed text.
-      ...maps("credentials").map((column) => ({ ...column, sealed: true })),
-    ],
+    columns: HOST_COLUMNS,
     keys: ["host"],
     indexes: ["tags", "hostgroups", "status"],
     options: { keyMode: "manu", autosearch: true },
@@ -43,12 +56,25 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     path: COMMAND_CLASS,
     kind: "record",
     columns: [
-      ...columns("varchar", "command", "host", "state"),
-      ...columns("int", "code", "pid"),
-      ...columns("varchar", "signal"),
-      ...columns("bigint", "outdropped", "errdropped"),
-      ...columns("text", "message"),
-      ...columns("timestamp", "started", "ended"),
+      ...columns("varchar", {
+        command: "Id of the command",
+        host: "Host that the command was given to",
+        state: "ok, failed, timeout, cancelled, expired or interrupted",
+      }),
+      ...columns("int", {
+        code: "Exit code; 128 and the number of a signal that ended it; -1: there is none",
+        pid: "Number of the process on its host; empty: none was started, or it is not known",
+      }),
+      ...columns("varchar", { signal: "Name of the signal that ended the process, such as SIGKILL; empty: none did" }),
+      ...columns("bigint", {
+        outdropped: "Bytes of standard output that the host did not send, as there were too many",
+        errdropped: "Bytes of standard error that the host did not send, as there were too many",
+      }),
+      ...columns("text", { message: "Reason or note that the agent gave; empty: none" }),
+      ...columns("timestamp", {
+        started: "Time at which the command began, by the clock of the host",
+        ended: "Time at which the command ended, by the clock of the host",
+      }),
     ],
     indexes: ["command", "host"],
     options: COMMAND_OPTIONS,
@@ -58,10 +84,10 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     path: OUTPUT_CLASS,
     kind: "record",
     columns: [
-      ...columns("varchar", "command", "host"),
-      ...columns("boolean", "stderr"),
-      ...columns("bigint", "offset"),
-      ...columns("blob", "data"),
+      ...columns("varchar", { command: "Id of the command", host: "Host on which the command ran" }),
+      ...columns("boolean", { stderr: "True for standard error, false for standard output" }),
+      ...columns("bigint", { offset: "Bytes of the command's output before this piece, both streams together" }),
+      ...columns("blob", { data: "Bytes of this piece, as base64" }),
     ],
     indexes: ["command", "host"],
     options: COMMAND_OPTIONS,
@@ -69,6 +95,6 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
   },
 ];
 
-function maps(...names: readonly string[]): readonly ColumnSpec[] {
-  return names.map((name) => ({ name, type: "map", elements: ["varchar", "text"] }));
+function maps(titles: Readonly<Record<string, string>>): readonly SystemColumn[] {
+  return Object.entries(titles).map(([name, title]) => ({ name, ...MAP, title }));
 }

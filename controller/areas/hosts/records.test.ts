@@ -58,6 +58,13 @@ describe("host records", () => {
     expect((await test.hosts.save(admin, { host: "web-1", config: { note: null } })).config).not.toHaveProperty("note");
   });
 
+  it("keeps what only clients use: flags and a text", async () => {
+    const admin = test.principal();
+    const given = { isagent: 0, isextagent: 1, iszabbix: 1, sert: "text" };
+    expect(await test.hosts.save(admin, { host: "kept", ...given })).toMatchObject(given);
+    expect(await test.hosts.save(admin, { host: "kept", iszabbix: 0 })).toMatchObject({ ...given, iszabbix: 0 });
+  });
+
   it("never shows a secret, and keeps it when the mask, nothing or an empty text comes back", async () => {
     const admin = test.principal();
     const view = await test.hosts.save(admin, {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
-import { EVERYTHING_SENT, GAPS, RUNS, TEST_KEYS } from "../../../test/helpers/areas/ingest.ts";
+import { EVERYTHING_SENT, POLICY_RECORD_PATHS, TEST_KEYS } from "../../../test/helpers/areas/ingest.ts";
 import { testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../test/helpers/areas/config.ts";
@@ -119,7 +119,7 @@ describe("ingest", () => {
       for (const definition of CLASSES) over.registerSystemClass(definition);
       const records = new RecordWriter({
         objects: over,
-        classes: { runs: RUNS.path, gaps: GAPS.path },
+        classes: POLICY_RECORD_PATHS,
         clock: RUNTIME.clock,
       });
       const texts = new RuleService({ stores: nasty, entries: testEntries(nasty), objects: over });

@@ -21,10 +21,18 @@ export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
   return {
     path: RETRY_PATH,
     columns: [
-      ...columns("varchar", "record", "rule", "host", "source"),
-      ...columns("timestamp", "due"),
-      ...columns("int", "attempts"),
-      ...columns("text", "error", "work"),
+      ...columns("varchar", {
+        record: "Host, stream of its agent, number of the entry and place in it, with slashes",
+        rule: "Key of the rule that failed on the record",
+        host: "Host that sent the record",
+        source: "Path of the file with the record, or command",
+      }),
+      ...columns("timestamp", { due: "Time from which the record is tried again" }),
+      ...columns("int", { attempts: "Number of times it was tried again so far" }),
+      ...columns("text", {
+        error: "Error of the last try",
+        work: "The record and what it is tried again with, as JSON text",
+      }),
     ],
     keys: ["record"],
     indexes: ["rule", "host"],

@@ -161,10 +161,10 @@ const SEALED: Readonly<Record<string, string>> = {
   "hosts/authority/authority.ts": "authority",
   "hosts/records.ts": "hosts",
   "hosts/ssh/destination.ts": "hosts",
-  "jobs/groups/secrets.ts": "groups of hosts",
   "jobs/definitions/parameters.ts": "runs",
+  "jobs/groups/secrets.ts": "groups of hosts",
   "jobs/rights/run-access.ts": "runs",
-  "keys/kept-parts.ts": "parts of former keys",
+  "keys/retained-parts.ts": "parts of former keys",
   "openid/tickets.ts": "(a cookie of minutes)",
   "users/second-factor/second-factor.ts": "second factors",
   "users/second-factor/tickets.ts": "(a form of minutes)",
@@ -174,7 +174,7 @@ const DERIVED: Readonly<Record<string, string>> = {
   "audit/chain.ts": "audit/chain",
   "hosts/enrolment.ts": "join tokens",
   "ingest/proofs.ts": "(an agent asks again)",
-  "keys/kept-parts.ts": "(what is kept)",
+  "keys/retained-parts.ts": "(what is kept)",
 };
 
 test("whatever an area seals or derives is known here", () => {

@@ -1,5 +1,6 @@
 import type { Row } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { SystemClass } from "./definitions/system-class.ts";
 import type {
   ChangeSubscription,
   ClassCatalog,
@@ -30,7 +31,6 @@ import type {
   ReadRequest,
   Restored,
   RestoredState,
-  SystemClass,
   Tally,
   TriggerDefinition,
   TriggerVersion,

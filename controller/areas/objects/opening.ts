@@ -6,7 +6,7 @@ import { permitted } from "./definitions/permitted.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import type { LoadedClass } from "./definitions/views.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
-import type { SystemClass } from "./types.ts";
+import type { SystemClass } from "./definitions/system-class.ts";
 import type { EndingJournal } from "./writing/edgeendings.ts";
 
 /** Everything that a read of one principal needs. */

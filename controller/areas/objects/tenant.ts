@@ -10,7 +10,7 @@ import { ensureRoot, ensureSystemClass } from "./definitions/classchanges.ts";
 import { Indexer } from "./indexing/indexer.ts";
 import { IndexPasses } from "./indexing/indexpasses.ts";
 import { ObjectReader } from "./reading/reader.ts";
-import type { SystemClass } from "./types.ts";
+import type { SystemClass } from "./definitions/system-class.ts";
 import { EdgeEndings, type EndingJournal } from "./writing/edgeendings.ts";
 import { ObjectTurns } from "./writing/turns.ts";
 import { ObjectRemover } from "./writing/remover.ts";

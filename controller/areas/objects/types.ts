@@ -159,16 +159,6 @@ export interface ClassGuard {
   remove?(principal: Principal, ids: readonly string[]): Promise<number>;
 }
 
-/** A system class that its owner wants in every tenant. `path` is relative to the ospace, as in `/system/hostinfo`. */
-export interface SystemClass extends ClassSpec {
-  readonly guard: ClassGuard;
-  /**
-   * For a class that is not stored: returns its rows, each with `id` and `class`. The query area applies row and field
-   * permissions.
-   */
-  readonly provide?: (principal: Principal) => AsyncIterable<readonly Row[]>;
-}
-
 /**
  * One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), those of
  * `recordColumns` too, no pseudo columns.

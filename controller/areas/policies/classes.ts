@@ -1,6 +1,6 @@
 import { DAY_SECONDS, POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { columns, textColumns, type SystemClass } from "../objects/index.ts";
+import { columns, textColumns, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { PolicyRecord } from "./types.ts";
 
@@ -21,33 +21,61 @@ export function policyClasses(policies: PolicyOwner): readonly SystemClass[] {
   return [policyClass(policies), RUN_CLASS, GAP_CLASS];
 }
 
+const POLICY_COLUMNS: readonly SystemColumn[] = [
+  ...columns("varchar", {
+    name: "Name of the policy",
+    kind: "command or log",
+    rule: "Key of the rule that parses the records",
+    status: "deployed or undeployed",
+    depotname: "Depot that the command needs; empty: none",
+    depotversion: "Version of that depot",
+    unit: "Unit of the interval: second, minute, hour, day, month or year",
+    differentiator: "Group of match that tells one log from another; empty: none",
+    creator: "User who made the policy",
+  }),
+  ...columns("text", {
+    command: "Command line; empty for a log policy",
+    depotcommand: "Command line that runs once the depot is in place; empty: that of the depot",
+    delimiter: "Regular expression that separates records; empty: a line feed",
+    dir: "Folder of the log files; empty for a command policy",
+    match: "Regular expression of the paths of log files below dir",
+    matchregexp: "Regular expression of the records that are sent; empty: all",
+  }),
+  ...columns("int", {
+    ctype: "0: the command runs in the folder of the depot; 1: a plain command",
+    interval: "Number of units from one run to the next",
+  }),
+  ...columns("boolean", {
+    split: "True: output is cut into records; else a run that is no daemon makes one record",
+    delimitereol: "True: the delimiter ends a record, instead of beginning one",
+    isdaemon: "True: the command runs for ever, and is restarted when it ends",
+  }),
+  ...textColumns("list", { priority: "Groups of match that order the files of a log, most significant first" }),
+  {
+    name: "translation",
+    type: "map",
+    elements: ["varchar", "text"],
+    title: "Group of priority to JSON text: numbers by captured text, for the order",
+  },
+  {
+    name: "attrs",
+    type: "map",
+    elements: ["varchar", "varchar"],
+    title: "Attributes by name: time_zone, encoding and heading have an effect",
+  },
+  ...textColumns("list", { hosts: "Hosts on which the policy is to run" }),
+  ...textColumns("set", { tags: "Tags of the policy" }),
+  ...columns("timestamp", {
+    created: "Time at which the policy was made",
+    changed: "Time of the last change of the definition; hosts and tags do not count",
+  }),
+];
+
 /** Provided from KvStore, so that agents and MQL get the same. */
 function policyClass(policies: PolicyOwner): SystemClass {
   return {
     path: POLICY_PATH,
-    columns: [
-      ...columns(
-        "varchar",
-        "name",
-        "kind",
-        "rule",
-        "status",
-        "depotname",
-        "depotversion",
-        "unit",
-        "differentiator",
-        "creator",
-      ),
-      ...columns("text", "command", "depotcommand", "delimiter", "dir", "match", "matchregexp"),
-      ...columns("int", "ctype", "interval"),
-      ...columns("boolean", "split", "delimitereol", "isdaemon"),
-      ...textColumns("list", "priority"),
-      { name: "translation", type: "map", elements: ["varchar", "text"] },
-      { name: "attrs", type: "map", elements: ["varchar", "varchar"] },
-      ...textColumns("list", "hosts"),
-      ...textColumns("set", "tags"),
-      ...columns("timestamp", "created", "changed"),
-    ],
+    columns: POLICY_COLUMNS,
     keys: ["name"],
     guard: {
       reading: { permission: "policies:read" },
@@ -67,11 +95,19 @@ const RUN_CLASS: SystemClass = {
   path: POLICY_RUN_PATH,
   kind: "record",
   columns: [
-    ...columns("varchar", "policy", "host", "state"),
-    ...columns("timestamp", "scheduled", "started", "ended"),
-    { name: "code", type: "int" },
-    { name: "message", type: "text" },
-    { name: "records", type: "bigint" },
+    ...columns("varchar", {
+      policy: "Name of the policy",
+      host: "Host on which the command ran",
+      state: "ok, failed or interrupted",
+    }),
+    ...columns("timestamp", {
+      scheduled: "Time at which the run was due; of a daemon its start",
+      started: "Time at which the command began, by the clock of the host",
+      ended: "Time at which the command ended, by the clock of the host",
+    }),
+    ...columns("int", { code: "Exit code; 128 and the number of a signal that ended it; -1: there is none" }),
+    ...columns("text", { message: "Reason of a failure and the end of standard error; empty: neither" }),
+    ...columns("bigint", { records: "Number of records that the run sent" }),
   ],
   indexes: ["policy", "host", "state"],
   options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },
@@ -82,9 +118,18 @@ const GAP_CLASS: SystemClass = {
   path: POLICY_GAP_PATH,
   kind: "record",
   columns: [
-    ...columns("varchar", "policy", "host", "source", "reason", "unit"),
-    { name: "count", type: "bigint" },
-    ...columns("timestamp", "stime", "etime"),
+    ...columns("varchar", {
+      policy: "Name of the policy; empty if entries of several may be lost",
+      host: "Host whose records, runs or entries are missing",
+      source: "Path of the file, command, outbox, or the stream of the agent",
+      reason: "Why: outbox_full, outbox_lost, overrun, truncated, vanished, clock_jump or lost",
+      unit: "What is counted: runs, bytes or entries; unknown: there is no number",
+    }),
+    ...columns("bigint", { count: "How many are missing at least; 0: the number is not known" }),
+    ...columns("timestamp", {
+      stime: "Begin of the time in which they went missing",
+      etime: "End of the time in which they went missing",
+    }),
   ],
   indexes: ["policy", "host", "reason"],
   options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },

@@ -18,6 +18,7 @@ const command = {
   ctype: 1,
   interval: 5,
   unit: "second",
+  isdaemon: true,
 };
 const log = { name: "access", rule: "/matrix/rules/access", dir: "/var/log", match: "^(?<day>\\w+)\\.log$" };
 const desired = async (host: string) =>
@@ -46,9 +47,9 @@ test("a command policy is made from JSON, deployed to its hosts, undeployed, dep
     status: "ok",
     message: { status: "deployed" },
   });
-  expect(await monitoring.mql("select name, hosts, interval from /matrix/system/policy where kind='command'")).toEqual([
-    { name: "uptime", hosts: ["h1"], interval: 5 },
-  ]);
+  expect(
+    await monitoring.mql("select name, hosts, interval, isdaemon from /matrix/system/policy where kind='command'"),
+  ).toEqual([{ name: "uptime", hosts: ["h1"], interval: 5, isdaemon: true }]);
   expect(await call("DELETE", "/monitoring/policy/uptime")).toMatchObject({ status: "ok" });
   expect(await call("GET", "/monitoring/policy/uptime")).toMatchObject({ status: "error", code: "not_found" });
   expect(new Set(monitoring.hosts.refreshed)).toEqual(new Set(["h1"]));

@@ -6,7 +6,7 @@ import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { DepotChange } from "../depots/index.ts";
 import type { SystemClass } from "../objects/index.ts";
 import type { Rule } from "../rules/index.ts";
@@ -324,7 +324,16 @@ test("policies are rows of /system/policy that MQL may only delete", async () =>
   const [policy] = classes;
   for await (const rows of policy?.provide?.(admin) ?? []) {
     expect(rows).toMatchObject([
-      { id: "policy:access", priority: ["day"], translation: { day: '{"mon":1}' }, hosts: ["h1"] },
+      {
+        id: "policy:access",
+        priority: ["day"],
+        translation: { day: '{"mon":1}' },
+        hosts: ["h1"],
+        status: "deployed",
+        created: new TestClock().nowMs(),
+        changed: new TestClock().nowMs(),
+        creator: "administrator",
+      },
     ]);
     const known = new Set([...(policy?.columns.map((column) => column.name) ?? []), "id", "class"]);
     expect(Object.keys(rows[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);

@@ -28,10 +28,10 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/shelf",
     columns: [
-      { name: "name", type: "varchar" },
-      { name: "holder", type: "varchar" },
-      { name: "note", type: "text" },
-      { name: "size", type: "int" },
+      { name: "name", type: "varchar", title: "Name" },
+      { name: "holder", type: "varchar", title: "Holder" },
+      { name: "note", type: "text", title: "Note" },
+      { name: "size", type: "int", title: "Size" },
     ],
     keys: ["name"],
     indexes: ["name", "size"],

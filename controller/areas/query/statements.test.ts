@@ -191,8 +191,8 @@ describe("system classes", () => {
   beforeEach(() => {
     calls.length = 0;
     const columns = [
-      { name: "host", type: "varchar" as const },
-      { name: "password", type: "varchar" as const, sealed: true },
+      { name: "host", type: "varchar" as const, title: "Host" },
+      { name: "password", type: "varchar" as const, sealed: true as const },
     ];
     objects.registerSystemClass({
       path: "/system/closed",

@@ -10,10 +10,23 @@ export const TAG_MOVE_PATH = "/system/tagmove";
 export const TAG_MOVE_CLASS: SystemClass = {
   path: TAG_MOVE_PATH,
   columns: [
-    ...columns("varchar", "move", "domain", "tagpath", "topath", "user", "state"),
-    ...columns("bigint", "done", "refused"),
-    ...columns("text", "message"),
-    ...columns("timestamp", "started", "ended"),
+    ...columns("varchar", {
+      move: "Id of the move",
+      domain: "Domain in whose tree the tag was moved or removed",
+      tagpath: "Path of the tag before",
+      topath: "Path of the tag after; empty: it is removed",
+      user: "User who asked for it",
+      state: "running, done or failed",
+    }),
+    ...columns("bigint", {
+      done: "Number of objects that were changed so far",
+      refused: "Number of objects that refused and keep the tag; 0 while it goes on",
+    }),
+    ...columns("text", { message: "Reason of a failure or of a refusal; empty if there was none" }),
+    ...columns("timestamp", {
+      started: "Time at which the move began",
+      ended: "Time at which the move ended; empty while it goes on",
+    }),
   ],
   keys: ["move"],
   indexes: ["state"],

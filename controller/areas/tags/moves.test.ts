@@ -21,7 +21,7 @@ const MANY = onCluster ? 100 : 1_000;
 const provided = { tags: ["own/t", "own/u"] as readonly string[] };
 const PROVIDED: SystemClass = {
   path: "/system/providedthing",
-  columns: [{ name: "name", type: "varchar" }],
+  columns: [{ name: "name", type: "varchar", title: "Name" }],
   guard: {
     reading: { permission: "objects:read" },
     permission: "objects:write",
@@ -43,7 +43,7 @@ const PROVIDED: SystemClass = {
 /** The owner of this class offers no changes. */
 const CLOSED: SystemClass = {
   path: "/system/closedthing",
-  columns: [{ name: "name", type: "varchar" }],
+  columns: [{ name: "name", type: "varchar", title: "Name" }],
   guard: { reading: { permission: "objects:read" } },
   async *provide() {
     yield await Promise.resolve([{ id: "closedthing:1", class: "/matrix/system/closedthing", tags: ["closed/t"] }]);
@@ -90,6 +90,7 @@ async function open(): Promise<readonly string[]> {
 
 describe("a tag that is moved", () => {
   test("moves on all that bears it or one below it, also what MQL wrote and no tree shows", async () => {
+    const before = Date.now();
     await addTag("life", "a/b");
     await insert(box("l1", "a/b", "z"), box("l2", "a/b/deep/er"), box("l3", "a/bc", "a"), box("l4", "a/b", "a/b/c"));
     expect(await one.tags.move(admin, { domain: "life", path: "a/b" }, "x/y")).toEqual([]);
@@ -101,6 +102,13 @@ describe("a tag that is moved", () => {
     expect(await idsOf("tags like 'x/*'")).toEqual(["box:l1", "box:l2", "box:l4"]);
     expect(await idsOf("note match 'box'")).toHaveLength(4);
     expect(await movesOf("life")).toEqual([{ tagpath: "a/b", topath: "x/y", state: "done", done: 3, refused: 0 }]);
+    const [told] = await one.query.rows(
+      admin,
+      "select started, ended, user, message, vtime from /matrix/system/tagmove where domain='life'",
+    );
+    expect(told).toMatchObject({ user: "administrator", message: "", ended: told?.["vtime"] });
+    expect(Number(told?.["started"])).toBeGreaterThanOrEqual(before);
+    expect(Number(told?.["ended"])).toBeGreaterThanOrEqual(Number(told?.["started"]));
     expect(await open()).toEqual([]);
   });
 

@@ -199,6 +199,7 @@ test("a batch, JSON, several rows and altered classes are taken in", async () =>
 });
 
 test("who does not wait is told by notifications and by the object of the import", async () => {
+  const before = Date.now();
   const report = await transfer.take(admin, "create class /matrix/later (a int); insert into /matrix/later a=1", {
     wait: false,
   });
@@ -212,9 +213,13 @@ test("who does not wait is told by notifications and by the object of the import
   });
   const rows = await transfer.query.rows(
     admin,
-    `select state, done, user, name from /matrix/system/transfer where id = 'transfer:${report.id}'`,
+    `select * from /matrix/system/transfer where id = 'transfer:${report.id}'`,
   );
-  expect(rows).toEqual([{ state: "done", done: 2, user: "administrator", name: "test.mql" }]);
+  const [{ started, ended } = {}] = rows;
+  const who = { transfer: report.id, user: "administrator", name: "test.mql" };
+  expect(rows).toMatchObject([{ ...who, state: "done", total: 2, done: 2, message: "", vtime: ended }]);
+  expect(Number(started)).toBeGreaterThanOrEqual(before);
+  expect(Number(ended)).toBeGreaterThanOrEqual(Number(started));
 });
 
 test("what fails while it is written is an error with how far it went, and is on record", async () => {

@@ -1,7 +1,7 @@
 import { DAY_SECONDS, TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
+import { columns, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { OpenImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
@@ -12,16 +12,22 @@ export const TRANSFER_PATH = "/system/transfer";
 export const TRANSFER_CLASS: SystemClass = {
   path: TRANSFER_PATH,
   columns: [
-    column("transfer", "varchar"),
-    column("name", "varchar", "File"),
-    column("user", "varchar"),
-    column("state", "varchar"),
-    column("total", "bigint", "Statements"),
-    column("done", "bigint", "Statements written"),
-    column("message", "text"),
-    column("started", "timestamp"),
-    column("ended", "timestamp"),
-    column("times", "boolean", "With former times"),
+    ...columns("varchar", {
+      transfer: "Id of the import",
+      name: "Name of the uploaded file, as the client gave it",
+      user: "User who started the import",
+      state: "running, done or failed",
+    }),
+    ...columns("bigint", {
+      total: "Statements of the import",
+      done: "Statements whose objects are written; relations follow after all of them",
+    }),
+    ...columns("text", { message: "Reason of a failure, or warnings; empty if there are none" }),
+    ...columns("timestamp", {
+      started: "Time at which the import began",
+      ended: "Time at which the import ended; empty while it goes on",
+    }),
+    ...columns("boolean", { times: "True if objects get their former times back; empty otherwise" }),
   ],
   keys: ["transfer"],
   indexes: ["state", "user"],
@@ -88,8 +94,4 @@ export function reportOf({ id, total, done, pass, end }: OpenImport): TransferRe
     done: pass === "objects" ? done : total,
     message: end?.message ?? "",
   };
-}
-
-function column(name: string, type: ColumnSpec["type"], title?: string): ColumnSpec {
-  return { name, type, ...(title === undefined ? {} : { title }) };
 }

@@ -50,12 +50,16 @@ describe("a trigger after a write", () => {
       () => mql("select of from /matrix/copy"),
       (rows) => rows.length === 1,
     );
-    const storedTasks = "select state, attempts, error, object from /matrix/system/triggerevent";
+    const storedTasks =
+      "select state, attempts, error, object, action, trigger, owner, time, us, event from /matrix/system/triggerevent";
     const [failed] = await first.until(
       () => mql(storedTasks),
       (rows) => rows[0]?.["state"] === "failed",
     );
-    expect(failed).toMatchObject({ state: "failed", attempts: 5, error: "not yet", object: "box:a" });
+    const told = { state: "failed", attempts: 5, error: "not yet", owner: "" };
+    expect(failed).toMatchObject({ ...told, object: "box:a", action: "INSERT", trigger: "/matrix/box#fails" });
+    const { timeMs } = JSON.parse(String(failed?.["event"])) as { readonly timeMs: number };
+    expect(Number(failed?.["time"]) * 1_000 + Number(failed?.["us"])).toBe(Math.round(timeMs * 1_000));
     expect((await controller.log("/matrix/box#fails")).at(-1)?.[1]).toContain("set aside after 5 runs");
     await controller.put("fails", "odb.mql(\"insert into /matrix/event text='again'\")", { before: "false" });
     await mql("update /matrix/system/triggerevent set state='waiting'");

@@ -13,11 +13,23 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
   return {
     path: ASIDE_PATH,
     columns: [
-      ...columns("varchar", "trigger", "class", "object", "action", "state", "owner"),
-      ...columns("timestamp", "time"),
-      // Microseconds within `time`. Not a key column in a class created before this column existed.
-      ...columns("int", "us", "attempts"),
-      ...columns("text", "error", "event"),
+      ...columns("varchar", {
+        trigger: "Class and name of the trigger: class#name",
+        object: "Id of the object that was changed; its class is in the event",
+        action: "INSERT, UPDATE or DELETE",
+        state: "waiting, or failed until a user sets it to waiting",
+        owner: "Controller that is to run it; empty: any",
+      }),
+      ...columns("timestamp", { time: "Time of the change, in whole milliseconds" }),
+      ...columns("int", {
+        // Not a key column in a class created before this column existed.
+        us: "Microseconds of the change behind its time, 0 to 999",
+        attempts: "Number of runs that failed before it was set aside; 0: it was not",
+      }),
+      ...columns("text", {
+        error: "Error of the last run that failed; empty: none did",
+        event: "The change as JSON text; values that are too long are left out",
+      }),
     ],
     keys: ["trigger", "object", "time", "action", "us"],
     indexes: ["trigger", "object", "state"],

@@ -3,9 +3,8 @@ import { realClock } from "../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../test/helpers/areas/config.ts";
 import {
   EVERYTHING_SENT,
-  GAPS,
+  POLICY_RECORD_PATHS,
   recordsEntry,
-  RUNS,
   TEST_KEYS,
   TestOutbox,
 } from "../../../test/helpers/areas/ingest.ts";
@@ -143,13 +142,12 @@ describe("a batch that is repeated", () => {
       },
     };
     const over = failing ? partly : objects;
-    const classes = { runs: RUNS.path, gaps: GAPS.path };
     return new IngestService({
       stores: engine,
       runtime: testRuntime(realClock),
       keys: TEST_KEYS,
       rules,
-      records: new RecordWriter({ objects: over, classes, clock: realClock }),
+      records: new RecordWriter({ objects: over, classes: POLICY_RECORD_PATHS, clock: realClock }),
       commands: { accept: () => Promise.resolve(new Set<string>()) },
       sent: EVERYTHING_SENT,
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),

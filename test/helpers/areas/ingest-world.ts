@@ -1,7 +1,7 @@
 import { afterEach, beforeEach } from "vitest";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
-import { EVERYTHING_SENT, GAPS, recordsEntry, RUNS, TEST_KEYS, TestOutbox } from "./ingest.ts";
+import { EVERYTHING_SENT, POLICY_RECORD_CLASSES, recordsEntry, TEST_KEYS, TestOutbox } from "./ingest.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
@@ -19,7 +19,7 @@ export const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001"
 /** The rule of `entry`: lines of a name and a number. */
 export const KEY = "/matrix/rules/line";
 /** System classes that ingest writes. */
-export const CLASSES = [RUNS, GAPS, ...CONSOLE_LOG_CLASSES];
+export const CLASSES = [...POLICY_RECORD_CLASSES, ...CONSOLE_LOG_CLASSES];
 export const RUNTIME = testRuntime(realClock);
 
 /** Stores of the running test. */

@@ -3,7 +3,8 @@ import type { Row } from "../../../common/value.ts";
 import { CONSOLE_LOG_CLASSES } from "../../../controller/areas/consolelog/index.ts";
 import { IngestService, RecordWriter, type SentPolicies } from "../../../controller/areas/ingest/index.ts";
 import type { CommandEntrySink } from "../../../controller/areas/ingest/types.ts";
-import { ObjectService, type Objects, type SystemClass } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyClasses } from "../../../controller/areas/policies/index.ts";
 import type { EntrySource } from "../../../controller/areas/hosts/index.ts";
 import { RuleService } from "../../../controller/areas/rules/index.ts";
 import { secretBox } from "../../../controller/secrets/index.ts";
@@ -17,38 +18,12 @@ import { testPrincipal, testRuntime } from "../time/runtime.ts";
 /** Today, because records expire. */
 export const BASE_MS = Date.now();
 
-export const RUNS: SystemClass = {
-  path: "/system/policyrun",
-  kind: "record",
-  columns: [
-    { name: "policy", type: "varchar" },
-    { name: "host", type: "varchar" },
-    { name: "state", type: "varchar" },
-    { name: "scheduled", type: "timestamp" },
-    { name: "started", type: "timestamp" },
-    { name: "ended", type: "timestamp" },
-    { name: "code", type: "int" },
-    { name: "message", type: "text" },
-    { name: "records", type: "bigint" },
-  ],
-  guard: { reading: { permission: "objects:read" } },
-};
-
-export const GAPS: SystemClass = {
-  path: "/system/policygap",
-  kind: "record",
-  columns: [
-    { name: "policy", type: "varchar" },
-    { name: "host", type: "varchar" },
-    { name: "source", type: "varchar" },
-    { name: "reason", type: "varchar" },
-    { name: "unit", type: "varchar" },
-    { name: "count", type: "bigint" },
-    { name: "stime", type: "timestamp" },
-    { name: "etime", type: "timestamp" },
-  ],
-  guard: { reading: { permission: "objects:read" } },
-};
+/** The classes of runs and gaps of policies. */
+export const POLICY_RECORD_CLASSES = policyClasses({
+  all: () => Promise.resolve([]),
+  remove: () => Promise.resolve(),
+}).filter(({ kind }) => kind === "record");
+export const POLICY_RECORD_PATHS = { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH };
 
 const ADMIN = testPrincipal();
 const RUNTIME = testRuntime(realClock);
@@ -153,10 +128,10 @@ interface TestIngestOptions {
 export async function openTestIngest() {
   const engine = await openTestEngine();
   const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
-  for (const definition of [RUNS, GAPS, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
+  for (const definition of [...POLICY_RECORD_CLASSES, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
   const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const writer = (over: Pick<Objects, "ingest">) =>
-    new RecordWriter({ objects: over, classes: { runs: RUNS.path, gaps: GAPS.path }, clock: RUNTIME.clock });
+    new RecordWriter({ objects: over, classes: POLICY_RECORD_PATHS, clock: RUNTIME.clock });
   for (const path of ["/matrix/line", "/matrix/other"])
     await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
   await objects.createClass(ADMIN, { path: "/matrix/keyed", columns: COLUMNS, keys: ["name"] });

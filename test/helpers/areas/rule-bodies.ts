@@ -4,7 +4,7 @@ import { bundle } from "../programs/bundle.ts";
 import { realClock, seededRandom } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
-import { EVERYTHING_SENT, GAPS, recordsEntry, RUNS, TEST_KEYS, TestOutbox } from "./ingest.ts";
+import { EVERYTHING_SENT, POLICY_RECORD_CLASSES, recordsEntry, TEST_KEYS, TestOutbox } from "./ingest.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../../controller/scripting/index.ts";
 import { threadProcessorMs } from "../../../controller/workers/index.ts";
@@ -93,7 +93,7 @@ async function prepare(): Promise<void> {
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
   objects = new ObjectService({ stores: engine, runtime });
-  for (const definition of [RUNS, GAPS, retryClass(objects), ...CONSOLE_LOG_CLASSES])
+  for (const definition of [...POLICY_RECORD_CLASSES, retryClass(objects), ...CONSOLE_LOG_CLASSES])
     objects.registerSystemClass(definition);
   authors = new Map([["administrator", ADMIN]]);
   logs = new ConsoleLogService({ objects, clock: realClock });

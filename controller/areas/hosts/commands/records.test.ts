@@ -64,6 +64,27 @@ test.each<Partial<CommandResult>>([{}, { signal: "SIGKILL", pid: 7, outDropped: 
   },
 );
 
+test("a result is a row with all that the agent told, output one with its bytes as base64", async () => {
+  const { records, rows } = openRecords();
+  await records.keep(SOURCE, [output(7, "hi"), result({ signal: "SIGKILL", pid: 7, outDropped: 1, errDropped: 2 })]);
+  const of = { command: "c", host: "web-1" };
+  expect(rows.map(({ values }) => values)).toEqual([
+    {
+      ...of,
+      state: "failed",
+      code: 3,
+      signal: "SIGKILL",
+      pid: 7,
+      outdropped: 1,
+      errdropped: 2,
+      message: "no",
+      started: 5,
+      ended: 9,
+    },
+    { ...of, stderr: false, offset: 7, data: Buffer.from("hi").toString("base64") },
+  ]);
+});
+
 test("what is told is stored by its kind, a result after the output it closes, and what is too long cut or left out", async () => {
   const { records, written } = openRecords();
   const long = "x".repeat(COMMAND_ID_MAX_CHARACTERS + 1);

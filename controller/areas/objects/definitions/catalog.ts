@@ -10,7 +10,7 @@ import {
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { KvEntry, KvLease, KvStore, KvTxn } from "../../../store/kv.ts";
-import type { SystemClass } from "../types.ts";
+import type { SystemClass } from "./system-class.ts";
 import { AwaitedRevisions } from "./awaited.ts";
 import type { Definitions } from "./definition.ts";
 import { DefinitionLog } from "./definitionlog.ts";

@@ -8,7 +8,8 @@ import {
   VERSION_TTL_MIN_SECONDS,
 } from "../../../../common/limits.ts";
 import { requireWellFormed } from "../../../turns/well-formed.ts";
-import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "../types.ts";
+import type { SystemClass } from "./system-class.ts";
+import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType } from "../types.ts";
 import {
   FOR_EVER,
   PSEUDO_COLUMNS,

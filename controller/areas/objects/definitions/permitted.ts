@@ -1,5 +1,6 @@
 import { requirePermission } from "../../permissions/index.ts";
-import type { ClassGuard, SystemClass } from "../types.ts";
+import type { SystemClass } from "./system-class.ts";
+import type { ClassGuard } from "../types.ts";
 
 /** The class with a guard that asks for the owner's permission before anything else. */
 export function permitted(definition: SystemClass): SystemClass {

@@ -1,4 +1,5 @@
-import type { ClassCatalog, EdgeType, SystemClass, TriggerDefinition, WriteBasis } from "../types.ts";
+import type { SystemClass } from "./system-class.ts";
+import type { ClassCatalog, EdgeType, TriggerDefinition, WriteBasis } from "../types.ts";
 import { isBelow, parentPath, type ClassDefinition, type Definitions } from "./definition.ts";
 import { triggersOf } from "./triggers.ts";
 import { LoadedClass } from "./views.ts";
