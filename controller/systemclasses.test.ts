@@ -6,7 +6,7 @@ import { openTestEngine, type TestEngine } from "../test/helpers/engines/engine.
 import { testPrincipal, testRuntime } from "../test/helpers/time/runtime.ts";
 import { isAppError } from "../common/errors.ts";
 import type { Row, Value } from "../common/value.ts";
-import type { ClassView, Column } from "./areas/objects/index.ts";
+import { meaningsOf, type ClassView, type Column } from "./areas/objects/index.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 import { openSecretKey } from "./secrets/index.ts";
 import { storeFolder } from "../test/helpers/runs/folders.ts";
@@ -197,15 +197,20 @@ test("sealed columns do not exist for MQL", async () => {
   }
 });
 
-test("each column of a class has a title, which no other column of the class has as title or name", () => {
-  for (const { path, columns } of systemClasses) {
-    const shown = columns.filter(({ sealed }) => !sealed);
-    for (const { name, title = "" } of shown) {
-      expect(title.trim(), `${path} ${name}`).not.toBe("");
-      const same = shown.filter((other) => [other.title, other.name].includes(title)).map((other) => other.name);
-      expect(same, `${path}: ${title}`).toEqual([name]);
-    }
+test("each column of a class has a meaning of its own", () => {
+  for (const definition of assembly.areas.flatMap(({ classes = [] }) => classes)) {
+    const meanings = [...meaningsOf(definition)];
+    for (const [name, meaning] of meanings) expect(meaning.trim(), `${definition.path} ${name}`).not.toBe("");
+    expect(new Set(meanings.map(([, meaning]) => meaning)).size, definition.path).toBe(meanings.length);
   }
+});
+
+test("meanings are not stored: a column has the title that its owner states, or none", () => {
+  const column = (path: string, name: string) =>
+    systemClasses.find((view) => view.path === path)?.column(name) ?? expect.fail(`${path} ${name}`);
+  expect(column("/matrix/jobs/jobrun", "runid")).not.toHaveProperty("title");
+  expect(column("/matrix/jobs/jobrun", "runid")).not.toHaveProperty("meaning");
+  expect(column("/matrix/filesystem", "size")).toMatchObject({ title: "Bytes" });
 });
 
 test("each column of a class is named by a test of the owner's area, or by one in test/ that names the class", async () => {

@@ -1,4 +1,4 @@
-import type { ClassView, Column, SystemClass } from "../../controller/areas/objects/index.ts";
+import { meaningsOf, type ClassView, type Column, type SystemClass } from "../../controller/areas/objects/index.ts";
 
 interface Origin {
   readonly ospace: string;
@@ -6,9 +6,9 @@ interface Origin {
   readonly owned: readonly SystemClass[];
 }
 
-/** `deploy/docs/platform-columns.md`: the columns of the platform's classes, with the titles that their owners state. */
+/** `deploy/docs/platform-columns.md`: the columns of the platform's classes, with the meanings that their owners state. */
 export function platformColumns(views: readonly ClassView[], { ospace, owned }: Origin): string {
-  const provided = new Set(owned.filter(({ provide }) => provide).map(({ path }) => ospace + path));
+  const owners = new Map(owned.map((definition) => [ospace + definition.path, definition]));
   const sections = views
     .filter(({ system }) => system)
     .sort((a, b) => (a.path < b.path ? -1 : 1))
@@ -17,7 +17,7 @@ export function platformColumns(views: readonly ClassView[], { ospace, owned }: 
       "",
       "| Column | Type | Indexed | Meaning |",
       "| --- | --- | --- | --- |",
-      ...view.columns.filter(({ sealed }) => !sealed).map((column) => rowOf(column, !provided.has(view.path))),
+      ...rowsOf(view, owners.get(view.path)),
       "",
     ]);
   return [
@@ -30,15 +30,26 @@ export function platformColumns(views: readonly ClassView[], { ospace, owned }: 
     "- A timestamp is answered in milliseconds since 1970. An empty value is null, or a text without characters.",
     "- Conditions on an indexed column are found without reading the whole class.",
     "",
-    "Generated from the classes by `npm run gen`. Paths are below the name space of the tenant. Schema answers and spreadsheets have the same texts as titles.",
+    "Generated from the classes by `npm run gen`. Paths are below the name space of the tenant.",
     "",
     ...sections,
   ].join("\n");
 }
 
-function rowOf({ name, type, elements, indexed, title = "" }: Column, isStored: boolean): string {
-  const whole = elements === undefined ? type : `${type}<${elements.join(",")}>`;
-  return `| \`${name}\` | \`${whole}\` | ${indexed && isStored ? "yes" : ""} | ${cell(title)} |`;
+/** Inherited columns have their title as meaning. Rows that an owner provides are in no index. */
+function rowsOf({ columns }: ClassView, owner: SystemClass | undefined): readonly string[] {
+  const meanings = owner === undefined ? new Map<string, string>() : meaningsOf(owner);
+  return columns
+    .filter(({ sealed }) => !sealed)
+    .map((column) => {
+      const isIndexed = column.indexed && owner?.provide === undefined;
+      const meaning = meanings.get(column.name) ?? column.title ?? "";
+      return `| \`${column.name}\` | \`${typeOf(column)}\` | ${isIndexed ? "yes" : ""} | ${cell(meaning)} |`;
+    });
+}
+
+function typeOf({ type, elements }: Column): string {
+  return elements === undefined ? type : `${type}<${elements.join(",")}>`;
 }
 
 /** Escapes a text for a cell of a table. */

@@ -95,6 +95,6 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
   },
 ];
 
-function maps(titles: Readonly<Record<string, string>>): readonly SystemColumn[] {
-  return Object.entries(titles).map(([name, title]) => ({ name, ...MAP, title }));
+function maps(meanings: Readonly<Record<string, string>>): readonly SystemColumn[] {
+  return Object.entries(meanings).map(([name, meaning]) => ({ name, ...MAP, meaning }));
 }

@@ -9,7 +9,6 @@ import {
   other,
   readAll,
 } from "../../../test/helpers/objects/object-world.ts";
-import { columns } from "./index.ts";
 
 openObjects();
 
@@ -165,7 +164,7 @@ describe("classes", () => {
   test("system classes are made in every tenant, extended when they grow, and closed to definitions", async () => {
     const definition = {
       path: "/system/thing",
-      columns: [{ name: "name", type: "varchar" as const, title: "Name" }],
+      columns: [{ name: "name", type: "varchar" as const, meaning: "Name" }],
       keys: ["name"],
       indexes: ["name"],
       guard: { reading: { permission: "objects:read" as const } },
@@ -194,25 +193,6 @@ describe("classes", () => {
     await later.close();
   });
 
-  test("columns of a system class have the titles of their owner, whatever titles are stored", async () => {
-    const columnsOf = (titles: Readonly<Record<string, string>>) => [
-      ...columns("varchar", titles),
-      { name: "key", type: "varchar", sealed: true } as const,
-    ];
-    const definition = { path: "/system/thing", guard: { reading: { permission: "objects:read" as const } } };
-    objects.registerSystemClass({ ...definition, columns: columnsOf({ name: "name", size: "" }) });
-    await objects.catalog(admin);
-    const later = newService();
-    const titles = { name: "Name of the thing", size: "Bytes", tags: "Tags of the thing" };
-    later.registerSystemClass({ ...definition, columns: columnsOf(titles) });
-    const catalog = await later.catalog(admin);
-    const view = catalog.get("/matrix/system/thing");
-    for (const [name, title] of Object.entries(titles)) expect(view?.column(name)?.title, name).toBe(title);
-    expect(view?.column("key")).not.toHaveProperty("title");
-    expect(catalog.get("/matrix")?.column("tags")?.title).toBe("Tags");
-    await later.close();
-  });
-
   test("a provided class answers its owner's rows and takes none", async () => {
     const provide = async function* () {
       yield await Promise.resolve([
@@ -222,7 +202,7 @@ describe("classes", () => {
     };
     objects.registerSystemClass({
       path: "/system/beat",
-      columns: [{ name: "name", type: "varchar", title: "Name" }],
+      columns: [{ name: "name", type: "varchar", meaning: "Name" }],
       guard: { reading: { permission: "objects:read" as const } },
       provide,
     });

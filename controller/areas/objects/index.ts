@@ -1,4 +1,4 @@
-export { columns, textColumns, type SystemClass, type SystemColumn } from "./definitions/system-class.ts";
+export { columns, meaningsOf, textColumns, type SystemClass, type SystemColumn } from "./definitions/system-class.ts";
 export { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
 export { hasWords, RECORD_COLUMNS, TAGS_COLUMN } from "./definitions/definition.ts";
 export { nameAmong, triggerName } from "./definitions/naming.ts";

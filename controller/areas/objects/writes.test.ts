@@ -281,7 +281,7 @@ describe("objects", () => {
     objects.registerSystemClass({
       path: "/system/door",
       columns: [
-        { name: "name", type: "varchar", title: "Name" },
+        { name: "name", type: "varchar", meaning: "Name" },
         { name: "pin", type: "varchar", sealed: true },
       ],
       keys: ["name"],

@@ -28,10 +28,10 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/shelf",
     columns: [
-      { name: "name", type: "varchar", title: "Name" },
-      { name: "holder", type: "varchar", title: "Holder" },
-      { name: "note", type: "text", title: "Note" },
-      { name: "size", type: "int", title: "Size" },
+      { name: "name", type: "varchar", meaning: "Name" },
+      { name: "holder", type: "varchar", meaning: "Holder" },
+      { name: "note", type: "text", meaning: "Note" },
+      { name: "size", type: "int", meaning: "Size" },
     ],
     keys: ["name"],
     indexes: ["name", "size"],

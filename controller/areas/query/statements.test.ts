@@ -191,7 +191,7 @@ describe("system classes", () => {
   beforeEach(() => {
     calls.length = 0;
     const columns = [
-      { name: "host", type: "varchar" as const, title: "Host" },
+      { name: "host", type: "varchar" as const, meaning: "Host" },
       { name: "password", type: "varchar" as const, sealed: true as const },
     ];
     objects.registerSystemClass({

@@ -21,7 +21,7 @@ const MANY = onCluster ? 100 : 1_000;
 const provided = { tags: ["own/t", "own/u"] as readonly string[] };
 const PROVIDED: SystemClass = {
   path: "/system/providedthing",
-  columns: [{ name: "name", type: "varchar", title: "Name" }],
+  columns: [{ name: "name", type: "varchar", meaning: "Name" }],
   guard: {
     reading: { permission: "objects:read" },
     permission: "objects:write",
@@ -43,7 +43,7 @@ const PROVIDED: SystemClass = {
 /** The owner of this class offers no changes. */
 const CLOSED: SystemClass = {
   path: "/system/closedthing",
-  columns: [{ name: "name", type: "varchar", title: "Name" }],
+  columns: [{ name: "name", type: "varchar", meaning: "Name" }],
   guard: { reading: { permission: "objects:read" } },
   async *provide() {
     yield await Promise.resolve([{ id: "closedthing:1", class: "/matrix/system/closedthing", tags: ["closed/t"] }]);

@@ -14,20 +14,28 @@ export const TRANSFER_CLASS: SystemClass = {
   columns: [
     ...columns("varchar", {
       transfer: "Id of the import",
-      name: "Name of the uploaded file, as the client gave it",
       user: "User who started the import",
       state: "running, done or failed",
     }),
-    ...columns("bigint", {
-      total: "Statements of the import",
-      done: "Statements whose objects are written; relations follow after all of them",
-    }),
+    { name: "name", type: "varchar", title: "File", meaning: "Name of the uploaded file, as the client gave it" },
+    { name: "total", type: "bigint", title: "Statements", meaning: "Statements of the import" },
+    {
+      name: "done",
+      type: "bigint",
+      title: "Statements written",
+      meaning: "Statements whose objects are written; relations follow after all of them",
+    },
     ...columns("text", { message: "Reason of a failure, or warnings; empty if there are none" }),
     ...columns("timestamp", {
       started: "Time at which the import began",
       ended: "Time at which the import ended; empty while it goes on",
     }),
-    ...columns("boolean", { times: "True if objects get their former times back; empty otherwise" }),
+    {
+      name: "times",
+      type: "boolean",
+      title: "With former times",
+      meaning: "True if objects get their former times back; empty otherwise",
+    },
   ],
   keys: ["transfer"],
   indexes: ["state", "user"],

@@ -45,7 +45,7 @@ export function userClass(owner: NodeOwner): SystemClass {
         name: "config",
         type: "map",
         elements: ["varchar", "text"],
-        title: "Texts of clients by name; time_zone is the zone of the user's statements",
+        meaning: "Texts of clients by name; time_zone is the zone of the user's statements",
       },
     ],
     keys: ["fullname"],

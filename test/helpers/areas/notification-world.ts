@@ -43,7 +43,7 @@ export function useNotifications(): void {
     objects.registerSystemClass({
       path: "/system/keeper",
       columns: [
-        { name: "name", type: "varchar", title: "Name" },
+        { name: "name", type: "varchar", meaning: "Name" },
         { name: "key", type: "text", sealed: true },
       ],
       keys: ["name"],
@@ -51,15 +51,15 @@ export function useNotifications(): void {
     });
     objects.registerSystemClass({
       path: "/system/sealed",
-      columns: [{ name: "name", type: "varchar", title: "Name" }],
+      columns: [{ name: "name", type: "varchar", meaning: "Name" }],
       keys: ["name"],
       guard: { reading: { permission: "audit:read" } },
     });
     objects.registerSystemClass({
       path: "/system/shelf",
       columns: [
-        { name: "name", type: "varchar", title: "Name" },
-        { name: "holder", type: "varchar", title: "Holder" },
+        { name: "name", type: "varchar", meaning: "Name" },
+        { name: "holder", type: "varchar", meaning: "Holder" },
       ],
       keys: ["name"],
       guard: {

@@ -42,7 +42,7 @@ export function useBatches(): void {
     objects = new ObjectService({ stores: engine, runtime });
     objects.registerSystemClass({
       path: "/owned",
-      columns: [{ name: "a", type: "int", title: "A" }],
+      columns: [{ name: "a", type: "int", meaning: "A" }],
       guard: {
         reading: { permission: "objects:read" },
         permission: "objects:write",

@@ -31,7 +31,7 @@ export function useSchema(): void {
     objects.registerSystemClass({
       path: "/system/vault",
       columns: [
-        { name: "name", type: "varchar", title: "Name" },
+        { name: "name", type: "varchar", meaning: "Name" },
         { name: "password", type: "varchar", sealed: true },
       ],
       keys: ["name"],

@@ -40,7 +40,7 @@ export class TestTransfer {
     });
     this.objects = new ObjectService({ stores, runtime, ...(triggers && { triggers }) });
     for (const [path, guard] of Object.entries(guards))
-      this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int", title: "A" }], guard });
+      this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int", meaning: "A" }], guard });
     this.objects.registerSystemClass(TRANSFER_CLASS);
     this.query = new QueryService({ objects: this.objects, runtime });
     this.exports = new ExportService(this);

@@ -8,7 +8,7 @@ import {
   VERSION_TTL_MIN_SECONDS,
 } from "../../../../common/limits.ts";
 import { requireWellFormed } from "../../../turns/well-formed.ts";
-import type { SystemClass } from "./system-class.ts";
+import { storedColumns, type SystemClass } from "./system-class.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType } from "../types.ts";
 import {
   FOR_EVER,
@@ -85,9 +85,14 @@ export function ensureSystemClass(
   where: { readonly path: string; readonly ospace: string },
 ): void {
   const known = draft.class(where.path);
+  const wanted = storedColumns(definition);
   if (known === undefined)
-    return addClass(draft, { ...definition, path: where.path }, { ospace: where.ospace, system: true });
-  const columns = newColumns(draft, known.path, definition.columns);
+    return addClass(
+      draft,
+      { ...definition, path: where.path, columns: wanted },
+      { ospace: where.ospace, system: true },
+    );
+  const columns = newColumns(draft, known.path, wanted);
   const fresh = new Set(columns.map((column) => column.name));
   const indexes = newIndexes(
     draft,

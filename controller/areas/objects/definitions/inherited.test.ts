@@ -13,7 +13,7 @@ const [TOP, MIDDLE, LEAF, OTHER] = [
 ];
 const GUARDED = {
   path: "/top/guarded",
-  columns: [{ name: "name", type: "varchar" as const, title: "Name" }],
+  columns: [{ name: "name", type: "varchar" as const, meaning: "Name" }],
   keys: ["name"],
   guard: { reading: { permission: "objects:read" as const } },
 };

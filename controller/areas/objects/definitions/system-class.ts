@@ -2,8 +2,11 @@ import type { Row } from "../../../../common/value.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { ClassGuard, ClassSpec, ColumnSpec } from "../types.ts";
 
-/** A column of a system class. Its title says what the value means, with its unit; sealed columns are never shown. */
-export type SystemColumn = ColumnSpec & ({ readonly title: string } | { readonly sealed: true });
+/**
+ * A column of a system class. `meaning` is for the page of columns and is not stored: what the value says, with its
+ * unit. Sealed columns are never shown.
+ */
+export type SystemColumn = ColumnSpec & ({ readonly meaning: string } | { readonly sealed: true });
 
 /** A system class that its owner wants in every tenant. `path` is relative to the ospace, as in `/system/hostinfo`. */
 export interface SystemClass extends ClassSpec {
@@ -16,15 +19,29 @@ export interface SystemClass extends ClassSpec {
   readonly provide?: (principal: Principal) => AsyncIterable<readonly Row[]>;
 }
 
-/** Columns of one type, for the classes of the platform: maps the name of each to its title. */
+/** Columns of one type, for the classes of the platform: maps the name of each to its meaning. */
 export function columns(
   type: Exclude<ColumnSpec["type"], "list" | "set" | "map">,
-  titles: Readonly<Record<string, string>>,
+  meanings: Readonly<Record<string, string>>,
 ): readonly SystemColumn[] {
-  return Object.entries(titles).map(([name, title]) => ({ name, type, title }));
+  return Object.entries(meanings).map(([name, meaning]) => ({ name, type, meaning }));
 }
 
 /** Like `columns`, for columns that hold several texts each. */
-export function textColumns(type: "list" | "set", titles: Readonly<Record<string, string>>): readonly SystemColumn[] {
-  return Object.entries(titles).map(([name, title]) => ({ name, type, elements: ["varchar"], title }));
+export function textColumns(type: "list" | "set", meanings: Readonly<Record<string, string>>): readonly SystemColumn[] {
+  return Object.entries(meanings).map(([name, meaning]) => ({ name, type, elements: ["varchar"], meaning }));
+}
+
+/** The meanings of the columns by name, without sealed ones. */
+export function meaningsOf({ columns: all }: SystemClass): ReadonlyMap<string, string> {
+  return new Map(all.flatMap((column) => ("meaning" in column ? [[column.name, column.meaning] as const] : [])));
+}
+
+/** The columns as they are stored. */
+export function storedColumns({ columns: all }: SystemClass): readonly ColumnSpec[] {
+  return all.map((column) => {
+    if (!("meaning" in column)) return column;
+    const { meaning: _meaning, ...stored } = column;
+    return stored;
+  });
 }

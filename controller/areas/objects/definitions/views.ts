@@ -63,7 +63,7 @@ export class LoadedClass implements ClassView {
     this.parent = above === undefined ? undefined : parentPath(definition.path);
     this.kind = definition.kind;
     this.keys = [...new Set([...(above?.keys ?? []), ...definition.keys])];
-    this.columns = titled(loadColumns(definition, above, new Set(this.keys)), owner);
+    this.columns = loadColumns(definition, above, new Set(this.keys));
     this.recordColumns = this.kind === "record" ? loadRecordColumns(this.columns) : NO_COLUMNS;
     const from = definition.system ? undefined : above;
     this.options = optionsOf(definition, above, this.keys);
@@ -147,19 +147,6 @@ function loadColumns(
     ordinal,
     key: keys.has(column.name),
   }));
-}
-
-/**
- * The columns with the titles of the owner of a system class. A stored class has the titles of the version that made
- * it, or none.
- */
-function titled(columns: LoadedColumn[], owner: SystemClass | undefined): LoadedColumn[] {
-  if (owner === undefined) return columns;
-  const titles = new Map(owner.columns.map(({ name, title }) => [name, title]));
-  return columns.map((column) => {
-    const title = titles.get(column.name) ?? column.title;
-    return title === undefined ? column : { ...column, title };
-  });
 }
 
 const NO_COLUMNS: readonly LoadedColumn[] = [];

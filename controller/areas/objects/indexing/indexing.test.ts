@@ -202,7 +202,7 @@ describe("an index that is added to a class with objects", () => {
   test("of a class of the platform that got it with a new version of the program is filled, too", async () => {
     const thing = {
       path: "/system/thing",
-      columns: [{ name: "size", type: "int" as const, title: "Size" }],
+      columns: [{ name: "size", type: "int" as const, meaning: "Size" }],
       options: { keyMode: "manu" as const },
       guard: { reading: { permission: "objects:read" as const } },
     };

@@ -21,10 +21,10 @@ beforeEach(async () => {
   objects.registerSystemClass({
     path: "/system/door",
     columns: [
-      { name: "name", type: "varchar", title: "Name" },
+      { name: "name", type: "varchar", meaning: "Name" },
       { name: "pin", type: "varchar", sealed: true },
       { name: "codes", type: "map", sealed: true },
-      { name: "note", type: "varchar", title: "Note" },
+      { name: "note", type: "varchar", meaning: "Note" },
     ],
     keys: ["name"],
     guard: { reading: { permission: "objects:read" } },

@@ -17,7 +17,7 @@ function controller(): (typeof controllers)[number] {
   const objects = new ObjectService({ stores: engine, runtime });
   objects.registerSystemClass({
     path: "/owned",
-    columns: [{ name: "a", type: "int", title: "A" }],
+    columns: [{ name: "a", type: "int", meaning: "A" }],
     guard: {
       reading: { permission: "objects:read" },
       permission: "objects:write",
