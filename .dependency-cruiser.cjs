@@ -1,4 +1,4 @@
-/** Who may import whom (ARCHITECTURE.md section 4), kept by a machine. */
+/** Who may import whom ("Imports" in ARCHITECTURE.md), kept by a machine. */
 const areas = "^controller/areas/([^/]+)/";
 const tests = "\\.test\\.ts$|^test/";
 

@@ -17,10 +17,10 @@ export function killMarked(value: string, pause: () => void = pauseForStarts): v
 }
 
 const ROUNDS_MAX = 8;
-/** A program takes the place of another one within it, also on a busy host. */
+/** Longest time that a process needs to replace its program (`exec`), even on a busy host. */
 const START_PAUSE_MS = 10;
 
-/** Commands seldom end this way: nothing else of the agent is worth going on meanwhile. */
+/** Blocks the agent's only thread, so everything else waits. Acceptable because commands seldom end this way. */
 function pauseForStarts(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, START_PAUSE_MS);
 }

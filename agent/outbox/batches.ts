@@ -104,7 +104,7 @@ export class Batches {
     return this.#batch(entries, before + size - entries.length, pin);
   }
 
-  /** On disk when it resolves. Undefined when there is nothing to pin. */
+  /** Pins a batch of these entries. The pin is on disk when it resolves. Undefined if no entry has records. */
   async #pin(entries: readonly Entry[], missing: number): Promise<Pin | "no room" | undefined> {
     const keys = new Set(entries.flatMap((entry) => ruleOf(entry) ?? []));
     const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];

@@ -110,7 +110,7 @@ export class Outbox {
     return this.#pins;
   }
 
-  /** Every entry up to this one is safe with the controllers; of an outbox that was just opened perhaps more. */
+  /** The controllers have stored every entry up to this sequence. Just after opening, they may have stored more. */
   get acknowledged(): number {
     return this.#acknowledged;
   }

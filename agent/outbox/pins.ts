@@ -16,7 +16,7 @@ export interface PinnedBatch {
 
 interface State {
   readonly stream: string;
-  /** Every entry up to this sequence is safe with the controllers; there may be more. */
+  /** The controllers have stored every entry up to this sequence, and perhaps later ones. */
   readonly acknowledged: number;
   /** Above the time of every write that was pinned. */
   readonly nextUs: number;

@@ -12,7 +12,7 @@ export interface PolicyWork {
   readonly depotFolder: string | undefined;
 }
 
-/** Works by policies of one kind until told to stop. */
+/** One kind of policy. It makes a `Runner` for each policy of that kind; the runner works until it is stopped. */
 export interface PolicyPlugin {
   readonly kind: string;
   /** Checks the policy; no I/O, so a throw means a bad policy, never a bad day. */

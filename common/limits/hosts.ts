@@ -60,7 +60,7 @@ export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
 // SSH.
 export const SSH_CONNECTIONS_MAX = 32;
 export const SSH_CONNECT_MS = 15_000;
-/** Hosts reached through one connection to their jump host at the same time. More hosts use another connection. */
+/** Commands that share one connection to a jump host. More commands use another connection. */
 export const SSH_JUMP_TARGETS_MAX = 16;
 /** Linux takes 128 KiB in one argument. */
 export const SSH_COMMAND_MAX_BYTES = 120 * KIB;

@@ -31,7 +31,7 @@ export const CALLS_BEGUN_PER_TURN_SHARED = 1;
 export const CALLS_SHARED_TURNS = 10_000;
 /** Body of a public endpoint, unless the endpoint sets another limit. */
 export const HTTP_PUBLIC_BODY_MAX_BYTES = 8 * KIB;
-/** First bytes of a body that must contain the session, if nothing else identifies the caller. */
+/** If nothing else identifies the caller, the session must be within this many bytes from the beginning of the body. */
 export const HTTP_SESSION_WITHIN_BYTES = 8 * KIB;
 /**
  * Bytes of a multipart form that may arrive before its session is seen: the network delivers several fields at once.

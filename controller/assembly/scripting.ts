@@ -36,7 +36,7 @@ export function scripting(from: Earlier) {
   return { serverScripts, triggers, ...records(from) };
 }
 
-/** Lines of files, requests and agents, parsed by rules and written as records. */
+/** Makes the services that write the lines of files, requests and agents as records, parsed by rules. */
 function records(from: Earlier) {
   const { runtime, objects, audit, users, rules, ruleMemory, consoleLogs, workers, scripts, hostObjects } = from;
   const bodies = new RuleBodies({

@@ -1,7 +1,10 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { Networks, plainAddress } from "../settings/network.ts";
 
-/** Not for the public: this machine, private, shared, link-local with the metadata of clouds, tests, groups, reserved. */
+/**
+ * IPv4 addresses that are not public: this host, private and shared networks, link-local (there clouds serve their
+ * metadata), benchmarks, documentation, multicast, reserved.
+ */
 const CLOSED_V4 = new Networks([
   "0.0.0.0/8",
   "10.0.0.0/8",

@@ -55,7 +55,10 @@ export interface HostObject {
   readonly kinds?: readonly ScriptKind[];
   /** Language whose texts have the object; all if absent. */
   readonly language?: ScriptLanguage;
-  /** True if its functions are in the text around the script and make no host call. They are only described here. */
+  /**
+   * True if the functions run inside the script's own virtual machine, from code that is loaded with the script. They
+   * make no host call; this entry only documents them.
+   */
   readonly isLocal?: boolean;
   readonly functions: readonly HostFunction[];
 }

@@ -4,7 +4,7 @@ import { derive, expand, keyIdOf, openSealed, seal, type Key, type SecretBox } f
 /** Reads the keys again where they come from. */
 export type ReadKeys = () => Promise<readonly Uint8Array[]>;
 
-/** The first key seals, all of them open. Each has 32 bytes. */
+/** Makes a ring of keys of 32 bytes each. It seals (encrypts) with the first key, and opens what any key has sealed. */
 export function secretBox(keys: readonly Uint8Array[], read?: ReadKeys): KeyRing {
   return new KeyRing(keys, read);
 }

@@ -10,7 +10,10 @@ interface Room {
 
 /** Bounds of one tenant, or of one part of a tenant. */
 export interface ShareLimits extends QueueBound, Room {
-  /** True: a share with n threads gets another one only while more than n are free around it. */
+  /**
+   * True if a share must leave threads for others: with n threads it gets another one only while more than n are free
+   * in the enclosing share, or in the pool.
+   */
   readonly leavesRoom: boolean;
   /** Maximum number of threads that count as blocked while their tasks are blocked briefly; 0 if absent. */
   readonly brieflyThreads?: number;

@@ -12,9 +12,9 @@ export interface ToldChange {
 }
 
 /**
- * The current definitions of one tenant. A watch reports changes by other controllers. In addition the store is asked
- * if they are still the newest, so they are never older than `SIGN_IN_CACHE_MS`, even if the watch is late or broken. A
- * failed read is an error; it never answers an older state.
+ * Cache of the current definitions of one tenant. A watch reports changes by other controllers. In case the watch is
+ * late or broken, a cached answer is used for `SIGN_IN_CACHE_MS` at most; then the store is asked for the latest
+ * revision. If the store does not answer, `read` fails; it never returns older definitions.
  */
 export class CurrentDefinitions {
   readonly #store: GroupStore;

@@ -82,7 +82,10 @@ export class Ends {
     this.#of.log.warn({ err: error, object: `${cid}:${id}` }, message);
   }
 
-  /** Gives objects of earlier versions one end each, once in the life of a tenant. */
+  /**
+   * Migrates objects of earlier versions, whose parts expired at different times: each object gets one end for all its
+   * parts. Runs until the tenant has no such object left, then never again.
+   */
   async #join(principal: Principal): Promise<void> {
     const { tenant } = principal;
     const { kv } = await this.#of.stores.tenant(tenant);

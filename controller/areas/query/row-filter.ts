@@ -4,7 +4,10 @@ import { cellsOf, scopeOf, visibility } from "./plan/scope.ts";
 
 type Filtered = Omit<ObjectRow, "class">;
 
-/** The objects of one class that a principal may see by other ways than a query: the same as by a query. */
+/**
+ * The rights of a principal on the objects of one class, for code that reads objects without a query. The principal
+ * sees the same objects and columns as by a query.
+ */
 export interface RowFilter {
   /** Columns that do not exist for the principal, in no object. */
   readonly hidden: HiddenColumns;

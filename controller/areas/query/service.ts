@@ -177,7 +177,10 @@ export class QueryService implements Query {
     return { meta: prepared.meta, rows };
   }
 
-  /** Checks the whole batch before its first write. Statements after a definition can be checked only after it. */
+  /**
+   * Checks all statements of the batch before the first one writes. A batch that defines a class runs as a script
+   * instead, because later statements may need the definition: each statement is checked when its turn comes.
+   */
   async #runBatch(
     batch: Batch,
     executions: readonly Arguments[],

@@ -166,8 +166,8 @@ export class TenantGate implements Stores {
   }
 
   /**
-   * Not awaited: a later tenant may have stores of the same name and then opens them again. The old stores get no
-   * calls, because all were refused since the deletion.
+   * Closes the stores of a removed tenant without waiting for the end. Nothing calls them any more, because all calls
+   * are refused since the deletion. A later tenant whose stores have the same name opens them again.
    */
   #release({ name, store = name }: VersionedTenant["record"]): void {
     this.#with.stores.releaseTenant(store).catch((error: unknown) => {

@@ -39,7 +39,7 @@ interface Memory {
   readonly begunMs?: number;
   /** The files of the policy at that look. */
   readonly of?: string;
-  /** Packed files that hold nothing new, as they are now; the one found last is the last. */
+  /** Packed files that need no further look, by `keyOf`, which changes with the file. The latest find is at the end. */
   readonly known: readonly string[];
   readonly ended: readonly Ended[];
   /** Packed files and lives up to then are forgotten: what is not younger may be theirs. */
@@ -94,7 +94,7 @@ export class MissedLives {
     this.#memory = text === undefined ? NOTHING : (JSON.parse(text) as Memory);
   }
 
-  /** Lines of a newer life of the log have to wait. */
+  /** True while an older life of the log is still being packed: its lines come first, so newer files must wait. */
   isAwaited(home: string): boolean {
     return this.#growing.has(home);
   }

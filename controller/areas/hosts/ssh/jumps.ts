@@ -30,8 +30,8 @@ interface Jump {
 }
 
 /**
- * Connections to hosts behind jump hosts. Up to `SSH_JUMP_TARGETS_MAX` targets share a connection to their jump host,
- * as long as its record has the same address, credentials and key.
+ * Connections to hosts behind jump hosts. Up to `SSH_JUMP_TARGETS_MAX` commands share a connection to a jump host,
+ * as long as its record has the same address, credentials and key. Two commands on one target count as two.
  */
 export class SshJumps {
   readonly #with: SshJumpDependencies;

@@ -53,13 +53,13 @@ export function isRelated(condition: Condition, scopes: readonly Scope[]): boole
   return fields.some((field) => about(field.span, () => scopes.some((scope) => scope.followed(field) !== undefined)));
 }
 
-/** For a condition alone; undefined where it follows no relation. */
+/** Plans only the relations that the condition uses, none of the selected fields. Undefined if it uses no relation. */
 export function askedPlan({ related }: SplitCondition, scope: Scope, following: Following): FollowPlan | undefined {
   const asked = related && relationPlan(partsOfCondition(related).flatMap(fieldsOf), scope, following);
   return asked && { asked, where: related, answered: undefined };
 }
 
-/** Undefined where no relation is followed. */
+/** Plans the relations of a whole SELECT. Undefined if it uses no relation. */
 export function followPlan(
   select: Select,
   split: SplitCondition,

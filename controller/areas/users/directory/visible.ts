@@ -4,7 +4,7 @@ import { recordFilter, type RecordFilter } from "../../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "../types.ts";
 
-/** Path below the name space of a tenant. */
+/** Path of the class of users, without the name space of the tenant before it. */
 export const USER_CLASS_PATH = "/ldap";
 
 /** Id of a node as an object. */

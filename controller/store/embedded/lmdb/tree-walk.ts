@@ -70,8 +70,8 @@ export class TreeWalk {
   }
 
   /**
-   * Walks the values of one key: they are the keys of a separate tree, which begins as a small page in place of the
-   * value.
+   * Walks the values of a key that has many. LMDB stores them as the keys of a tree of their own. A small tree is one
+   * page inside the value. A large tree has pages elsewhere, and the value is its header (`isTree`).
    */
   #manyValues(
     page: number,
