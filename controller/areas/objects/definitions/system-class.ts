@@ -40,8 +40,8 @@ export function meaningsOf({ columns: all }: SystemClass): ReadonlyMap<string, s
 /** The columns as they are stored. */
 export function storedColumns({ columns: all }: SystemClass): readonly ColumnSpec[] {
   return all.map((column) => {
-    if (!("meaning" in column)) return column;
-    const { meaning: _meaning, ...stored } = column;
+    const stored: ColumnSpec & { meaning?: string } = { ...column };
+    delete stored.meaning;
     return stored;
   });
 }
