@@ -8,12 +8,15 @@ import {
 } from "../../common/limits.ts";
 import { AgentFrame, AgentLinkService, TunnelFrame } from "../../proto/gen/agent/v1/agent.ts";
 
-/** Field numbers of messages inside a message, which may repeat fields without limit. */
+/**
+ * The fields of a message that contain messages, by field number. Their fields are counted, too, because a message may
+ * repeat a field without limit.
+ */
 interface Shape {
   readonly [field: number]: Shape;
 }
 
-/** Hello with facts; batch with entries, records and pins; heartbeat; question. */
+/** Messages inside an `AgentFrame`: hello with facts; batch with entries, records and pins; heartbeat; question. */
 const FRAME: Shape = { 1: { 5: {} }, 2: { 2: { 10: {} }, 3: {} }, 3: {}, 6: {} };
 
 interface Bounds {
@@ -48,8 +51,8 @@ export const BOUNDED_AGENT_LINK = {
 
 /**
  * Decodes a frame if its size and number of fields are within the bounds of an agent's frame. Decoding costs about a
- * microsecond for each field, however short, and blocks the process; counting the fields first costs little. Does not
- * throw, because gRPC would hide the reason.
+ * microsecond for each field, even a short one, and blocks the process; counting the fields first costs little. Errors
+ * are returned in `refused` and not thrown, because gRPC would hide the reason.
  */
 export function readAgentFrame(bytes: Buffer): ReadFrame {
   return read(AgentFrame, bytes, FRAMES);

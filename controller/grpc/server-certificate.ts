@@ -6,7 +6,7 @@ type CaListener = Parameters<experimental.CertificateProvider["addCaCertificateL
 type IdentityListener = Parameters<experimental.CertificateProvider["addIdentityCertificateListener"]>[0];
 
 const RENEW_AGAIN_MS = 60_000;
-/** For longer delays the timer checks the clock in between. */
+/** Maximum delay of one timer. For a longer delay, the clock is checked in between. */
 const TIMER_MS = 3_600_000;
 
 export interface IssuedServerCertificate {

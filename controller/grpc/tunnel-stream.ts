@@ -35,7 +35,7 @@ export class TunnelStream extends Duplex {
       writableHighWaterMark: TUNNEL_BUFFER_MAX_BYTES,
     });
     this.#wire = wire;
-    // Its user may have gone before it broke.
+    // The stream may break after its user has gone; without a listener, the error would end the process.
     this.on("error", () => undefined);
   }
 
@@ -70,7 +70,7 @@ export class TunnelStream extends Duplex {
     this.#wire.write({ frame: { $case: "data", value: data.subarray(0, TUNNEL_PIECE_MAX_BYTES) } }, left);
   }
 
-  /** The server's end closes the call, so the other direction ends too. */
+  /** Ends the wire. On the server that closes the whole call, so the other direction ends, too. */
   override _final(done: () => void): void {
     this.#wire.end();
     this.ended();

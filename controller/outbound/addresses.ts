@@ -2,8 +2,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import { Networks, plainAddress } from "../settings/network.ts";
 
 /**
- * IPv4 addresses that are not public: this host, private and shared networks, link-local (there clouds serve their
- * metadata), benchmarks, documentation, multicast, reserved.
+ * IPv4 addresses that are not public: this host, private and shared networks, link-local (clouds serve metadata of
+ * their machines there), benchmarks, documentation, multicast, reserved.
  */
 const CLOSED_V4 = new Networks([
   "0.0.0.0/8",
@@ -22,10 +22,12 @@ const CLOSED_V4 = new Networks([
   "224.0.0.0/3",
 ]);
 const PUBLIC_V6 = new Networks(["2000::/3"]);
-/** Within these: protocols that carry IPv4 addresses, and examples. */
+/** Parts of `PUBLIC_V6` that are not public: protocols that embed IPv4 addresses, and documentation. */
 const CLOSED_V6 = new Networks(["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"]);
 
-/** Which addresses may be connected to: those of the networks that the administrator opened and, unless closed, public ones. */
+/**
+ * The addresses that may be connected to: those of networks that the administrator opened, and public ones if allowed.
+ */
 export class OpenAddresses {
   readonly #opened: Networks;
   readonly #isPublicOpen: boolean;

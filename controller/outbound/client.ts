@@ -14,28 +14,30 @@ import { exchange, type Exchange } from "./exchange.ts";
 import type { OutboundAnswer, OutboundRequest, Resolve } from "./types.ts";
 
 export interface OutboundOptions {
-  /** Besides public addresses. */
+  /** Networks that are open in addition to public addresses. */
   readonly networks: readonly string[];
-  /** Without them: those networks alone. True when absent. */
+  /** False: only `networks` are open. Absent: true. */
   readonly isPublicOpen?: boolean | undefined;
   readonly clock: Clock;
-  /** The system's when absent. */
+  /** Absent: the resolver of the system. */
   readonly resolve?: Resolve;
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** They belong to the connection. */
+/** Headers that belong to the connection; those of a script are dropped. */
 const OWN_HEADERS =
   /^(host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|content-length|upgrade|expect)$/i;
-/** They are for the server that was named. */
+/** Headers that a redirect to another origin drops: they are only for the server that the script named. */
 const SECRET_HEADERS = /^(authorization|cookie)$/i;
 
-/** Requests of scripts to other servers: to addresses that are open, in bounds of size, time, redirects and number. */
+/**
+ * Requests of scripts to other servers. Only open addresses are allowed. Size, time, redirects and number are limited.
+ */
 export class Outbound {
   readonly #clock: Clock;
   readonly #open: OpenAddresses;
   readonly #resolve: Resolve;
-  /** Requests under way, by tenant. */
+  /** Number of requests in progress, by tenant. */
   readonly #underWay = new Map<string, number>();
   #total = 0;
 
@@ -46,8 +48,10 @@ export class Outbound {
   }
 
   /**
-   * The answer of the server with any status; redirects are followed. Errors: `denied` for an address that is not open,
-   * also of a redirect; `invalid`; `limited`; `too_large`; `deadline`; `unavailable` where there is no answer.
+   * The answer of the server, whatever its status. Redirects are followed. Errors: `denied` for an address that is not
+   * open, also that of a redirect; `invalid` for the method or the URL; `limited` with too many requests in progress;
+   * `too_large` for the body or the number of redirects; `deadline` after `SCRIPT_HTTP_DEADLINE_MS`; `cancelled` by the
+   * signal; `unavailable` without an answer.
    */
   async send(tenant: string, request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
     const first = checked(request);
@@ -69,8 +73,8 @@ export class Outbound {
   }
 
   /**
-   * True when a connection is accepted within `timeoutMs` milliseconds. Errors: `denied` for an address that is not
-   * open, `limited`, `cancelled`.
+   * True if a connection is accepted within `timeoutMs`. Errors: `denied` for an address that is not open; `limited`
+   * with too many requests in progress; `cancelled` by the signal.
    */
   async dial(tenant: string, to: Dialled & { readonly timeoutMs: number }, signal: AbortSignal): Promise<boolean> {
     this.#enter(tenant);
@@ -141,7 +145,10 @@ function webAddress(text: string, from?: URL): URL {
   throw new AppError("invalid", `http: ${text} is no address that begins with http:// or https://.`);
 }
 
-/** As browsers do: a form that was sent is not sent again where the server does not ask for it. */
+/**
+ * The request after a redirect, by the rules of browsers. After 303, and after 301 or 302 of a POST, it is a GET
+ * without the body. Otherwise method and body stay.
+ */
 function redirected({ method, url, headers, body }: Exchange, status: number, location: string): Exchange {
   const to = webAddress(location, url);
   const becomesGet = (status === 303 && method !== "HEAD") || (status <= 302 && method === "POST");

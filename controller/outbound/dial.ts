@@ -8,7 +8,10 @@ export interface Dialled {
   readonly port: number;
 }
 
-/** True when a connection is accepted; it is closed at once. `AppError("denied")` for an address that is not open. */
+/**
+ * True if a connection is accepted; it is closed at once. False if it fails or the signal fires. `AppError("denied")`
+ * for an address that is not open.
+ */
 export async function dial(
   { host, port }: Dialled,
   { open, resolve, signal }: Pick<ExchangeOptions, "open" | "resolve" | "signal">,

@@ -19,17 +19,20 @@ export interface ExchangeOptions {
   readonly open: Pick<OpenAddresses, "includes">;
   readonly resolve: Resolve;
   readonly signal: AbortSignal;
-  /** Bytes of the answer's body, and how that bound is called. */
+  /** Maximum number of bytes of the answer's body, and the name of that limit for the error. */
   readonly max: { readonly bytes: number; readonly limit: string };
 }
 
-/** One request on a connection of its own, to an address that was checked; redirects are not followed. */
+/**
+ * Sends one request on a connection of its own, to an open address. Redirects are not followed. `AppError("denied")`
+ * for an address that is not open, `AppError("too_large")` for the body.
+ */
 export async function exchange(
   { method, url, headers, body }: Exchange,
   { open, resolve, signal, max }: ExchangeOptions,
 ): Promise<OutboundAnswer> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  // No name: nothing is looked up.
+  // For an address instead of a name, `checkedLookup` is not called.
   if (isIP(host) !== 0 && !open.includes(host)) throw closed(host);
   const options: RequestOptions = { method, headers, agent: false, signal, lookup: checkedLookup(open, resolve) };
   const request = (url.protocol === "https:" ? secureRequest : plainRequest)(url, options);
@@ -37,7 +40,10 @@ export async function exchange(
   return { status: response.statusCode ?? 0, headers: headersOf(response), data: await textOf(response, max) };
 }
 
-/** Connects to what it answers: no second look-up comes between the check and the connection. */
+/**
+ * A lookup for a socket that returns only open addresses. The socket connects to these addresses without a second
+ * lookup, which could return others. `AppError("denied")` if no address of the name is open.
+ */
 export function checkedLookup(open: ExchangeOptions["open"], resolve: Resolve): LookupFunction {
   return (host, { all }, callback) => {
     const answer = async (): Promise<void> => {
@@ -55,7 +61,7 @@ function answered(request: ClientRequest, body: string | undefined): Promise<Inc
   return new Promise((resolve, reject) => {
     request.once("response", resolve);
     request.on("error", reject);
-    // The server wants another protocol on this connection.
+    // The server switches the connection to another protocol.
     request.once("upgrade", (_response, socket) => {
       socket.destroy();
       reject(new AppError("unavailable", "http: the server changed the protocol."));
@@ -76,7 +82,7 @@ async function textOf(response: IncomingMessage, { bytes: maxBytes, limit }: Exc
   return decodeText(Buffer.concat(parts), encodingOf(response)).text;
 }
 
-/** The charset of the answer; UTF-8 where it names none, or one that is not read here. */
+/** The charset of the answer; UTF-8 if the answer names none, or one that is not supported. */
 function encodingOf({ headers }: IncomingMessage): Encoding {
   try {
     return charsetOf(headers["content-type"] ?? "") ?? UTF8;

@@ -6,16 +6,16 @@ import { exchange } from "./exchange.ts";
 import type { Resolve } from "./types.ts";
 
 export interface ServiceFetchOptions {
-  /** URL of the service that the administrator named. Its own host is open even if it is not a public address. */
+  /** URL of the service, from the settings. Its host is open even if its address is not public. */
   readonly home: URL;
-  /** Open besides public addresses. */
+  /** Networks that are open in addition to public addresses. */
   readonly networks: readonly string[];
-  /** True when absent. */
+  /** False: only `networks` are open. Absent: true. */
   readonly isPublicOpen?: boolean | undefined;
   readonly clock: Clock;
   readonly deadlineMs: number;
   readonly max: { readonly bytes: number; readonly limit: string };
-  /** The system's when absent. */
+  /** Absent: the resolver of the system. */
   readonly resolve?: Resolve;
 }
 
@@ -32,8 +32,9 @@ const BODILESS = new Set([204, 205, 304]);
 const EVERYWHERE = { includes: () => true };
 
 /**
- * The `fetch` for one service that the administrator named, and for addresses that service names: those are to be open.
- * Redirects are not followed; each answer has a bound and a deadline (`AppError("deadline")`).
+ * Creates the `fetch` for one service of the settings. It may also be called with URLs that the service returns; their
+ * addresses must be open. Redirects are not followed. Each answer is limited in size, and in time
+ * (`AppError("deadline")`).
  */
 export function serviceFetch(options: ServiceFetchOptions): ServiceFetch {
   const { home, clock, deadlineMs, max, resolve = (host) => lookup(host, { all: true }) } = options;

@@ -10,7 +10,7 @@ export interface OutboundAnswer {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body, read as UTF-8. */
+  /** The body, decoded by its charset; UTF-8 if the answer names none, or one that is not supported. */
   readonly data: string;
 }
 

@@ -31,7 +31,7 @@ export class OrderedProcess implements StartedProcess {
       await closed;
       return end;
     });
-    // A caller may wait for one of the two only.
+    // A caller may wait for only one of the two promises.
     for (const promise of [this.ended, this.drained]) promise.catch(() => undefined);
   }
 
@@ -60,7 +60,9 @@ export class OrderedProcess implements StartedProcess {
     }
   }
 
-  /** The spawner has ended. A process that still runs is told to end, as its end could not be reported. */
+  /**
+   * Call it when the spawner has ended. Sends SIGTERM to a process that still runs, because its end is not reported.
+   */
   lose(error: AppError): void {
     this.#isLost = true;
     this.kill("SIGTERM");
@@ -68,12 +70,12 @@ export class OrderedProcess implements StartedProcess {
     this.#resolvers.drain();
   }
 
-  /** A piece that `onOutput` refuses is dropped, and the process goes on. */
+  /** If `onOutput` fails, the piece is dropped, and the process continues. */
   async #take({ bytes, pipe, id }: Report & { readonly kind: "output" }): Promise<void> {
     try {
       await this.#options.onOutput(bytes);
     } catch {
-      // The reader's own affair.
+      // The reader must handle its own errors.
     }
     this.#options.order({ kind: "taken", id, pipe });
   }

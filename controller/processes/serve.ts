@@ -11,14 +11,15 @@ import type { Order, ProcessSpec, Report } from "./types.ts";
 interface Running {
   readonly child: ChildProcess;
   readonly isGroup: boolean;
-  /** The controller has taken the last piece of that pipe. */
+  /** Call them when the controller has taken the last piece of that pipe. */
   readonly taken: { stdout: () => void; stderr: () => void };
 }
 
 /**
- * The spawner's side: starts processes as the controller orders it, and reports what becomes of them. It ends when the
- * controller has closed the channel or is gone, and takes with it what still runs. Signals do not end it: a terminal or
- * a service manager sends them to all processes at once, and the controller needs it for an orderly stop.
+ * The spawner's side: starts processes for the controller, and reports their output and end. When the controller closes
+ * the channel or ends, the spawner ends the processes that still run, and then itself. Signals do not end it: a
+ * terminal or a service manager sends them to all processes at once, and the controller needs the spawner for an
+ * orderly stop.
  */
 export function serveSpawner(): void {
   closeInherited({ closeSync, readdirSync, readFileSync });
@@ -48,7 +49,7 @@ function start(id: number, spec: ProcessSpec, running: Map<number, Running>): vo
   running.set(id, one);
   child.once("spawn", () => report({ kind: "started", id, pid: child.pid ?? 0 }));
   child.once("error", (error) => {
-    // A process that runs reports its own end.
+    // If the process runs, `exit` reports its end.
     if (child.pid !== undefined) return;
     running.delete(id);
     report({ kind: "failed", id, message: errorText(error) });
@@ -61,7 +62,7 @@ function start(id: number, spec: ProcessSpec, running: Map<number, Running>): vo
   });
 }
 
-/** Not by `data` events: Node resumes paused pipes by itself when a process has exited. */
+/** Does not use `data` events, because Node resumes paused pipes by itself when a process has exited. */
 async function pass(one: Running, id: number, pipe: "stdout" | "stderr"): Promise<void> {
   try {
     for await (const bytes of one.child[pipe] ?? []) {
@@ -69,7 +70,7 @@ async function pass(one: Running, id: number, pipe: "stdout" | "stderr"): Promis
       await new Promise<void>((resolve) => (one.taken[pipe] = resolve));
     }
   } catch {
-    // The pipe was destroyed, as the controller is gone.
+    // The pipe was destroyed, because the controller is gone.
   }
 }
 
@@ -85,7 +86,7 @@ function spawned({ file, args, env, cwd, user, stderr, isGroup }: ProcessSpec): 
   });
 }
 
-/** A controller that is gone reads no report; `disconnect` says so. */
+/** Errors are ignored: if the controller is gone, `disconnect` reports it. */
 function report(message: Report): void {
   if (process.connected) process.send?.(message, () => undefined);
 }
@@ -99,11 +100,12 @@ function endAll(running: ReadonlyMap<number, Running>): void {
     one.child.stderr?.destroy();
   }
   const last = setTimeout(() => all.forEach((one) => kill(one, "SIGKILL")), SPAWNER_KILL_GRACE_MS);
-  // Without a channel, single processes that still run keep this one alive; members of groups do not.
+  // Without the channel, running children keep this process alive, but other members of their groups do not. For groups
+  // the timer keeps it alive until the SIGKILL.
   if (!all.some(({ isGroup }) => isGroup)) last.unref();
 }
 
-/** A group outlives its leader as long as a member holds a pipe. */
+/** A group still gets signals after its leader has ended, because other members may still run. */
 function kill({ child, isGroup }: Running, signal: NodeJS.Signals): void {
   const hasEnded = child.exitCode !== null || child.signalCode !== null;
   if (child.pid !== undefined && (isGroup || !hasEnded)) killProcess(child.pid, signal, isGroup);

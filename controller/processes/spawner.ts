@@ -7,12 +7,12 @@ import { OrderedProcess } from "./ordered-process.ts";
 import type { OnOutput, Order, Processes, ProcessSpec, Report, StartedProcess } from "./types.ts";
 
 /**
- * A small process that starts every other process of the controller. The stores' library opens files that a new process
- * would inherit, and Node has no means to prevent it; the spawner is started before a store is opened and has none of
- * them. Start it first.
+ * A small process that starts every other process of the controller. The library of the stores opens files that a new
+ * process would inherit, and Node cannot prevent that. The spawner has none of these files, because it is started
+ * before a store is opened. Start it first.
  */
 export class Spawner implements Processes {
-  /** Resolves when the spawner has ended without `close`: no process can be started safely any more. */
+  /** Resolves when the spawner has ended without `close`. Then no process can be started any more. */
   readonly lost: Promise<void>;
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
@@ -23,7 +23,7 @@ export class Spawner implements Processes {
   /** `file` is the spawner's main file. */
   constructor(file: URL | string) {
     this.#child = fork(typeof file === "string" ? file : fileURLToPath(file), [], {
-      // Settings in variables may hold secrets; the spawner needs none.
+      // Environment variables may contain secrets; the spawner needs none.
       env: {},
       execArgv: [`--max-old-space-size=${SPAWNER_HEAP_MAX_BYTES / MIB}`, "--max-semi-space-size=1", "--v8-pool-size=1"],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
@@ -37,7 +37,7 @@ export class Spawner implements Processes {
     this.lost = new Promise((resolve) => {
       void this.#exited.then(() => this.#isClosed || resolve());
     });
-    // The controller may end while the spawner runs.
+    // The spawner must not keep the controller's process alive.
     this.#child.unref();
     this.#child.channel?.unref();
   }
@@ -58,7 +58,7 @@ export class Spawner implements Processes {
     return started;
   }
 
-  /** Ends the spawner, and with it the processes that still run. */
+  /** Ends the spawner, which ends the processes that still run. Resolves when the spawner has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#child.connected) this.#child.disconnect();

@@ -1,14 +1,14 @@
-/** A process to start. It gets descriptors 0 to 2 and no others, and no variables but those named here. */
+/** A process to start. It gets only the file descriptors 0 to 2, and only the environment variables of `env`. */
 export interface ProcessSpec {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd?: string;
-  /** The user it runs as; the controller's own when absent. */
+  /** The user as which the process runs. Absent: the user of the controller. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** `reported`: `onOutput` gets it. `inherited`: it goes where the controller's own goes. */
+  /** `reported`: `onOutput` receives it. `inherited`: the process uses the standard error of the controller. */
   readonly stderr: "reported" | "inherited";
-  /** True: it leads a process group, and `kill` ends the whole group. */
+  /** True if the process leads a process group. Then `kill` sends the signal to the whole group. */
   readonly isGroup: boolean;
 }
 
@@ -21,11 +21,13 @@ export interface ProcessEnd {
 }
 
 export interface StartedProcess {
-  /** Resolves when the process has ended. `AppError("unavailable")` when it could not be started or the spawner ended. */
+  /**
+   * Resolves when the process has ended. `AppError("unavailable")` if it could not be started, or if the spawner ended.
+   */
   readonly ended: Promise<ProcessEnd>;
-  /** Resolves when it has ended and `onOutput` has taken all of its output. Fails as `ended` does. */
+  /** Resolves when the process has ended and `onOutput` has taken all of its output. Same errors as `ended`. */
   readonly drained: Promise<ProcessEnd>;
-  /** Sends a signal; does nothing once the process has ended, or once a group has closed its output. */
+  /** Sends a signal. Does nothing if the process has ended; for a group, if all members have closed their output. */
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -36,13 +38,13 @@ export interface Processes {
 
 type Pipe = "stdout" | "stderr";
 
-/** Messages of the controller to the spawner. `id` is given once for each process. */
+/** Messages from the controller to the spawner. Each process has its own `id`, which is never reused. */
 export type Order =
   | { readonly kind: "start"; readonly id: number; readonly spec: ProcessSpec }
   | { readonly kind: "taken"; readonly id: number; readonly pipe: Pipe }
   | { readonly kind: "kill"; readonly id: number; readonly signal: NodeJS.Signals };
 
-/** Messages of the spawner to the controller. After `failed` or `closed` no other message has that `id`. */
+/** Messages from the spawner to the controller. `failed` or `closed` is the last message with an `id`. */
 export type Report =
   | { readonly kind: "started"; readonly id: number; readonly pid: number }
   | { readonly kind: "failed"; readonly id: number; readonly message: string }

@@ -11,7 +11,7 @@ import type { ScriptFailure } from "./task.ts";
 
 /** Bounds on data from a script's thread to the thread that answers calls. The script's thread checks them first. */
 
-/** An exceeded bound, and a message that continues after its subject. */
+/** An exceeded bound. `message` is a sentence without its subject, such as `has more than 10 members`. */
 export interface Passed {
   readonly limit: string;
   readonly message: string;

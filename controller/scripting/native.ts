@@ -27,8 +27,8 @@ export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver
   const look = (): void => {
     const { pulse, thread } = line;
     const nowUsedMs = processorMs?.(thread) ?? usedMs + lookMs;
-    // A clock that jumps, e.g. after a pause of the whole process, counts as one check and not as all of them. After a
-    // check at which only the time of the process could be read, the time of the thread is less.
+    // If the clock jumps, for example after a pause of the whole process, that counts as one check and not as many. The
+    // time used may also seem to decrease: if the last check could only read the time of the whole process.
     if (pulse !== undefined && pulse === seen) stretchMs += Math.min(Math.max(nowUsedMs - usedMs, 0), lookMs);
     else stretchMs = 0;
     [seen, usedMs] = [pulse, nowUsedMs];

@@ -41,7 +41,7 @@ export interface HostFunction {
   readonly returns: string;
   /** A complete script that runs. */
   readonly example: string;
-  /** True if it changes data without a record by a service: the run then leaves an audit entry. */
+  /** True if it changes data and no service records that change: then an audit entry of the run reports it. */
   readonly changes?: boolean;
   /** True if it receives the position of the call. */
   readonly positioned?: boolean;

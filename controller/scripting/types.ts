@@ -11,8 +11,8 @@ export interface ScriptCall {
   /** The tenant of the run: tenants get the threads in rotation. */
   readonly tenant: string;
   /**
-   * Each kind of a tenant has its share of the threads. A run that a user waits for is always `serverjs`, independent
-   * of its text.
+   * Each kind of a tenant has its share of the threads. A run for which a user waits is always `serverjs`, even if its
+   * text is that of a trigger or a rule.
    */
   readonly kind: ScriptKind;
   /** The user with whose rights it runs. Each user has a share of the threads of a kind. */

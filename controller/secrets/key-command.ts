@@ -5,7 +5,7 @@ import type { Clock } from "../../common/time.ts";
 import type { Processes } from "../processes/index.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
-/** How a key command is run. */
+/** The dependencies of a key command. */
 export interface KeyCommandWorld {
   readonly processes: Processes;
   readonly clock: Clock;
@@ -15,14 +15,14 @@ export interface KeyCommandWorld {
 export interface KeyCommandOptions extends KeyCommandWorld {
   /** A line for the shell, such as `vault kv get -field=key secret/odp`. */
   readonly command: string;
-  /** `SECRET_KEY_COMMAND_DEADLINE_MS` when absent. */
+  /** Absent: `SECRET_KEY_COMMAND_DEADLINE_MS`. */
   readonly deadlineMs?: number;
 }
 
 /**
- * The keys that a command writes, in the form of a key file. `AppError("unavailable")` when it fails, writes more than
- * `SECRET_KEY_TEXT_MAX_BYTES`, or has not ended by its deadline: then it is killed with all it started. What it writes
- * as output is in no error.
+ * Reads keys from the output of a command, in the format of a key file. `AppError("unavailable")` if the command fails,
+ * writes more than `SECRET_KEY_TEXT_MAX_BYTES`, or does not end by its deadline; its whole process group is then
+ * killed. No error contains the output of the command.
  */
 export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<KeyRing> {
   const read = async () => parseSecretKeys(await outputOf(options), "What the command of secret_key_command writes");
@@ -45,7 +45,7 @@ function outputOf({ command, deadlineMs, processes, clock, environment }: KeyCom
       else pieces.push(piece);
     };
     const line = { file: "/bin/sh", args: ["-c", command], env: environment };
-    // A group of its own, so that nothing it started is left.
+    // A process group of its own, so that `kill` also ends the processes that the command started.
     const child = processes.start({ ...line, stderr: "inherited", isGroup: true }, take);
     const cancel = clock.after(waitMs, () => fail(`did not end within ${waitMs} ms`));
     child.drained.then(

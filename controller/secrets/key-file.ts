@@ -9,11 +9,14 @@ import { secretBox, type KeyRing } from "./key-ring.ts";
 export interface KeyFileOptions {
   readonly file: string;
   readonly create: boolean;
-  /** The disk of this machine when absent. */
+  /** Absent: the disk of this machine. */
   readonly files?: Files;
 }
 
-/** Reads the key file. With `create` a missing one is made (mode 0600); of several that make it at once one wins. */
+/**
+ * Reads the key file. With `create`, a missing file is created (mode 0600); if several controllers create it at once,
+ * one of them wins. `AppError("invalid")` if the file is missing or cannot be read.
+ */
 export async function openSecretKey(options: KeyFileOptions): Promise<KeyRing> {
   const files = options.files ?? nodeFiles;
   const text = (await read(files, options.file)) ?? (options.create ? await create(files, options.file) : undefined);
@@ -22,7 +25,8 @@ export async function openSecretKey(options: KeyFileOptions): Promise<KeyRing> {
       "invalid",
       `There is no key file ${options.file} (ODP_SECRET_KEY_FILE). For a new cluster, make one: node dist/odp.js key ${options.file}`,
     );
-  // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
+  // The controller that created the file may have been killed before the file's name was durable. The name must be
+  // durable before a secret is sealed with the key.
   if (options.create) await syncFolder(files, dirname(options.file));
   const source = `The key file ${options.file}`;
   return secretBox(parseSecretKeys(text, source), async () => {
@@ -41,7 +45,10 @@ async function read(files: Files, file: string): Promise<string | undefined> {
   }
 }
 
-/** Written beside and linked into place, so that no reader finds half a key. */
+/**
+ * Writes a temporary file and links it to its final name, so that no reader sees a part of a key. Returns the content
+ * of the final file, which another controller may have created first.
+ */
 async function create(files: Files, file: string): Promise<string | undefined> {
   await makeFolder(files, dirname(file));
   const draft = `${file}.${randomBytes(6).toString("hex")}`;

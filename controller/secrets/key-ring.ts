@@ -1,17 +1,19 @@
 import { AppError, isAppError } from "../../common/errors.ts";
 import { derive, expand, keyIdOf, openSealed, seal, type Key, type SecretBox } from "./secret-box.ts";
 
-/** Reads the keys again where they come from. */
+/** Reads the keys again from their source (`KeySource`). */
 export type ReadKeys = () => Promise<readonly Uint8Array[]>;
 
-/** Makes a ring of keys of 32 bytes each. It seals (encrypts) with the first key, and opens what any key has sealed. */
+/**
+ * Creates a ring from keys of 32 bytes. It seals (encrypts) with the first key, and opens texts sealed with any key.
+ */
 export function secretBox(keys: readonly Uint8Array[], read?: ReadKeys): KeyRing {
   return new KeyRing(keys, read);
 }
 
 /**
- * The keys of this controller, which change while it runs. A key that is gone where the keys come from goes on to open
- * until the controller ends: what it sealed may still lie somewhere.
+ * The keys of this controller, which change while it runs. A key that was removed from the source still opens until the
+ * controller ends, because texts that were sealed with it may still be stored.
  */
 export class KeyRing implements SecretBox {
   readonly #read: ReadKeys | undefined;
@@ -32,12 +34,12 @@ export class KeyRing implements SecretBox {
     return this.#current.id;
   }
 
-  /** Ids of the keys as they stand where they come from: the first is the one that is to seal. */
+  /** Ids of the keys that the source has now, in its order. The first one is the key that should seal. */
   get ids(): readonly string[] {
     return this.#ids;
   }
 
-  /** Ids of all keys that open, those first that stand where the keys come from. */
+  /** Ids of all keys that can open: first those that the source has now, then those that it had before. */
   get opening(): readonly string[] {
     return this.#known.map(({ id }) => id);
   }
@@ -60,8 +62,8 @@ export class KeyRing implements SecretBox {
   }
 
   /**
-   * The same secret under the key that seals now; the text itself when that one sealed it. It opens under the first of
-   * the contexts that fits, and is sealed for that one.
+   * Seals the same secret with the current key. Returns the text unchanged if the current key has sealed it. Tries the
+   * contexts in their order, and seals for the first one that opens the text. `AppError("unavailable")` if none does.
    */
   sealAnew(sealed: string, contexts: readonly [string, ...string[]]): string {
     if (keyIdOf(sealed) === this.keyId) return sealed;
@@ -75,13 +77,14 @@ export class KeyRing implements SecretBox {
     }
   }
 
-  /** From now on `derive` answers this for a key that is not there any more. */
+  /** Makes `derive` return these bytes for this key id and context, even if the key itself is gone. */
   keepPart(keyId: string, context: string, bytes: Uint8Array): void {
     this.#parts.set(partName(keyId, context), bytes);
   }
 
   /**
-   * Reads the keys again. True when they or their order have changed. Throws as at the start, and then keeps its keys.
+   * Reads the keys again from their source. Returns true if the keys or their order have changed. If the source cannot
+   * be read, it throws and keeps its keys.
    */
   async reread(): Promise<boolean> {
     if (!this.#read) return false;
@@ -94,8 +97,10 @@ export class KeyRing implements SecretBox {
   }
 
   /**
-   * From now on the first key seals that `isKnown` everywhere. A key that has sealed gives way to those before it only:
-   * nothing goes back to an older one. Whether another key seals now.
+   * Changes the key that seals to the first key of the source for which `isKnown` returns true (all controllers have
+   * it). It only changes to a key that is before the current one in the source, so it never returns to an older key. If
+   * the source no longer has the current key, it may change to any key of the source.
+   * Returns true if the key has changed.
    */
   advance(isKnown: (id: string) => boolean): boolean {
     const own = this.#ids.indexOf(this.keyId);
@@ -107,8 +112,8 @@ export class KeyRing implements SecretBox {
   }
 
   /**
-   * At the start, when nothing is sealed yet: a key that another controller does not know must not seal. The first one
-   * does when there is none that all know.
+   * Call it at the start, before anything is sealed. It chooses the first key for which `isKnown` returns true, because
+   * a key that another controller does not have must not seal. Without such a key, the first key seals.
    */
   begin(isKnown: (id: string) => boolean): void {
     this.#current = this.#named(this.#ids.find(isKnown) ?? this.#current.id);

@@ -5,15 +5,15 @@ import { putOnce } from "../store/once.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { keyIdOf } from "./secret-box.ts";
 
-/** Something that is kept and does not open without a key. */
+/** A stored item that cannot be read without keys. */
 export interface SealedItem {
-  /** For people: which one it is. */
+  /** Name of the item in messages. */
   readonly name: string;
-  /** Ids of the keys it needs. */
+  /** Ids of the keys with which its texts are sealed. */
   readonly keyIds: readonly string[];
   /**
-   * Seals it with the key that seals now, unless it was changed since it was read: then it is false, and the change
-   * stays. Absent: it ends by itself, and its key has to open until then.
+   * Seals the item with the current key. Returns false and writes nothing if the item was changed since it was read.
+   * Absent: the item expires by itself, and its key must open until then.
    */
   readonly sealAnew?: () => Promise<boolean>;
 }
@@ -21,23 +21,23 @@ export interface SealedItem {
 /** One kind of sealed items of an area, as it states them in `Area.sealed`. */
 export interface SealedKind {
   readonly name: string;
-  /** All there is of a tenant, or with `installation` of all of them, in any order; `tenant` is empty then. */
+  /** All items of a tenant, in any order. With `installation`: of the whole installation, and `tenant` is empty. */
   readonly all: (tenant: string) => AsyncIterable<SealedItem>;
-  /** It lies in the system's store. */
+  /** The items are in the store of the installation. */
   readonly installation?: true;
 }
 
-/** Answers the text to be stored in the place of this one. The first of the contexts that fits is meant. */
+/** Returns the text to store instead of this one. The text belongs to the first of the contexts that opens it. */
 export type Exchange = (sealed: string, ...contexts: readonly [string, ...string[]]) => string;
 
 export interface SealedForm<T> {
   readonly prefix: string;
   readonly secrets: Pick<KeyRing, "sealAnew">;
-  /** The value of `key` with every sealed text exchanged, and nothing else changed. */
+  /** Returns the value of `key` with every sealed text exchanged, and nothing else changed. */
   readonly exchanged: (value: T, key: string, exchange: Exchange) => T;
 }
 
-/** The entries of a KvStore under a prefix that have sealed texts. What they hold beside these stays. */
+/** The entries of a KvStore under a prefix that have sealed texts. `sealAnew` keeps the other data of an entry. */
 export async function* sealedUnder<T>(kv: KvStore, form: SealedForm<T>): AsyncGenerator<SealedItem> {
   for await (const entry of entriesUnder(kv, form.prefix)) {
     const value = decodeStored<T>(entry.value);
@@ -51,7 +51,7 @@ export async function* sealedUnder<T>(kv: KvStore, form: SealedForm<T>): AsyncGe
   }
 }
 
-/** Sealing gives another text each time, so that `putOnce` knows its own write. */
+/** Each sealing gives a different text, so `putOnce` recognizes its own write. */
 async function sealAnew<T>(
   kv: KvStore,
   { exchanged, secrets }: SealedForm<T>,

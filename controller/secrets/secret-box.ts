@@ -6,18 +6,20 @@ const FORM = "sealed1";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keeps secrets in stores that others may read: AES-256-GCM under a key that lies outside of them. */
+/** Seals secrets for stores that others may read, with AES-256-GCM. The key is outside of the stores. */
 export interface SecretBox {
-  /** Id of the key that seals now; it stands beside everything sealed. */
+  /** Id of the key that seals now. Every sealed text contains the id of its key. */
   readonly keyId: string;
   /**
-   * `context` says what the secret belongs to, such as `matrix/host/web-1/password`; the text opens only under the same
-   * one.
+   * `context` names the owner of the secret, such as `matrix/host/web-1/password`. The text opens only with the same
+   * context; otherwise `AppError("unavailable")`.
    */
   seal(secret: string | Uint8Array, context: string): string;
   open(sealed: string, context: string): string;
   openBytes(sealed: string, context: string): Uint8Array;
-  /** 32 bytes that only the owner of the key can make of `context`. `keyId` names an older key. */
+  /**
+   * 32 bytes that only an owner of the key can compute from `context`. `keyId`: another key; absent: the current one.
+   */
   derive(context: string, keyId?: string): Uint8Array;
 }
 
@@ -33,7 +35,7 @@ export function expand(master: Uint8Array): Key {
   return { id: secretKeyId(master), sealing: part("seal"), deriving: part("derive") };
 }
 
-/** The id of the key that a sealed text was sealed with; undefined of another text. */
+/** The id of the key with which a text was sealed; `undefined` if the text is not sealed. */
 export function keyIdOf(sealed: string): string | undefined {
   const [form, id] = sealed.split(".", 2);
   return form === FORM ? id : undefined;

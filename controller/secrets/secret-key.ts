@@ -3,10 +3,10 @@ import { openSecretKey } from "./key-file.ts";
 import { secretKeyOfCommand, type KeyCommandWorld } from "./key-command.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
-/** Where the keys that seal secrets come from. None of these is the store. */
+/** Source of the keys that seal secrets. It is never the store. */
 export type KeySource =
   | { readonly kind: "file"; readonly file: string; readonly create: boolean }
-  /** A setting, as it comes from the environment: lines of a key file, or the same separated by commas. */
+  /** The value of a setting: the lines of a key file, separated by line breaks or commas. */
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "command"; readonly command: string };
 

@@ -23,7 +23,7 @@ export interface BlobStore {
    * that is already written changes nothing, so a repetition is safe. Other bytes there are `AppError("conflict")`.
    */
   append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }>;
-  /** At most `maxBytes` from `offset`. `size` is the present size of the stream; 0 for an unknown stream. */
+  /** At most `maxBytes` from `offset`. `size` is the current size of the stream; 0 for an unknown stream. */
   readStream(stream: string, offset: number, maxBytes: number): Promise<StreamPart>;
   removeStream(stream: string): Promise<void>;
 }

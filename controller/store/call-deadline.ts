@@ -14,9 +14,9 @@ export interface CallDeadlineOptions {
 }
 
 /**
- * The deadline of one call from outside. It counts only the time in which a part that the call needs does not answer. A
- * long query on healthy stores never reaches it, and ten store calls to a store that is down share one time. It limits
- * every store call inside `run`, but not work that continues after `end`.
+ * The deadline of one call from outside. It counts only the time in which a part that the call needs does not answer.
+ * So a long query on healthy stores never reaches it. Ten store calls to a store that is down have together as much
+ * time as one. It limits every store call inside `run`, but not work that continues after `end`.
  */
 export class CallDeadline {
   readonly #clock: Clock;
@@ -78,7 +78,10 @@ export class CallDeadline {
     this.#spentMs += this.#untilMs - this.#sinceMs;
   }
 
-  /** Result of `work`, or `unavailable` if there is no time left for it. The wait counts as silence of `part`. */
+  /**
+   * Result of `work`, or `AppError("unavailable")` when no time is left. The wait counts as time in which `part` does
+   * not answer.
+   */
   async wait<T>(part: string, work: Promise<T>): Promise<T> {
     this.silent(part, this.#clock.monotonicMs());
     let cancel = (): void => undefined;

@@ -11,7 +11,7 @@ import {
 } from "../../common/limits.ts";
 import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objects.ts";
 
-/** Checks that every engine makes before it changes anything, so that all engines refuse the same requests. */
+/** Every engine makes these checks before it changes anything, so that all engines refuse the same requests. */
 
 /** Maximum of Cassandra's column type `int`. */
 const CID_MAX = 0x7fff_ffff;
@@ -96,6 +96,6 @@ function checkSize(change: EntityChange): void {
       throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
     size += value.length;
   }
-  // The present state and a version of it are sent together.
+  // A change contains the new cells and a version of the object, so twice the size of an object is allowed.
   if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
 }

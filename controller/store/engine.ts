@@ -36,9 +36,9 @@ export interface Engine extends Stores {
   /** The data nodes of this engine. */
   nodes(): Promise<readonly DataNode[]>;
   /**
-   * Resolves when every part is ready for the next call: agreed writes and reads. Otherwise it throws
-   * `AppError("unavailable")` with the part and the reason, within `READY_WAIT_MS` of its silence. A part that only
-   * calls of one tenant need is reported in the result instead.
+   * Resolves when every part of the engine can serve the next call, including agreed writes and reads. Otherwise it
+   * throws `AppError("unavailable")` with the part and the reason; it waits at most `READY_WAIT_MS` for a part that
+   * does not answer. If the data of one tenant is lost, that is no error: the result reports it.
    */
   ready(): Promise<Readiness>;
   close(): Promise<void>;

@@ -33,7 +33,7 @@ const SUPERSET_RATE = 0.3;
 
 /**
  * The same engine with every fault that the seams allow: reordered calls, outages, writes with unknown outcome, tiny
- * and empty pages, and results beyond the matches. Code that works on it works on a failing cluster.
+ * and empty pages, and results that do not match the request. Code that works on it works on a failing cluster.
  */
 export function faulty(engine: Engine, options: FaultyOptions): Engine {
   const wrapped = new Map<TenantStore, TenantStore>();
@@ -125,7 +125,7 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
         return faults.happens(EMPTY_PAGE_RATE) ? { entries: [], revision: page.revision, next: after } : page;
       }),
     watch: (prefix, options) => slowWatch(kv.watch(prefix, options), faults),
-    // A lease whose grant was lost would last until its process ends, so here it is only refused.
+    // A grant is only refused. Its answer is never lost: the lease would renew itself until the process ends.
     lease: (ttlMs) =>
       faults.read(async () => {
         const lease = await kv.lease(ttlMs);

@@ -10,11 +10,11 @@ export interface FollowedKeysOptions {
   readonly prefix: string;
   readonly runtime: Runtime;
   readonly put: (entry: KvEntry) => void;
-  /** Called when the key ended at that revision or before. */
+  /** Called when the key was removed, at that revision or before. */
   readonly end: (key: string, revision: number) => void;
 }
 
-/** Reports every entry under a prefix, present ones and then changes. If the watch is lost, it lists them again. */
+/** Reports the existing entries under a prefix, then every change. If the watch breaks, it lists the entries again. */
 export class FollowedKeys {
   readonly #with: FollowedKeysOptions;
   readonly #keys = new Set<string>();
@@ -25,7 +25,7 @@ export class FollowedKeys {
     this.#with = options;
   }
 
-  /** Resolves when every present entry has been reported. */
+  /** Resolves when every existing entry has been reported. */
   async start(): Promise<void> {
     const revision = await this.#reload();
     this.#watching = this.#watch(revision);

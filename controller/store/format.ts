@@ -23,7 +23,7 @@ export function encodeJson(value: unknown): Uint8Array {
   return storedJson(JSON.stringify(value));
 }
 
-/** The bytes of `encodeJson` from a JSON text. For a large value, the text was created in slices. */
+/** Like `encodeJson`, from a JSON text. For a large value the caller creates that text in slices. */
 export function storedJson(text: string): Uint8Array {
   return prefixed(FORMAT_JSON, encoder.encode(text));
 }

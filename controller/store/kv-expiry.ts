@@ -4,7 +4,7 @@ import type { KvEntry } from "./kv.ts";
 
 /** One format byte, then eight bytes for the expiry time in milliseconds since 1970, big-endian. */
 const HEAD_BYTES = 9;
-/** Expiry time of a value that does not expire, but itself begins with the format byte. */
+/** Stored instead of an expiry time if a value does not expire, but begins with the byte `FORMAT_EXPIRING` itself. */
 const NEVER = 0xffff_ffff_ffff_ffffn;
 
 interface OpenedValue {
@@ -13,8 +13,8 @@ interface OpenedValue {
 }
 
 /**
- * The stored form of a value. A value that does not expire is stored unchanged, as in versions without expiry. Stored
- * values with an expiry sort by their expiry time: see `expiryBounds`.
+ * The stored form of a value. A value that does not expire is stored unchanged, as older versions of the program did.
+ * Stored values with an expiry sort by their expiry time: see `expiryBounds`.
  */
 export function sealValue(value: Uint8Array, expiresAtMs?: number): Uint8Array {
   if (expiresAtMs === undefined && value[0] !== FORMAT_EXPIRING) return value;
@@ -36,7 +36,7 @@ export function openValue(stored: Uint8Array): OpenedValue {
   return momentMs === NEVER ? { value } : { value, expiresAtMs: Number(momentMs) };
 }
 
-/** Exactly the stored values that have expired by `nowMs` are greater than `above` and less than `below`. */
+/** A stored value has expired by `nowMs` if and only if its bytes are greater than `above` and less than `below`. */
 export function expiryBounds(nowMs: number): { readonly above: Uint8Array; readonly below: Uint8Array } {
   return { above: Uint8Array.of(FORMAT_EXPIRING), below: headOf(BigInt(Math.floor(nowMs) + 1)) };
 }

@@ -4,7 +4,7 @@
  *
  * Every call ends by `STORE_CALL_DEADLINE_MS`. An outage is `AppError("unavailable")`. A write that may or may not have
  * happened is `AppError("unknown_outcome")`; repeating it with the same condition is safe. A key or value over its
- * limit is `AppError("too_large")`. Absence is `undefined`, a lost race a result.
+ * limit is `AppError("too_large")`. An absent key is `undefined`. A condition that does not hold is a result, no error.
  *
  * An entry with `expiresAtMs` expires by the clock of the controller that reads it. A `get`, `list`, `put`, `delete` or
  * `txn` takes the time of day when it begins. If an entry has expired by then, the call first removes it at its
@@ -12,14 +12,14 @@
  * - It is absent for a caller whose clock has reached the expiry time, as after a delete: conditions count it as
  *   absent, lists leave it out, and the next `put` begins a new life with a new `createRevision`.
  * - Once absent for one caller, it is absent for all, even on slower clocks and on a clock that was set back. Until
- *   then, where clocks differ by d, others may read and prolong it for up to d longer.
+ *   then, a controller whose clock is slower by d may read and prolong it for up to d longer.
  * - A removal that loses against another write is decided again, based on that write.
  * - A watch reports the removal as a delete. A sweep (`kv-sweep.ts`) removes entries that are not read, so the delete
  *   may come late.
- * - The expiry time is stored with the value: no restart, leader or lease prolongs it.
+ * - The expiry time is stored with the value, so a restart, a new leader or a lease does not prolong it.
  */
 export interface KvStore {
-  /** A read that cannot remove an expired entry is `AppError("unavailable")`. */
+  /** `AppError("unavailable")` also if the entry has expired and cannot be removed. */
   get(key: string): Promise<KvEntry | undefined>;
 
   /** Linearizable. `ifRevision: 0` writes only if the key is absent; another number only over exactly that revision. */
@@ -37,8 +37,8 @@ export interface KvStore {
 
   /**
    * Yields every change under `prefix` with a revision above `sinceRevision`, in revision order and without gaps, until
-   * the signal fires; then it just ends. Throws `AppError("compacted")` if that history was compacted: list again, and
-   * watch from the page's revision. It waits until outages are over.
+   * the signal fires; then it ends without an error. Throws `AppError("compacted")` if that history was compacted: list
+   * again, and watch from the page's revision. During an outage it waits and then continues.
    */
   watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]>;
 
@@ -76,7 +76,7 @@ export interface KvPutOptions {
 
 export type KvWriteResult =
   | { readonly ok: true; readonly revision: number }
-  /** The condition did not hold; `current` is the present entry. */
+  /** The condition did not hold; `current` is the stored entry. */
   | { readonly ok: false; readonly current: KvEntry | undefined };
 
 export interface KvListOptions {

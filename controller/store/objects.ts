@@ -23,9 +23,10 @@ export interface ObjectStore {
    * atomic together: after an error any of them may have happened.
    *
    * One change is atomic: its cells and numbers, its version and its added edges appear together. After
-   * `unknown_outcome`, or if its controller is killed, a change may stay half done until it is repeated. Then either
-   * nothing of it is visible, but its version and added edges appear with the next change of a later time; or it is
-   * visible together with edges that it drops.
+   * `unknown_outcome`, or if its controller is killed, a change may stay half done until it is repeated. There are two
+   * such states:
+   * - The change is not visible, but its version and added edges appear with the next change of a later time.
+   * - The change is visible, and edges that it drops are still visible, too.
    */
   change(changes: readonly EntityChange[]): Promise<void>;
 
@@ -41,7 +42,10 @@ export interface ObjectStore {
    */
   trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]>;
 
-  /** Living entities that have every term and are in every range. At least one term or range is required. */
+  /**
+   * Living entities that have every term and are in every range. The request needs a term, a range or an order;
+   * otherwise `AppError("invalid")`.
+   */
   find(request: FindRequest, page: PageRequest): Promise<FoundPage>;
 
   /** The indexes that `find` would use, and their estimated sizes. No entity is read. */
@@ -54,8 +58,9 @@ export interface ObjectStore {
   countClass(term: string, cursor?: string): Promise<ClassCount>;
 
   /**
-   * The distinct terms with that beginning. Some of them may be unused by now, or may come twice; none is missing.
-   * `undefined` if the engine does not list terms with that beginning, or if the tenant has no list.
+   * The distinct terms with that beginning. Terms that are no longer used may be included, and a term may come twice.
+   * No used term is missing. `undefined` if the engine does not list terms with that beginning, or if the tenant has no
+   * list.
    */
   terms(request: TermsRequest, page: PageRequest): Promise<Page<string> | undefined>;
 
@@ -76,14 +81,14 @@ export interface ObjectStore {
    * records with `rewrittenUs`: see `removeRecords`. Of several rows of one id, the one with the latest rewrite is
    * valid.
    *
-   * Same id and same bytes: the same row. It has all terms it was ever given, and the latest of its ends (no end is the
-   * latest), so a repetition with older definitions removes nothing. A term that was only given with an earlier end may
-   * expire at that end.
+   * Same id and same bytes: the same row. It has all terms of all appends, and the latest of their ends (no end is the
+   * latest), so a repetition with older definitions removes nothing. A term may expire at the latest end of the appends
+   * that named it.
    *
-   * Same id and other bytes: one of the rows is valid for every reader, with its own end and at least its own terms.
-   * The bytes decide which one, by a rule of the engine, not the order or number of the appends. If both rows expire,
-   * the cluster leaves the choice open for one pair of bytes in `RECORD_RANKS`. After the end of the valid row, the
-   * result depends on the engine.
+   * Same id and other bytes: every reader sees the same one of the rows, with its own end and at least its own terms. A
+   * rule of the engine chooses it by the bytes; the order and number of the appends do not matter. If both rows expire,
+   * the rule of the cluster does not decide for one in `RECORD_RANKS` pairs of bytes. After the end of the valid row,
+   * the result depends on the engine.
    */
   append(records: readonly StoredRecord[]): Promise<void>;
 
@@ -137,7 +142,7 @@ export interface EntityChange {
   readonly version?: Uint8Array;
   /** Only with `version`: its expiry, unless `endVersionsAtMs` of a later change is earlier. Absent: `expiresAtMs`. */
   readonly versionExpiresAtMs?: number;
-  /** Only with `version`: no later change ends it. */
+  /** Only with `version`: `endVersionsAtMs` of later changes does not apply to it. */
   readonly versionStays?: true;
   /**
    * New expiry for versions of earlier times that would last longer: among the `VERSIONS_ENDED_MAX` newest, those
@@ -263,7 +268,7 @@ export interface FindRequest {
 }
 
 export interface FoundPage extends Page<Entity> {
-  /** Entities with one number came in any order from here on, as they are too many to sort. */
+  /** All entities of this page have the same number. They come in no order, because too many entities have it. */
   readonly isMixed?: true;
 }
 
@@ -306,15 +311,16 @@ export interface CellChoice {
 }
 
 /**
- * By the number in a slot: those without one are not found. Equal ones come by class number and id, in the same
- * direction, but for `FoundPage.isMixed`; ids with characters from U+D800 on have no promised place among them. What is
- * written meanwhile may be missing, come twice or out of place. An engine may leave terms to the caller. A page costs
- * about as much as one in no order, independent of the objects outside of it.
+ * Order by the number in a slot. Entities without a number in that slot are not found. Entities with equal numbers are
+ * ordered by class number and id, in the same direction, except on pages with `FoundPage.isMixed`. The place of ids
+ * with characters from U+D800 on is not defined. Entities that are written during the paging may be missing, come twice
+ * or in the wrong place. An engine may ignore terms, so the caller must check them. A page costs about as much as one
+ * without order; the number of objects outside of the page does not matter.
  */
 export interface NumberOrder {
   readonly slot: number;
   readonly descending: boolean;
-  /** Where the range begins: of the entities with that number only those behind this one in the order. */
+  /** Among the entities with the first number of the range, only those after this key in the order are returned. */
   readonly behind?: EntityKey;
 }
 

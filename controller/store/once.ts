@@ -14,12 +14,13 @@ type Txn = Awaited<ReturnType<KvStore["txn"]>>;
 
 /**
  * `kv.put` with a condition and a certain answer. After `unknown_outcome` it repeats the same write with the same
- * condition: only one of the two can succeed, and the present value shows whether it was the first one. Two writers of
- * which only one may get `ok` must write different values: an owner, a claim, an id.
+ * condition: only one of the two can succeed, and the stored value shows whether it was the first one. If only one of
+ * several writers may get `ok`, they must write different values, such as an owner, a claim or an id.
  *
- * `ok: false`: another write was first, or came right after this one. A key that is deleted between two attempts with
- * `ifRevision: 0` is written again. Throws `unknown_outcome` if the repetition failed as well, and `unavailable` only
- * if no attempt can have succeeded. Without `repeat` there is one repetition, only after `unknown_outcome`.
+ * `ok: false`: another write was first, or it replaced this one before the repetition. If the key is deleted between
+ * two attempts with `ifRevision: 0`, it is written again. Throws `unknown_outcome` if the repetition failed as well,
+ * and `unavailable` only if no attempt can have succeeded. Without `repeat` there is one repetition, only after
+ * `unknown_outcome`.
  */
 export function putOnce(kv: Pick<KvStore, "put">, put: OncePut, repeat: Repeat = repeatOnce): Promise<KvWriteResult> {
   const { key, value, ...options } = put;

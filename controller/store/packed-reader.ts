@@ -1,6 +1,6 @@
 import { decodeText } from "./texts.ts";
 
-/** Returned by `PackedReader.scalar` for anything but a text, a number, a boolean or null. */
+/** Returned by `PackedReader.scalar` if the value is no text, number, boolean or null. */
 export const NO_SCALAR: unique symbol = Symbol("no scalar");
 
 type Scalar = string | number | boolean | null;
@@ -21,7 +21,7 @@ export class PackedReader {
     this.#at = start + FORMAT_BYTES;
   }
 
-  /** Number of values in the list at the present position; -1 if there is no list. */
+  /** Number of values in the list at the current position; -1 if there is no list. */
   list(): number {
     const code = this.#byte();
     if ((code & 0xf0) === 0x90) return code & 0x0f;
@@ -29,7 +29,7 @@ export class PackedReader {
     return code === 0xdd ? this.#uint32() : -1;
   }
 
-  /** Start of the bytes at the present position; afterwards the reader is at their end. -1 if there are no bytes. */
+  /** Start of the bytes at the current position; afterwards the reader is at their end. -1 if there are no bytes. */
   binary(): number {
     const code = this.#byte();
     const length =

@@ -4,8 +4,8 @@ import { wait, type Clock, type Random } from "../../common/time.ts";
 import { CallDeadline } from "./call-deadline.ts";
 
 /**
- * Repeats a call that is safe to repeat while the store is unavailable or does not report the outcome. Finally it
- * throws the error: `unavailable` only if no attempt can have succeeded.
+ * Repeats a call that is safe to repeat while the store is unavailable or does not report the outcome. When it gives
+ * up, it throws `unknown_outcome` if an attempt may have succeeded, and `unavailable` otherwise.
  */
 export class Retry {
   readonly #clock: Clock;

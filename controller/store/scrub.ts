@@ -2,14 +2,17 @@ import type { BlobInfo } from "./blobs.ts";
 import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "./objects.ts";
 
 /**
- * The seam for scrubbing: data derived from entities and edges in its stored form, and contents by their digests. All
- * methods are idempotent and safe while others write. Derived data may contain too much for a while, but never too
- * little; only a loss of data or a defect makes it contain too little.
+ * The seam for scrubbing. It reads and repairs data that is derived from entities and edges, and checks contents by
+ * their digests. All methods are idempotent and safe while others write. Derived data may have superfluous rows for a
+ * while. A row is missing only after a loss of data or because of a defect.
  */
 export interface ScrubStore {
   /** Index rows by which entities are found by terms, each at least once, in a stable order. */
   postings(page: PageRequest): Promise<Page<Posting>>;
-  /** For each entity, in the given order: those of its terms under which it is not found. */
+  /**
+   * For each entity, in the given order: the terms that it has, but by which it is not found. An engine may also report
+   * a missing number, as `number <slot>`.
+   */
   missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]>;
   /**
    * Adds these terms and numbers to the indexes of living entities, even if they were removed before. Only for changes
@@ -18,8 +21,8 @@ export interface ScrubStore {
   add(changes: readonly EntityChange[]): Promise<void>;
   /**
    * Removes these rows, unless they were written after the time in the given row. Only for rows that are older than
-   * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A change that adds such a row
-   * again adds it with any time.
+   * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A later change can add such a
+   * row again, whatever the time of that change is.
    */
   remove(postings: readonly Posting[]): Promise<void>;
   /**
@@ -35,8 +38,8 @@ export interface ScrubStore {
    */
   ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>>;
   /**
-   * Living entities that have parts with `expiresAtMs`, but no end of the whole, each at least once. Each comes with
-   * the expiry that its last change gave to its parts.
+   * Living entities that have parts with `expiresAtMs`, but no `endsAtMs`, each at least once. Each comes with the
+   * expiry that its last change gave to the parts it wrote.
    */
   endingInParts(page: PageRequest): Promise<Page<EndingInParts>>;
   /** All contents, each at least once, in a stable order. Contents of a running sweep or upload may be missing. */
@@ -46,10 +49,10 @@ export interface ScrubStore {
    */
   verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState>;
   /**
-   * Reads the next of all rows, table by table, and returns the damaged ones: rows that cannot be read, have a wrong
-   * checksum, or are missing although another row names them. Damage is no error; errors mean that the store is
-   * unavailable. Rows of an earlier version get their checksum. `isPassing`: reading at the cursor's place ended the
-   * controller repeatedly; the rest of its table is reported as damaged and skipped.
+   * Reads the next rows of the store, table by table, and returns the damaged ones: rows that cannot be read, have a
+   * wrong checksum, or are missing although another row names them. Damage is no error; errors mean that the store is
+   * unavailable. Rows that an earlier version wrote without a checksum get one. `isPassing` skips the rest of the
+   * cursor's table and reports it as damaged. Set it if reading at the cursor has ended the controller repeatedly.
    */
   rows(page: { readonly cursor?: string; readonly isPassing?: boolean }): Promise<RowsRead>;
   /**

@@ -40,7 +40,7 @@ export async function* tail(source: Growing, { from, clock, signal, mayRead }: T
   try {
     for (let position = from; !signal.aborted; ) {
       await mayRead();
-      // Both come before the read: later appends ring the bell, and a stream that was over by then is read completely.
+      // Both come before the read: later appends set the signal, and a stream that is over by now is read completely.
       appended.reset();
       const isOver = await source.isOver();
       const { bytes, size } = await source.read(position, FOLLOW_PIECE_BYTES);
@@ -74,7 +74,7 @@ export class AppendSignal {
     this.#isRung = false;
   }
 
-  /** Resolves when the bell is rung, at the latest after `FOLLOW_POLL_MS`. */
+  /** Resolves when the signal is set or aborted, at the latest after `FOLLOW_POLL_MS`. */
   settled(signal: AbortSignal): Promise<void> {
     if (this.#isRung || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * For shorter texts a loop over the characters is cheaper than a native call. So many characters of any kind take less
- * than 128 bytes.
+ * Up to this number of characters, a loop is cheaper than a native call. A text of this length has less than 128 bytes
+ * in UTF-8.
  */
 export const SHORT_CHARACTERS = 40;
 const SHORT_BYTES = 16;

@@ -13,9 +13,10 @@ export interface SliceContext {
 
 /**
  * Prevents one call's work from blocking the thread, and ends it when its caller has gone. In each turn of the event
- * loop a few paused works continue and a few calls start, with tenants in rotation. A short call therefore waits for a
- * few slices at most, however many calls there are. Waiting for the store does not block the thread. Works whose
- * answers arrive in one turn share one slice; the work that finds the slice over pauses.
+ * loop a few paused works continue and a few calls start, with tenants in rotation. So a short call waits for a few
+ * slices at most, independent of the number of calls. Waiting for the store does not block the thread. If several works
+ * continue in one turn because their answers arrived, they share one slice. The work during which the slice ends
+ * pauses.
  */
 export class ThreadSlices {
   readonly #context: SliceContext;
@@ -32,7 +33,7 @@ export class ThreadSlices {
     return this.#context.tenant;
   }
 
-  /** If true, await `pause`. */
+  /** True if the slice of this turn is used up. Then await `pause`. */
   isOverNow(): boolean {
     const nowMs = this.#context.clock.monotonicMs();
     if (this.#turn !== THREAD_TURNS.number) this.#begin(THREAD_TURNS.beganMs(nowMs));

@@ -33,7 +33,7 @@ function kept(value: unknown): unknown {
   return Array.isArray(value) ? value.map(kept) : value;
 }
 
-/** As `requireWellFormed`, for all texts within a JSON value. */
+/** Like `requireWellFormed`, for all texts within a JSON value. */
 export function requireWellFormedWithin(what: string, value: unknown): void {
   if (typeof value === "string") return requireWellFormed(what, value);
   if (typeof value !== "object" || value === null) return;

@@ -1,12 +1,14 @@
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** Length of a tick in `/proc`, which Linux gives to programs as a hundredth of a second on every machine. */
+/** Length of a tick in `/proc`: Linux reports times there in hundredths of a second on every machine. */
 const TICK_MS = 10;
-/** Places of user and system time behind the name of a thread, which is in brackets (proc_pid_stat(5)). */
+/**
+ * Indexes of user and system time among the fields after the thread's name, which is in brackets (proc_pid_stat(5)).
+ */
 const USER_TICKS = 11;
 const SYSTEM_TICKS = 12;
 
-/** The number by which the operating system knows this thread; absent where it does not say it, as outside of Linux. */
+/** The operating system's id of this thread; `undefined` outside of Linux. */
 export function ownThread(): number | undefined {
   try {
     return Number(readlinkSync("/proc/thread-self").split("/").at(-1));
@@ -16,8 +18,9 @@ export function ownThread(): number | undefined {
 }
 
 /**
- * Processor time of a thread of this process so far. Node tells that of another thread from version 24 on only, and not
- * at once; so it is read where Linux keeps it. Of a thread that is gone or has no number: that of the whole process.
+ * Processor time of a thread of this process so far, in ms. It is read from `/proc`, because Node reports the time of
+ * another thread only from version 24 on, and asynchronously. If the thread has ended or has no id: the processor time
+ * of the whole process.
  */
 export function threadProcessorMs(thread: number | undefined): number {
   return (thread && accountOf(thread)) ?? processMs();

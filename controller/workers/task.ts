@@ -6,7 +6,7 @@ interface TaskOptions extends RunOptions {
   readonly name: string;
   readonly input: unknown;
   readonly clock: Clock;
-  /** Called at its deadline or on its signal, before it is settled otherwise. */
+  /** Called at the deadline or on the signal, unless the task is settled before. */
   readonly onGivenUp: (task: Task, error: AppError) => void;
 }
 

@@ -38,7 +38,8 @@ export async function prepareMachine(functions: readonly HostFunctionName[]): Pr
     const prelude = vm.evalCode(PRELUDE, PRELUDE_NAME);
     const frame = vm.callFunction(prelude, vm.undefined, vm.hostToHandle(functions), host, compile, vm.global);
     vm.setProp(vm.global, FRAME, frame);
-    // Memory that an ordinary run needs stays in the heap when it is freed: a machine that grows cannot be rewound.
+    // Grows the heap to the size that an ordinary run needs; freed memory stays in the heap. A machine whose memory
+    // grows during a run cannot be rewound.
     vm.evalCode(`new ArrayBuffer(${SCRIPT_MEMORY_READY_BYTES})`, PRELUDE_NAME).dispose();
     return { wasm, snapshot: vm.snapshot() };
   } finally {

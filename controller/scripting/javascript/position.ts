@@ -8,7 +8,10 @@ export interface Position {
 
 const FRAME = /^\s+at (?:.*\()?([^()]+):(\d+):(\d+)\)?$/;
 
-/** The innermost position in a script that a stack names. `main`: name of the script that was called, not required. */
+/**
+ * The innermost position in a script that a stack names. `main`: name of the called script. All other scripts were
+ * loaded by `require`, so their first line begins with `MODULE_HEAD`.
+ */
 export function positionIn(stack: string, main: string): Position | undefined {
   for (const frame of stack.split("\n")) {
     const [, file, line, column] = FRAME.exec(frame) ?? [];

@@ -6,8 +6,8 @@ const FIRST_PAUSE_MS = 20;
 const PAUSE_MAX_MS = 1_000;
 
 /**
- * The deadline of one store call, passed on through everything it does. It never exceeds the deadline of the call from
- * outside that caused it. Also counts the pauses between attempts.
+ * The deadline of one store call; every step of the call gets it. It never exceeds the deadline of the call from
+ * outside that caused it. It also determines the pauses between attempts.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class Deadline {
     return this.leftMs() === 0;
   }
 
-  /** For the attempts of one request to `part`; see `Silence`. */
+  /** For the attempts of one request to `part`; see `UnansweredTime`. */
   silence(part: string): UnansweredTime {
     return new UnansweredTime(part, this.#clock, this.#call);
   }
@@ -42,8 +42,8 @@ export class Deadline {
   }
 
   /**
-   * Result of `work`, or the fault at the deadline, even if `work` continues. `ended` is called when `work` ends,
-   * however late.
+   * Result of `work`; at the deadline it rejects with the fault, although `work` continues. `ended` is called when
+   * `work` ends, also after the deadline.
    */
   bound<T>(work: Promise<T>, fault: () => Error, ended: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -70,8 +70,8 @@ export class Deadline {
 }
 
 /**
- * Counts the time of the call from outside as waiting, from the beginning of a request's first unanswered attempt to
- * its end.
+ * Tells the `CallDeadline` of the call from outside how long one request waits for `part`: from the beginning of its
+ * first unanswered attempt to the end of the request.
  */
 export class UnansweredTime {
   readonly #part: string;

@@ -128,7 +128,7 @@ class ClusterEngine implements Engine {
     const parts = { etcd: this.#etcd, cassandra: this.#cassandra, kv: this.#registry.kv, keyspace };
     await isReady("etcd", () => etcdIsReady(parts));
     return isReady("Cassandra", async () => {
-      // If it must be created first, that has its own deadline, far later than this call's.
+      // If the keyspace must be created first, that has its own deadline, far later than this call's.
       await call.wait("Cassandra", this.system());
       await cassandraIsReady(parts);
       const lost = await this.#registry.lost();

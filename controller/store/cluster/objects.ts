@@ -151,9 +151,9 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   /**
-   * A change becomes visible with the write of the entity, which has its time from then on: readers do not see what
-   * earlier steps added. So additions come before that write, and removals after it. The removal of an entity hides
-   * everything it leaves behind.
+   * The write of the entity makes the change visible: before it, readers ignore the data that earlier steps added. So
+   * additions come before that write, and removals after it. The removal of an entity hides all its data that is not
+   * removed yet.
    */
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;

@@ -57,7 +57,7 @@ export class TenantRegistry {
     return (await this.#entry(name)) !== undefined;
   }
 
-  /** As `has`; first upgrades the keyspace to what this version needs. */
+  /** Like `has`, but first upgrades the keyspace to the format of this version. */
   async prepared(name: string, slots = NUMBER_SLOTS): Promise<boolean> {
     const entry = await this.#entry(name);
     if (entry !== undefined && isOlder(entry, slots)) await this.#locked((lost) => this.#upgrade(name, lost));

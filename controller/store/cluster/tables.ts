@@ -12,7 +12,10 @@ const DAY_MS = 86_400_000;
 /** Later than any time of a record; represents "never" among expiry times. */
 export const NEVER_MS = 2 ** 48;
 
-/** Expiry of rows that list others: a day longer than these, at a whole day. Few different times need few writes. */
+/**
+ * Expiry of a row that lists other rows: at the end of a day (UTC), one to two days after the listed row. Because
+ * expiries are whole days, the same row is rarely written again.
+ */
 export function longLife(expiresAtMs: number | undefined): number {
   return expiresAtMs === undefined ? NEVER_MS : (Math.floor(expiresAtMs / DAY_MS) + 2) * DAY_MS;
 }
@@ -24,8 +27,8 @@ export const REMOVAL_KEPT_SECONDS = OBJECT_TOMBSTONE_KEEP_MS / 1_000;
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 
 /**
- * Seconds for which a removal at that time is remembered. A removal ahead of the clock covers earlier-timed writes
- * until Cassandra drops its tombstone, so the next writer must know of it for longer.
+ * Seconds for which a removal at that time is remembered. A removal with a time in the future covers writes with
+ * earlier times until Cassandra drops its tombstone, so it is remembered for longer.
  */
 export function removalKeptSeconds(clock: Clock, timeUs: number): number {
   const aheadSeconds = Math.ceil(timeUs / 1_000_000 - clock.nowMs() / 1_000);
@@ -33,8 +36,9 @@ export function removalKeptSeconds(clock: Clock, timeUs: number): number {
 }
 
 /**
- * Time for data derived from a write. A scrub removes data derived from an abandoned write at its own time and for
- * good. If the write is repeated much later, its derived data needs a later time.
+ * Write time of data that is derived from a write with this time. It is the same time, unless the write is older than
+ * `WRITE_LATE_MS`: then it is the current time. A scrub may have removed derived data of an abandoned write, with the
+ * time of that data. If the write is repeated, its derived data needs a later time than that removal.
  */
 export function derivedTimeUs(cassandra: Cassandra, timeUs: number): number {
   const presentUs = cassandra.nextTimeUs();

@@ -97,7 +97,7 @@ export class EmbeddedEngine implements Engine {
     return [{ datacenter: "local", hostid: "embedded", isup: true, peer: "127.0.0.1", port: 0, rack: "local" }];
   }
 
-  /** Reports no lost tenants: missing files of a tenant are found when the engine is opened. */
+  /** Never reports a lost tenant: missing files of a tenant are detected when its store is opened. */
   async ready(): Promise<Readiness> {
     await (await this.system()).kv.get("ready");
     return { lost: [] };

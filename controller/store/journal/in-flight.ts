@@ -16,7 +16,7 @@ export class InFlightWork {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Every piece of work may listen; the areas limit the number of works.
+    // Every piece of work may add a listener; the areas limit the amount of work.
     setMaxListeners(0, this.stopping);
   }
 

@@ -26,8 +26,8 @@ export interface Versioned<T> {
   readonly open: T;
   readonly revision: number;
   /**
-   * True if the entry was written again at its begin: in between, another controller may have taken, done and ended the
-   * work.
+   * True if `begin` wrote the entry again after an unknown outcome. Between the two writes, another controller may have
+   * taken, done and ended the work.
    */
   readonly isRepeated?: true;
 }
@@ -59,9 +59,9 @@ export interface JournalForm<T> {
   /** The key is this prefix and the id, in the KvStore of the tenant. */
   readonly prefix: string;
   readonly tenantOf: (open: T) => string;
-  /** Additional writes in the transaction in which an entry begins or is taken; they are not removed with it. */
+  /** Additional writes in the transaction that begins or takes an entry. `end` does not remove them. */
   readonly beside?: (open: T) => readonly KvOperation[];
-  /** True if doing the work twice has the effect of doing it once: then a begin with unknown outcome is repeated. */
+  /** True if the work is idempotent: then a begin with unknown outcome is repeated. */
   readonly isRepeatable?: true;
 }
 
@@ -82,11 +82,11 @@ export type NewWork<T extends OpenWork> = Omit<T, "owner" | "attempt" | "end">;
  *   same result again.
  * - A controller that takes work over has every step and decision that was reported to a former owner as written.
  *
- * Writes are repeated while the store is unavailable (`Retry`), and an unknown outcome is resolved. A change is
- * repeated, which is safe by its condition. A begin is repeated only if the work is repeatable, otherwise only checked
- * by a read: if another controller took and ended the work in the meantime, beginning again would do it twice. If a
- * call throws, the next read of the entry shows the outcome: after `unavailable` nothing was written, after
- * `unknown_outcome` perhaps.
+ * Writes are repeated while the store is unavailable (`Retry`). After an unknown outcome, a change is repeated; its
+ * condition makes that safe. A begin is repeated only if the work is repeatable. Otherwise it only reads whether the
+ * entry exists: another controller may have taken and ended the work in the meantime, and beginning again would do it
+ * twice. If a call throws `unavailable`, nothing was written. If it throws `unknown_outcome`, the next read of the
+ * entry shows the outcome.
  */
 export class Journal<T extends OpenWork> {
   /** Work that runs on this controller. `take` holds work in it, and its `carry` releases it. */
@@ -208,8 +208,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * Open work that no controller runs. Take it periodically, and when a controller left. Ends when this controller
-   * stops.
+   * Open work that no controller runs. Read it periodically, and whenever a controller has left, and `take` each entry.
+   * Ends when this controller stops.
    */
   async *abandoned(tenant: string): AsyncGenerator<Versioned<T>> {
     for await (const found of this.all(tenant)) {
@@ -240,8 +240,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * Creates all entries or none. After an unknown outcome it is repeated only if the work is repeatable. `undefined`: a
-   * condition does not hold, and nothing was written.
+   * Creates all entries or none. After an unknown outcome the transaction is repeated only if the work is repeatable.
+   * `undefined`: a condition does not hold, and nothing was written.
    */
   async #create(opens: readonly T[], within: KvTxn = { if: [], then: [] }): Promise<Created | undefined> {
     const [first] = opens;

@@ -9,7 +9,7 @@ import type { Tables } from "../tables.ts";
 import { TokenScan } from "../upkeep/token-scan.ts";
 
 const DIGEST_PATTERN = /^[0-9a-f]{64}$/;
-/** An upload that has not ended after this time never will. */
+/** After this time, a sweep treats an unfinished upload as abandoned. */
 const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 const PENDING = "pending";
 /** Time for which a removed mark is remembered; clocks of controllers differ by less. */
@@ -258,7 +258,7 @@ export class Contents {
     await cassandra.write([{ query, params: [this.#above(writtenUs), content, name] }], cassandra.deadline());
   }
 
-  /** The present, but later than a time that was read. */
+  /** The current time, but at least one microsecond after `timeUs`. */
   #above(timeUs: number): bigint {
     return BigInt(Math.max(this.#tables.cassandra.nextTimeUs(), timeUs + 1));
   }

@@ -4,14 +4,15 @@ import type { StreamPart } from "../../blobs.ts";
 import type { types } from "cassandra-driver";
 import type { Tables } from "../tables.ts";
 
-/** Bytes of a stream per partition of `chunks`. More than a chunk, so that every part has one. */
+/** Bytes of a stream per part (a partition of `chunks`). More than a chunk, so that a chunk begins in every part. */
 const PART_BYTES = 16 * BLOB_CHUNK_MAX_BYTES;
 const READ_MAX_BYTES = 4 * BLOB_CHUNK_MAX_BYTES;
 const CHUNKS_PER_READ = 16;
 
 /**
- * Append streams: chunks of any length up to the limit, by offset. A stream has one producer, as its offsets require.
- * Appends of one process are queued; simultaneous appends of two controllers do not see each other.
+ * Append streams. A stream is stored as chunks of at most `BLOB_CHUNK_MAX_BYTES`, each under its offset. Only one
+ * producer may append to a stream: appends of one process are queued, but simultaneous appends of two controllers do
+ * not see each other.
  */
 export class Streams {
   readonly #tables: Tables;
@@ -113,8 +114,8 @@ export class Streams {
   }
 
   /**
-   * The end of the last chunk. A part is recorded before its first chunk exists; until then the previous part has the
-   * end.
+   * The end of the last chunk. A part is recorded before its first chunk exists; until then the last chunk is in an
+   * earlier part.
    */
   async #size(stream: string): Promise<number> {
     const { cassandra, keyspace } = this.#tables;

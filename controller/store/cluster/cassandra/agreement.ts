@@ -20,10 +20,10 @@ export async function schemaDifference(up: readonly SchemaNode[]): Promise<strin
 }
 
 /**
- * Waits until all running nodes have the same schema. If that takes long, it logs once what it waits for. The driver
- * itself waits only for a definition that changed something. Without this wait, after another controller began the
- * tables, or after a lost answer, the next statement could reach a node without them. `AppError("unknown_outcome")`
- * with the nodes at the deadline.
+ * Waits until all running nodes have the same schema. If that takes long, it logs once which nodes differ. At the
+ * deadline it throws `AppError("unknown_outcome")` that names the nodes. The driver itself waits only after its own
+ * definition changed something. If another controller has just created the tables, or if an answer was lost, the next
+ * statement could reach a node that does not have them yet.
  */
 export async function schemaAgreed(
   nodes: () => readonly SchemaNode[],

@@ -57,8 +57,8 @@ export interface CassandraOptions {
 }
 
 /**
- * Cassandra through the driver, with our own deadlines and retries. Every statement is prepared, and every write has
- * its own time, so that repeating it changes nothing.
+ * Cassandra through the driver, with our own deadlines and retries. Every statement is prepared. Every write states its
+ * write time, so repeating it changes nothing.
  */
 export class Cassandra {
   readonly #client: cassandra.Client;
@@ -103,7 +103,7 @@ export class Cassandra {
     return this.#client.hosts;
   }
 
-  /** Time for a write that has none of its own: the present, but later than every earlier one of this process. */
+  /** Write time for data without a time of its own: the current time, but later than all earlier results. */
   nextTimeUs(): number {
     this.#lastTimeUs = Math.max(this.#lastTimeUs + 1, this.#runtime.clock.nowMs() * 1_000);
     return this.#lastTimeUs;
@@ -150,7 +150,7 @@ export class Cassandra {
   /** Changes definitions. Every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
   async define(query: string): Promise<void> {
     const { clock, random } = this.#runtime;
-    // Its deadline is longer than a call from outside may wait: a started definition is completed.
+    // The deadline of the call from outside does not apply, so that a started definition is completed.
     const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
     await this.#repeat({ kind: "write", query, deadline }, () =>
       this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
@@ -190,7 +190,7 @@ export class Cassandra {
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
-  /** Only written values contain bytes. */
+  /** Bytes in `params` must be Buffers. Only writes have bytes; `write` converts them. */
   #execute(
     { query, params }: { readonly query: string; readonly params: readonly unknown[] },
     options: cassandra.QueryOptions,
@@ -391,7 +391,7 @@ function faultOf(error: unknown): Fault {
   return neverLeft(error) ? "not_sent" : "maybe_sent";
 }
 
-/** The driver's own text of several failures contains their stacks. */
+/** The reason of a failure. If several nodes failed, the driver's own text would contain the stacks. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof cassandra.errors.NoHostAvailableError)) return errorText(error);
   const reasons = Object.entries(error.innerErrors ?? {}).map(([host, inner]) => `${host}: ${errorText(inner)}`);

@@ -32,13 +32,14 @@ import {
 
 /**
  * Edges are in `edges_out` by source, in buckets. `edges_in` is derived from it, by target: its row is added before the
- * edge and removed after it. So it may contain too much, never too little; readers check its rows at the source. An
- * edge is added before its source is written, is visible when the source has its time or a later one, and is dropped
- * after that write. The removal of a source hides its edges at once, and removes them afterwards.
+ * edge and removed after it. So `edges_in` may have superfluous rows, but none is missing; readers check its rows at
+ * the source. An edge is written before its source. It becomes visible when the source has the time of the edge or a
+ * later one. A dropped edge is removed after the source is written. The removal of a source hides its edges at once;
+ * their rows are removed afterwards.
  *
  * The more different edges an object ever had, the more buckets they are spread over (`BucketLevels`). An edge that is
- * set again may then be stored at several levels: its latest row is valid, and the lowest level returns it. With
- * several levels, a row marks a dropped edge as dropped, because a late write of it may arrive at any of them.
+ * set again may then have rows at several levels: the latest row is valid, and a reader returns the edge at its lowest
+ * level. With several levels, a row marks a dropped edge, because a late write of the edge may arrive at any level.
  */
 export class EdgeTable {
   readonly #tables: Tables;
@@ -173,7 +174,10 @@ export class EdgeTable {
     return keys.map((from, at) => outgoingEdge(from, sources[at], edges[at]));
   }
 
-  /** The latest row of an edge; `undefined` if a lower level has returned it since the reading began. */
+  /**
+   * The latest row of an edge. `undefined` if this row marks it as dropped, or if a lower level has a row of the edge
+   * that was written before the first page: that row returns the edge.
+   */
   async #standing(
     side: EdgeSide,
     placed: PlacedEdge,
@@ -181,10 +185,10 @@ export class EdgeTable {
     deadline: Deadline,
   ): Promise<Row | undefined> {
     if (top === 0) return row;
-    // If a row at a lower level is later, that row returns the edge.
+    // If the edge was set again after this mark, at a lower level, that row returns the edge.
     if (isDropped(row)) return undefined;
     const level = levelOfBucket(Number(row.bucket));
-    // The row at the source decides about the edge.
+    // It need not be the latest row, because the row at the source decides about the edge.
     if (side === "in" && level === 0) return row;
     const rows = await this.#rows.of(side, placed, top, deadline);
     const isTold = rows.some(

@@ -36,12 +36,12 @@ export function edgeRows(side: EdgeSide, placed: PlacedEdge, top: number): { whe
   };
 }
 
-/** Name of an object's edges in `BucketLevels`; no term begins like it. */
+/** Name of an object's edges in `BucketLevels`. No term begins with `>` or `<`. */
 export function edgesName(side: EdgeSide, { cid, id }: EntityKey): string {
   return `${side === "out" ? ">" : "<"}${cid}:${id}`;
 }
 
-/** The same name for the object at this end of the edge. */
+/** `edgesName` of the object at this end of the edge. */
 export function nameOf(side: EdgeSide, placed: PlacedEdge): string {
   return edgesName(side, endsOf(side, placed)[0]);
 }

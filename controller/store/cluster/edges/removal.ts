@@ -6,7 +6,7 @@ import { EDGE_TABLES, edgeRow, edgesName, levelOfBucket, levelsUpTo, type Placed
 import { DROPPED, type EdgeRows, targetOf, topIn } from "./rows.ts";
 
 const EDGES_PER_READ = 1_000;
-/** Edges that are removed at once when an entity is removed; readers detect the others. */
+/** Maximum number of edges that the removal of an entity removes with it; readers ignore the others. */
 const EDGES_ENDED_MAX = 100_000;
 
 interface EndedEdge extends PlacedEdge {
@@ -35,7 +35,8 @@ export class EdgeRemoval {
   /** Removes the edges of a source that was removed at this time. */
   async dropEnded(key: EntityKey, timeUs: number, deadline: Deadline): Promise<void> {
     const ended = await this.#endedBy(key, timeUs, deadline);
-    // Incoming rows first: outgoing ones show where they are. The removal's time covers rows that arrive later.
+    // Incoming rows first, because the outgoing rows show where they are. Outgoing rows that arrive later have times
+    // that the removal of the source covers.
     await this.#dropIncoming(ended, timeUs, deadline);
     const lying = ended.flatMap(({ levels, ...placed }) => [...levels].map((level) => edgeRow("out", placed, level)));
     await this.#rows.delete("out", lying, timeUs, deadline);
@@ -80,8 +81,9 @@ export class EdgeRemoval {
   }
 
   /**
-   * With one level, the deletion itself covers a write that arrives later. With several, it would be written at each,
-   * and every edge that ever existed would leave a tombstone in the few buckets of the first level.
+   * With one level, the deletion also covers a write that arrives later. With several levels, a row at the highest
+   * level marks the edge as dropped. Deletions at all levels would have the same effect, but every edge that ever
+   * existed would leave a tombstone in the few buckets of the first level.
    */
   async #dropOutgoing(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;

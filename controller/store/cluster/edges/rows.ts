@@ -131,7 +131,7 @@ export function isDropped(row: Row): boolean {
   return Buffer.isBuffer(row.value) && row.value[0] === DROPPED[0];
 }
 
-/** A stored value, never empty because an edge row needs one. Its first byte says whether the edge has a value. */
+/** The stored form of an edge's value, never empty. Its first byte is 0 if the edge has no value, otherwise 1. */
 export function edgeValue(value: Uint8Array | undefined): Uint8Array {
   return value === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), value]);
 }

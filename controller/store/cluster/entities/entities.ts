@@ -151,7 +151,7 @@ export class EntityTable {
     return this.#pageOfEntities({ query, params: [...selection.params, ...params] }, page, selection);
   }
 
-  /** As `search`, of each entity its key alone. */
+  /** Like `search`, but returns only the keys. */
   async keys(
     request: Omit<IndexRequest, "cells">,
     page: DriverPage,
@@ -275,8 +275,8 @@ export class EntityTable {
       query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
       params: [time, ...partition],
     };
-    // The time of the removal outlives it: the next writer uses a later time, and readers of postings and edges know
-    // which of them it covers.
+    // The time of the removal stays for a while: the next writer must use a later time, and readers of postings and
+    // edges ignore those that the removal covers.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET died = ? WHERE cid = ? AND id = ?`,
       params: [time + 1n, removalKeptSeconds(clock, timeUs), time, ...partition],
@@ -334,7 +334,7 @@ function keyOf(row: types.Row): EntityKey {
   return { cid: row.cid as number, id: row.id as string };
 }
 
-/** The time in `ends`. Of two ends in one change the later wins, because Cassandra keeps the greater value. */
+/** The value of `ends`. If two changes of the same time name an end, Cassandra keeps the greater value. */
 function endOf(endsAtMs: number): bigint {
   return BigInt(Math.min(Math.max(Math.ceil(endsAtMs), 0), NEVER_MS));
 }
@@ -356,7 +356,7 @@ function bornEntity(key: EntityKey, row: types.Row, selection: Selection): Entit
 function entityOf(key: EntityKey, row: types.Row, selection: Selection): Entity {
   const cells = selection.cells(row);
   const birthUs = Number(row.birth ?? 0);
-  // Every writer of cells also writes their time to `last`; only its expiry can hide an older time.
+  // Every write of cells also writes its time to `last`. If `last` has expired, the cells show the latest time.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
   return { key, birthUs, lastUs, diedUs: diedUs(row), endsAtMs: endsAtMs(row), cells, numbers };
@@ -366,12 +366,12 @@ function diedUs(row: types.Row): number {
   return Number(row.died ?? 0);
 }
 
-/** Infinite if `last` is gone: a removal deletes it, and it may expire, however late earlier changes were. */
+/** Infinite if `last` is gone, by a removal or by expiry: then the time of the last completed change is unknown. */
 function writtenUs({ last }: types.Row): number {
   return last === null ? Infinity : Number(last);
 }
 
-/** True if the latest time has expired, so that only the whole set of cells shows it. */
+/** True if `last` has expired and only some cells were read: the latest time is known only from all cells. */
 function isUntimed({ birth, last }: types.Row, { isWhole }: Selection): boolean {
   return !isWhole && birth !== null && last === null;
 }

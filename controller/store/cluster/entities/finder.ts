@@ -28,8 +28,9 @@ interface PostingPlace {
 }
 
 /**
- * Finds entities by terms and ranges. Terms are in postings; classes and numbers have indexes of `present`. Postings
- * are used if there are any, except for a frequent term together with a range, which may be rarer.
+ * Finds entities by terms and ranges. Terms that name a class, and numbers, have indexes of the table `present`; other
+ * terms have postings. Postings are used if the request has such a term. The exception is a request with a range in
+ * which every such term is frequent: the range may find fewer entities, so the indexes are used.
  */
 export class Finder {
   readonly #of: FinderParts;
@@ -86,7 +87,7 @@ export class Finder {
     return ranges.length === 0 || (await this.#of.postings.level(plain, deadline)) === 0;
   }
 
-  /** Continues while few entities match, with larger reads each time, but returns early before the call takes long. */
+  /** Reads until the page is full, more in each round. Returns early after `FIND_ROUNDS_PER_PAGE_MAX` rounds. */
   async #narrowed(
     search: Search,
     deadline: Deadline,

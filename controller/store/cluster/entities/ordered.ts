@@ -163,7 +163,7 @@ class OrderedFind {
   #narrower(sample: readonly Entity[], from: number, to: number): number {
     const numbers = sample.map((entity) => this.#number(entity)).sort((one, other) => one - other);
     const guess = numbers[Math.floor(numbers.length * NARROWED_TO)] ?? from;
-    // Most rows have the last number; the window then excludes it, because the others come first.
+    // Most rows have the last number. The window excludes that number, because the other rows come first.
     return guess < to ? guess : -nextUp(-to);
   }
 

@@ -48,7 +48,7 @@ export function selectionOf(choice: CellChoice | undefined): Selection {
   };
 }
 
-/** The first text after all that begin with a prefix, which ends in a slash. A slice includes its end. */
+/** The first text after all texts with this prefix. The prefix ends in a slash, which `0` follows in ASCII. */
 function behind(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }

@@ -10,7 +10,7 @@ const DAY_US = 86_400_000_000;
 const DAY_MS = DAY_US / 1_000;
 /** Represents "never" among the days of expiry. */
 const NEVER_DAY = 0x7fff_ffff;
-/** Also "never", until later writes have ended the versions of the day. */
+/** Represents "no expiry yet": a later write will set the expiry of the day's versions. */
 export const OPEN_DAY = NEVER_DAY - 1;
 
 interface Listing {
@@ -18,7 +18,7 @@ interface Listing {
   /** Time of the write. */
   readonly timeUs: number;
   readonly day: number;
-  /** The day after that of expiry. */
+  /** The day after the day of expiry; `OPEN_DAY` or `NEVER_DAY` without expiry. */
   readonly until: number;
 }
 
@@ -39,7 +39,7 @@ interface TimesUs {
 
 /**
  * Versions of entities in `versions`: one partition per object and day, listed in `version_days`. A version is written
- * before its entity; readers ignore versions that are later than everything written of the entity.
+ * before its entity; readers ignore versions that are later than the last completed change of the entity.
  */
 export class VersionTable {
   readonly #tables: Tables;
@@ -72,7 +72,10 @@ export class VersionTable {
     ];
   }
 
-  /** Also keyed by the day of expiry, so that a version that expires sooner does not take the others along. */
+  /**
+   * Lists the day. The row's key includes the day of expiry: when the row for a version that expires soon is gone, the
+   * rows for other versions still list the day.
+   */
   #listing({ key: { cid, id }, timeUs, day, until }: Listing): Statement {
     const { clock } = this.#tables.cassandra.runtime;
     const listedFor = ttlSeconds(clock, until >= OPEN_DAY ? undefined : (until + 1) * DAY_MS);
@@ -91,8 +94,8 @@ export class VersionTable {
   }
 
   /**
-   * Call it after the entity is written. Ends earlier versions; only the last of their days may still get more.
-   * Repeating it changes nothing.
+   * Call it after the entity is written. Sets the expiry of earlier versions, and removes their days from the open
+   * ones, except the day of this change, which may get more versions. Idempotent.
    */
   async end({ key, timeUs, endVersionsAtMs: atMs }: EntityChange, deadline: Deadline): Promise<void> {
     if (atMs === undefined) return;

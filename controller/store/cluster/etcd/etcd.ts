@@ -20,24 +20,24 @@ import type { StoreAccess } from "../../access.ts";
 import { Deadline, type UnansweredTime } from "../deadline.ts";
 import { EtcdMember } from "./member.ts";
 
-/** Options of every call to etcd, so that it can be ended. */
+/** Options to pass to a call of etcd's client, so that the call can be cancelled. */
 export type EtcdCall = Pick<CallOptions, "interceptors">;
 
 export interface EtcdStream {
   readonly stream: Duplex;
-  /** Without it the other side keeps its half open. */
+  /** Ends the stream. If it is not called, etcd keeps its side of the stream open. */
   end(): void;
   /** Ends the stream and changes to another member, because this one was silent for too long. */
   giveUp(): void;
 }
 
 /**
- * etcd through `etcd3`, without that library's own retries: it repeats writes whose outcome is unknown, and then a won
- * race looks lost.
+ * etcd through `etcd3`, without that library's own retries. The library repeats conditional writes whose outcome is
+ * unknown. If the first attempt succeeded, the repetition fails, and the caller sees a lost race although it won.
  *
- * One member at a time serves everything here. The next one is taken when a call fails, when the member misses a probe,
- * or when it knows no leader. Reads and streams that still use the old member then end and restart elsewhere. A write
- * stays with it, because it may have arrived.
+ * One member at a time serves all requests of this controller. The next member is taken when a call fails, when the
+ * member misses a probe, or when it knows no leader. Reads and streams that still use the old member then end and
+ * restart at the next one. A write waits for the old member, because the write may have arrived there.
  */
 export class Etcd {
   readonly #members: readonly EtcdMember[];
@@ -100,7 +100,7 @@ export class Etcd {
     { deadline, silence }: { readonly deadline: Deadline; readonly silence: UnansweredTime },
     invoke: (call: EtcdCall) => Promise<T>,
   ): Promise<T> {
-    // A call that is ended at its beginning could not be distinguished from one that was sent.
+    // If a call were cancelled at its beginning, its error would look as if the call had been sent.
     if (deadline.passed()) throw new AppError("unavailable", "There was no time left to ask etcd.");
     for (;;) {
       const member = this.#member;

@@ -186,7 +186,8 @@ export class EtcdKvStore implements KvStore {
   /**
    * An abandoned write may wait in the receive buffer of a hanging member, and be executed when the member continues.
    * Therefore each write is conditional on a revision that its sender can have known: it never overwrites anything
-   * written after it was abandoned. If a newer revision than the known one refuses it, it is sent again with that one.
+   * written after it was abandoned. If the key has a newer revision than the known one, etcd refuses the write, and it
+   * is sent again with the newer revision.
    */
   async #write(
     compare: readonly ICompare[],
@@ -204,7 +205,10 @@ export class EtcdKvStore implements KvStore {
     }
   }
 
-  /** One operation on one key: over `ifRevision`, otherwise guarded as in `#write`. Also finds expired entries. */
+  /**
+   * One operation on one key, conditional on `ifRevision`; without it, guarded as in `#write`. If the entry has
+   * expired, it is removed first, and the operation is tried again.
+   */
   async #single(key: string, operation: IRequestOp, ifRevision: number | undefined): Promise<KvWriteResult> {
     const bytes = this.#keys.bytes(key);
     const nowMs = this.#nowMs();

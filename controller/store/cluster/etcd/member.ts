@@ -55,7 +55,9 @@ function credentialsOf({ ca, client }: NonNullable<StoreAccess["tls"]>): NonNull
   return { rootCertificate: ca, ...(client && { certChain: client.cert, privateKey: client.key }) };
 }
 
-/** Signing in comes before a call and is not part of it: nothing else ends it at a hanging member. */
+/**
+ * Cancels a sign-in at a hanging member. The client signs in before a call, so the limit of the call does not apply.
+ */
 function endedInTime(clock: Clock): Interceptor {
   return (options, next) => {
     const call = new InterceptingCall(next(options));

@@ -34,7 +34,10 @@ export function operationRequest(keys: PrefixedKeys, operation: KvOperation): IR
   return { request_put: putRequest(key, operation.value, operation) };
 }
 
-/** `AppError("too_large")` for a value that is too long, `AppError("not_found")` for a lease that cannot be one. */
+/**
+ * `AppError("too_large")` for a value that is too long, `AppError("not_found")` for a text that is no id of a lease,
+ * `AppError("invalid")` for an expiry that is no time.
+ */
 export function putRequest(key: Buffer, value: Uint8Array, bound: Pick<KvPutOptions, "lease" | "expiresAtMs">) {
   const { lease, expiresAtMs } = bound;
   if (value.length > KV_VALUE_MAX_BYTES)

@@ -15,9 +15,9 @@ export interface WatchRequest {
 }
 
 /**
- * A separate stream to etcd. When it breaks, it is opened again after the last revision that was completely handed out.
- * The watcher of `etcd3` continues after the last revision it *received*, which loses events that are still on their
- * way to a slow consumer.
+ * Watches keys through a stream of its own. When the stream breaks, it is opened again after the last revision that the
+ * consumer has received completely. The watcher of `etcd3` continues after the last revision that the watcher itself
+ * received, so events that a slow consumer has not yet taken are lost.
  */
 export async function* watchKeys(etcd: Etcd, request: WatchRequest): AsyncGenerator<readonly KvEvent[]> {
   let since = request.sinceRevision;

@@ -9,9 +9,9 @@ import type { Deadline } from "../deadline.ts";
 import { HASH_BITS } from "./hashes.ts";
 import type { Tables } from "../tables.ts";
 
-/** One in this many ids is a sample, chosen by the low bits of its hash. */
+/** One of so many ids is a sample, chosen by the low bits of its hash. */
 const SAMPLE_ONE_IN = 256;
-/** Samples per bucket: about 4,096 ids that ever came, whether they still exist or left a tombstone. */
+/** Samples per bucket. They represent about 4,096 ids that were ever added, including those that left a tombstone. */
 const SAMPLES_PER_BUCKET = 16;
 
 /** The bucket (partition) of a hash: one bucket at level 0, two at level 1, and so on. Each is a range of hashes. */
@@ -31,12 +31,12 @@ interface KnownLevel {
 }
 
 /**
- * How many buckets the postings of a term, or the edges of an object, are spread over: at level n, 2^n times as many as
- * at first. A level only increases. Writers may use any level up to the stored one, so their knowledge may be old;
- * readers and removers look at all levels.
+ * Defines over how many buckets the postings of a term, or the edges of an object, are spread: at level n, 2^n times as
+ * many as at level 0. A level only increases. A writer may use any level up to the stored one, so a controller may
+ * cache the level. Readers and removers look at all levels.
  *
- * A level follows the number of different ids that ever came. Every id whose hash ends in zeros is recorded as a
- * sample, once and for good, so neither repeated changes of few ids nor restarts count.
+ * A level depends on the number of different ids that were ever added. Every id whose hash ends in zeros is recorded as
+ * a sample, once and for good. So repeated changes of few ids, and restarts, do not raise the level.
  */
 export class BucketLevels {
   readonly #tables: Tables;
@@ -58,8 +58,9 @@ export class BucketLevels {
   }
 
   /**
-   * The level for writing rows that a later removal must find, however late the write arrives: a removal at a later
-   * time reads this level. 0 if the level was learned too recently.
+   * The level for writing rows that a removal must find, even if the write arrives late. A removal with a later time
+   * than `timeUs` also reads this level. 0 if this controller learned the level less than `BUCKET_LEVEL_SETTLES_MS`
+   * before `timeUs`.
    */
   settled(name: string, timeUs: number): number {
     const known = this.#known.get(name);
@@ -84,14 +85,14 @@ export class BucketLevels {
 
   /**
    * Statements to write together with rows above level 0, because the keyspace may have been recreated since the level
-   * was stored. The higher level wins: it is the write time.
+   * was stored. The level is also the write time, so the higher level wins.
    */
   statements(name: string): Statement[] {
     const level = this.known(name);
     return level === 0 ? [] : [this.#levelStatement(name, level)];
   }
 
-  /** Call it before an id is added; it rarely does anything. */
+  /** Call it before an id is added. Only for one in `SAMPLE_ONE_IN` ids it reads and writes anything. */
   async count(name: string, hash: number, deadline: Deadline): Promise<void> {
     if (hash % SAMPLE_ONE_IN !== 0 || this.known(name) === this.#most) return;
     const { cassandra } = this.#tables;

@@ -3,7 +3,7 @@ import type { FindRequest, NumberRange } from "../../objects.ts";
 import type { CqlValue } from "../cassandra/cassandra.ts";
 import { SLOTS } from "../schema.ts";
 
-/** The conditions of an index query: all that is in a class, in ranges of numbers, or both. */
+/** The conditions of an index query: entities in all these classes and in all these ranges. */
 export type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: readonly string[] };
 
 export function conditionsOf({ classes, ranges = [] }: Omit<IndexRequest, "cells">): {

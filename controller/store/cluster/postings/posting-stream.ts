@@ -9,7 +9,7 @@ export interface Position extends EntityKey {
 }
 
 export interface Posting extends Position {
-  /** Write time of the value that the posting represents. */
+  /** Write time of the posting: see `derivedTimeUs`. */
   readonly timeUs: number;
 }
 

@@ -51,8 +51,8 @@ export interface FoundPostings {
 
 /**
  * Terms of entities in `postings`: (term, bucket) to ids. Postings are derived data. They are written before the entity
- * and removed after it, with the times of the values. So there may be too many, never too few; readers check each at
- * the entity.
+ * and removed after it, with the time of the change (`derivedTimeUs`). So there may be superfluous postings, but none
+ * is missing; readers check each posting at the entity.
  */
 export class PostingTable {
   readonly #tables: Tables;
@@ -120,8 +120,8 @@ export class PostingTable {
   }
 
   /**
-   * The buckets that contain the entity. A removal is written only to these: removals in the buckets of every level
-   * would leave a tombstone of each id that ever came in the single bucket of level 0. A posting that arrives later is
+   * The buckets that contain the entity. A removal is written only to these. Removals at every level would leave a
+   * tombstone of every id that was ever added in the single bucket of level 0. A posting that arrives later is
    * superfluous, but harmless.
    */
   async #lying(
@@ -137,7 +137,7 @@ export class PostingTable {
     return rows.map(({ bucket }) => bucket as number);
   }
 
-  /** Those of the terms that have no posting of the entity. */
+  /** The terms among these that have no posting of the entity. */
   async unposted(key: EntityKey, terms: readonly string[], deadline: Deadline): Promise<readonly string[]> {
     const levels = await this.#levels.stored(terms, deadline);
     const hash = keyHash(key);

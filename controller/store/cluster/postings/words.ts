@@ -28,7 +28,7 @@ export interface WordOwner {
   readonly expiresAtMs?: number | undefined;
 }
 
-/** Position: all words up to `after` of a partition were returned. */
+/** Position to continue from: all words of the partition up to `after` were returned. */
 interface Place {
   readonly partition: string;
   readonly after?: string;
@@ -41,8 +41,9 @@ interface WordSizes {
 
 /**
  * The list of words in their order: `words` has them by their first characters. A word is written before the first
- * entity or record that has it, and stays, so the list may contain too many words, never too few. Words of expiring
- * data expire a day later, unless another write gave them a longer life: the write time of a word is its own expiry.
+ * entity or record that has it, and stays. So the list may have unused words, but none is missing. Words of expiring
+ * data expire at least a day after the data (`longLife`). The expiry of a word is also its write time, so the write
+ * with the latest expiry wins.
  *
  * A partition holds the words with one prefix. At `WORD_PARTITION_WORDS` it is split for good: later words are written
  * to the partitions of longer prefixes. Writers need not know of a split, because readers look at all prefixes of the
@@ -53,7 +54,7 @@ export class WordTable {
   readonly #sizes: WordSizes;
   readonly #select: string;
   readonly #add: string;
-  /** Words and partitions that are written, with the time until which they last. */
+  /** Words and partitions that were written, with their expiry time. */
   readonly #known = new RecentValues<number>(WORDS_KNOWN_MAX);
   readonly #splits = new RecentValues<true>(WORDS_KNOWN_MAX);
   readonly #writing = new Map<string, { readonly untilMs: number; readonly written: Promise<void> }>();
@@ -209,7 +210,7 @@ interface WordRange {
   readonly beginning: string;
   /** The first wanted word, inclusive. */
   readonly from?: string | undefined;
-  /** The last unwanted word, exclusive. */
+  /** Only words after this one; wins over `from`. */
   readonly after?: string | undefined;
   readonly limit: number;
 }

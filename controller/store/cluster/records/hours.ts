@@ -7,8 +7,8 @@ import { NEVER_MS, ttlSeconds, type Tables } from "../tables.ts";
 export interface RecordHour {
   readonly hour: number;
   /**
-   * Lives and shard numbers used in this hour; a record may be in the place that any of them gives. Mostly one life
-   * with one number.
+   * Lives and numbers of shards that were used in this hour, usually one of each. Each combination gives one partition
+   * in which a record may be.
    */
   readonly lives: readonly LifeOfHour[];
 }
@@ -16,7 +16,7 @@ export interface RecordHour {
 interface LifeOfHour {
   /** The index in `RECORD_LIVES`. */
   readonly life: number;
-  /** Numbers of shards, smallest first. */
+  /** The numbers of shards with which records were written, smallest first. */
   readonly numbers: readonly number[];
 }
 
@@ -47,7 +47,7 @@ interface OpenHour {
   /** Bytes written by this controller. */
   bytes: number;
   shards: number;
-  /** Time until which it is known to be listed with this number. */
+  /** Time until which the hour is listed with this number of shards, as far as this controller knows. */
   untilMs: number;
 }
 

@@ -15,7 +15,7 @@ const RANDOM_CHARACTERS = [10, 13] as const;
 /** Position of the characters that count up after every 32 ids of one entry. */
 const COUNTING_CHARACTERS = [22, 25] as const;
 
-/** A class of record lifetimes with its own table. */
+/** A range of record lifetimes with a table of its own. */
 export interface RecordLife {
   readonly table: string;
   /** Maximum time from the record's id to its end. */

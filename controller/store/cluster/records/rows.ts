@@ -22,8 +22,8 @@ export interface FoundRecord {
  * Write time of a record: within the millisecond in its id, so that a replay writes the same cells and a removed record
  * stays removed. The microsecond is derived from the bytes. Of rows with different bytes the one with the greater rank
  * wins as a whole, in any order of arrival; otherwise Cassandra would mix their cells by expiry. Of rows with the same
- * bytes, one without expiry wins over expiring ones, of which Cassandra keeps the latest. A rewritten record has its
- * own time, which is later.
+ * bytes, one without expiry wins; among expiring ones Cassandra keeps the one that expires last. A rewritten record has
+ * its own time, which is later.
  */
 export function writeTimeOf({ id, value, expiresAtMs, rewrittenUs }: StoredRecord): bigint {
   if (rewrittenUs !== undefined) return BigInt(rewrittenUs);

@@ -32,8 +32,8 @@ type Outcome = "sound" | "missing" | "superfluous";
 
 /**
  * Compares `edges_out` and `edges_in`. A removal has the time of the removed row, so anything written in the meantime
- * stays. An edge at its source is removed only if its write can no longer be repeated: because the source's death
- * covers it, or because it is older than remembered deaths.
+ * stays. An edge at its source is removed only in two cases: the death of the source covers it, or the source does not
+ * live and the edge is older than all remembered deaths. In both cases a repetition of its write has no effect.
  */
 export class EdgeScrub {
   readonly #tables: Tables;
@@ -127,7 +127,7 @@ export class EdgeScrub {
     return (await this.#levels.stored([name], this.#tables.cassandra.deadline())).get(name) ?? 0;
   }
 
-  /** Writes with the present time, so that it wins over older removals. */
+  /** Writes with the current time, so that it wins over older removals. */
   async #addAtTarget(row: EdgeRow): Promise<void> {
     const { where, params } = edgeRow("in", row, 0);
     const { cassandra, keyspace } = this.#tables;

@@ -86,7 +86,7 @@ export class CassandraScrub implements ScrubStore {
     return mapLimited(entities, SCRUB_CHECKS_AT_ONCE, (of) => this.#missing(of));
   }
 
-  /** Postings are written with the present time, so they win over older removals. */
+  /** Postings are written with the current time, so they win over older removals. */
   async add(changes: readonly EntityChange[]): Promise<void> {
     const { cassandra } = this.#tables;
     await this.#of.objects.change(

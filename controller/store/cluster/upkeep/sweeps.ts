@@ -20,7 +20,7 @@ import { REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "../tables.ts";
 interface LyingCell {
   /** The cell's write time followed by its value. */
   readonly stamped: Buffer;
-  /** Seconds left; 0: forever. */
+  /** Seconds to live; 0: forever. */
   readonly ttl: number;
 }
 
@@ -31,15 +31,17 @@ interface LyingCells {
 
 /**
  * Removes the tombstones that removed cells leave in the partition of their entity. A read passes all of them, and
- * Cassandra reads at most 100,000. In one batch, a sweep removes the whole map with a time before now, and writes the
- * living cells again at that time. It leaves a single tombstone, which no reader counts.
+ * Cassandra aborts a read that passes more than 100,000. A sweep chooses a time before now. In one batch it removes the
+ * whole map just before that time, and writes the living cells again at that time. This leaves a single tombstone,
+ * which Cassandra does not count.
  *
  * A sweep leaves cells younger than `SWEEP_SETTLES_MS` unchanged, so a prompt write never meets a sweep. A late write
  * may have a time that was already swept; Cassandra ignores it there. Its writer then sweeps again and includes the
  * write. Both sides write first and look afterwards: a sweep writes its time to `swept` before it reads the cells, and
  * a late write is made before it reads `swept`. So either the sweep has read the write, or the writer learns of the
- * sweep. A batch that arrives even later has an earlier time than the sweep that followed. `removed_cells` records
- * which cells were removed when, and must not come back, for as long as removals are remembered.
+ * sweep. If the batch of a sweep arrives after the next sweep, it changes nothing, because its time is earlier.
+ * `removed_cells` records the time at which each cell was removed, so that a sweep does not write it again. It keeps
+ * these times for as long as removals are remembered.
  */
 export class CellSweeps {
   readonly #tables: Tables;
@@ -95,16 +97,17 @@ export class CellSweeps {
     const oldestUs = Math.min(...changes.map(({ timeUs }) => timeUs));
     for (let ownUs = 0; ; ) {
       const { sweptUs } = await this.#swept(key, deadline);
-      // If its own sweep is the latest, no sweep that has not read the changes can follow.
+      // If the latest sweep is the one of this call, every later sweep reads the changes.
       if (sweptUs < oldestUs || sweptUs === ownUs) return;
       ownUs = await this.#sweep(key, sweptUs, deadline, changes);
     }
   }
 
   /**
-   * Call it after the entity is written. Sweeps at random, in proportion to the number of removed cells, so that they
-   * need not be counted: on average after `CELL_MARKS_PER_SWEEP`, and in an entity with many cells after a part of
-   * their number. A failure changes nothing, so it is only logged.
+   * Call it after the entity is written. Sweeps at random, with a probability in proportion to the number of removed
+   * cells, so that these need not be counted: on average after `CELL_MARKS_PER_SWEEP` removed cells. An entity with
+   * many cells is swept less often: on average after one removed cell per `SWEPT_CELLS_PER_MARK` of its cells. A
+   * failure changes nothing, so it is only logged.
    */
   async sweepIfDue({ key, cells, death }: EntityChange, deadline: Deadline): Promise<void> {
     const marks = death === true ? 0 : removedNames(cells).length;

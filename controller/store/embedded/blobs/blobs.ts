@@ -28,8 +28,8 @@ export interface BlobStoreOptions {
 
 /**
  * The seam for bytes, stored in files. LMDB records which contents exist (`blobs`: digest to the time of its last put)
- * and their owners' marks (`marks`: digest and owner). It is written before the file gets its name, so that a sweep
- * misses no file.
+ * and their owners' marks (`marks`: digest and owner). These rows are written before the file gets its name, so that a
+ * sweep misses no file.
  */
 export class EmbeddedBlobStore implements BlobStore {
   readonly #env: Environment;

@@ -1,6 +1,6 @@
 /**
- * Keys of the named databases: bytes that sort like the values they encode. A text that is followed by something is
- * preceded by its length, so that no text is a prefix of another's key.
+ * Keys of the named databases: bytes that sort like the values they encode. If a text is not the last part of a key,
+ * its length comes before it. So the key of one text never begins with the key of another text.
  */
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -7,7 +7,9 @@ import type { Expiry } from "../environment/expiry.ts";
 import { compareBytes, following, prefixEnd } from "../bytes/keys.ts";
 import { edgeKey, edgeTypePrefix, EXPIRY_KINDS, ownerPrefix } from "../bytes/object-keys.ts";
 
-/** `live` with the time of its expiry (0: never), or removed with the time at which the removal is forgotten. */
+/**
+ * `atMs` is the expiry of a live edge (0: never). For a removed edge it is the time at which its removal is forgotten.
+ */
 export type PackedEdge = readonly [
   type: string,
   fromCid: number,

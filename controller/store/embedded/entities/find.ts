@@ -25,11 +25,11 @@ const COMPARED_ONE_IN = 2;
 /** Entries of a range that are counted in any case. */
 const RANGE_COUNTED_ALWAYS = 1_000;
 /**
- * Beyond that, only up to this part (one n-th) of the rarest term's entities: counting an entry costs far less than
- * reading one.
+ * Above `RANGE_COUNTED_ALWAYS`, entries of a range are counted only up to the number of the rarest term's entities
+ * divided by this number. Counting an entry costs far less than reading an entity.
  */
 const RANGE_COUNTED_ONE_IN = 4;
-/** Never more than this: counting so many takes some 16 ms, in which nothing else is served. */
+/** Limit of counted entries of a range: counting so many takes about 16 ms, in which the thread does nothing else. */
 const RANGE_COUNTED_MAX = 250_000;
 
 export interface FinderOptions {
@@ -57,8 +57,9 @@ interface RankedTerm {
 const DRIVER_BYTES = 2;
 
 /**
- * Finds entities by terms and ranges. It walks along the narrowest index, skips candidates that the indexes of other
- * selective terms lack, and checks the rest on the entity. Exact except for cut terms.
+ * Finds entities by terms and ranges. It walks along the narrowest index, and skips candidates that are not in the
+ * indexes of other selective terms. It reads the remaining entities and checks the other terms and ranges on them. The
+ * result is exact, except for cut terms.
  */
 export class Finder {
   readonly #options: FinderOptions;
@@ -75,7 +76,8 @@ export class Finder {
       question.terms,
       question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
       question.order?.descending ?? null,
-      // An index that is being filled goes on by a cursor of the version before, which has no such member.
+      // Without `behind` there is no member, so that cursors of the previous version stay valid. The filling of an
+      // index stores such a cursor.
       ...(question.order?.behind === undefined ? [] : [question.order.behind]),
     ]);
     const after = cursors.read(page);
@@ -174,7 +176,7 @@ export class Finder {
     return others.filter(({ count }) => count * COMPARED_ONE_IN <= entryCount).slice(0, TERMS_COMPARED_MAX);
   }
 
-  /** The narrowest index, or the first that is narrow enough. */
+  /** The narrowest index, or the first that is narrow enough. With an order, the range of the order. */
   #choose(
     { ranges, order }: Question,
     ranked: readonly RankedTerm[],
@@ -214,7 +216,7 @@ function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end:
   return { start, end: prefixEnd(numberPrefix(range.slot, range.to ?? Infinity))! };
 }
 
-/** The entry that an ordered page begins behind. */
+/** The index key of `order.behind`: an ordered page begins after it. */
 function passedKey({ slot, from, to }: NumberRange, order: FindRequest["order"]): Uint8Array | undefined {
   const number = order?.descending ? to : from;
   if (order?.behind === undefined || number === undefined) return undefined;

@@ -36,8 +36,8 @@ const WITH_MOMENT = 2;
 const KIND_BITS = 2;
 
 /**
- * The form that versions up to format 2 of an environment wrote: times first; marks flat, each with key, time, value or
- * null, expiry.
+ * The form up to format 2 of an environment: times first, then flat lists of marks, each with key, time, value or null,
+ * and expiry.
  */
 type PackedEntity = readonly [
   ...times: [number, number, number, number, number, number],
@@ -70,7 +70,7 @@ export function encodeEntity(state: EntityState): Buffer {
   return writer.copy();
 }
 
-/** Separates living and removed cells. Mostly no cell is removed, and nothing must be copied. */
+/** Separates living and removed cells. Usually no cell is removed, and nothing must be copied. */
 function partedCells({ cells }: EntityState): {
   readonly living: Marks<string, Uint8Array>;
   readonly removed: Marks<string, Uint8Array>;

@@ -35,13 +35,13 @@ export class EntityState {
   /** Time at which the entity ends as a whole. */
   endsAtMs = Infinity;
   /**
-   * Time at which it last ended as a whole; it may be later than everything that ended with it. Forgotten with
-   * `deathUs`.
+   * Time at which the entity last ended by `endsAtMs`. It may be later than all writes that ended then. It is reset to
+   * 0 together with `deathUs`.
    */
   endedUs = 0;
   /** Versions up to this time are not kept. */
   forgottenUs = 0;
-  /** Time of this entity's next visit, as noted in `expiry`; 0: never. */
+  /** Time of the entity's entry in `expiry`, at which `settle` is called; 0: none. */
   dueMs = 0;
   readonly cells = new Map<string, Mark<Uint8Array>>();
   readonly terms = new Map<string, Mark<true>>();
@@ -66,8 +66,8 @@ export class EntityState {
   }
 
   /**
-   * Expiry of what the last write wrote; `Infinity` if that does not expire. `undefined` if no part of the entity
-   * expires, or if the whole has an end.
+   * Expiry of the parts that the last write wrote; `Infinity` if they do not expire. `undefined` if no part of the
+   * entity expires, or if the entity has an end as a whole.
    */
   lastPartEndsAtMs(): number | undefined {
     const parts = [
@@ -161,7 +161,7 @@ export class EntityState {
   }
 }
 
-/** Returns a function that stores a mark unless the present one wins. */
+/** Returns a function that stores a mark unless the stored one wins. */
 function merging<K, T>(marks: Map<K, Mark<T>>, greater: (a: T, b: T) => boolean): (key: K, incoming: Mark<T>) => void {
   return (key, incoming) => {
     const current = marks.get(key);
@@ -189,8 +189,8 @@ function dropCovered<K, T>(marks: Map<K, Mark<T>>, timeUs: number): void {
 }
 
 /**
- * Drops half of the limit at once, so that an object whose words are new with every change does not get more expensive
- * with each.
+ * Forgets the oldest removals of terms when there are more than `REMOVED_TERMS_KEPT_MAX`, until half of that number is
+ * left. So the sorting is rare, even for an object that gets new words with every change.
  */
 function forgetOldest(terms: Map<string, Mark<true>>): void {
   const removed = [...terms].filter(([, mark]) => mark.value === undefined);

@@ -104,7 +104,7 @@ export class EntityView implements Entity {
   }
 }
 
-/** The present form of an entity that is in an older form or has lost a part since it was written. */
+/** The stored entity in the current form, without the parts that have expired since it was written. */
 function settled(stored: Uint8Array, nowMs: number): Buffer {
   const state = decodeEntity(stored);
   state.settle(nowMs);

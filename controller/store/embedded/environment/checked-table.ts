@@ -12,8 +12,8 @@ export interface CheckedRow {
 }
 
 /**
- * How the library reads values. The library's buffer is overwritten by the next read, so values are copied. `isShared`:
- * copies of small values share blocks of memory.
+ * Defines how the library reads and writes values. The library's buffer is overwritten by the next read, so values are
+ * copied. `isShared`: copies of small values share blocks of memory.
  */
 export class ValueCodec extends ValueReader {
   readonly #allocate: (length: number) => Buffer;
@@ -33,8 +33,8 @@ export class ValueCodec extends ValueReader {
 }
 
 /**
- * A named database whose values have checksums; readers and writers see values without them. Walks do not verify
- * checksums, because most of what they read is one row of many. `getSound`, `row` and `rows` verify them.
+ * A named database whose values have checksums; readers and writers see values without them. `getSound`, `row` and
+ * `rows` verify the checksums, `get` and `getRange` do not.
  */
 export class CheckedTable {
   readonly #name: string;

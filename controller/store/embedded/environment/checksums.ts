@@ -38,7 +38,10 @@ export class ValueReader {
   /** A signed 32-bit number, so that a walk allocates no memory for it. */
   #sum = 0;
 
-  /** Copies the original value into `value`, which has its length. Only the first `stored.length` bytes are stored. */
+  /**
+   * Copies the original value into `value`, whose length is `valueLength(stored)`. The library's buffer is longer than
+   * `stored.length`; only that many bytes are valid.
+   */
   read(stored: Uint8Array, value: Buffer): Buffer {
     const { length } = value;
     value.set(stored.subarray(0, length));

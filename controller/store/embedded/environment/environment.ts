@@ -15,14 +15,17 @@ import { WriteQueue } from "./write-queue.ts";
 /** Increased when the meaning of stored bytes changes. Older formats are upgraded at open, newer ones refused. */
 const FORMAT = 4;
 const FORMAT_KEY = textBytes("format");
-/** Its value says that all values have checksums. Absent while some may be from a version before format 4. */
+/** Key of a row that exists if all values have checksums. A version before format 4 wrote values without checksums. */
 export const ALL_CHECKED = Buffer.from("checked");
 const MAX_READERS = 512;
 /** More than needed now, to allow for later formats. */
 const MAX_DATABASES = 32;
 const OWN_FILE = 0o600;
 
-/** Their values are constants: the key says everything. A scrub compares them with the data they are derived from. */
+/**
+ * Tables of derived rows without checksums: the value is constant, so the key contains everything. A scrub compares
+ * these rows with the data they are derived from.
+ */
 const INDEXES = ["numbers", "recordTerms", "expiry"] as const;
 const CHECKED = [
   "meta",
@@ -65,7 +68,7 @@ export type Tables = Readonly<
     }
 >;
 
-/** Texts written directly into the library's memory, without a buffer of their own. */
+/** Writes texts directly into the library's memory, without a buffer in between. */
 const textKeys = {
   writeKey: writeText,
   readKey: decodeText,
@@ -114,8 +117,8 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
 
 /**
  * One LMDB environment: a fixed set of named databases and nothing else in the root (an environment whose root was
- * cleared aborts later processes). Reads are synchronous and see one snapshot until the next `await`; never hold an
- * iterator over one.
+ * cleared aborts later processes). Reads are synchronous and see one snapshot until the next `await`. Never use an
+ * iterator after an `await`.
  */
 export class Environment {
   /** Reads the values of `tables.recordValues`. */
@@ -181,7 +184,7 @@ export class Environment {
     return this.#writing === 0;
   }
 
-  /** True if a value without a checksum is damaged. */
+  /** True if all values have checksums: then a value without one is damaged. */
   get isAllChecked(): boolean {
     return this.read().meta.get(ALL_CHECKED) !== undefined;
   }

@@ -43,8 +43,8 @@ function takeOver(path: string, self: Holder, nowMs: number): void {
 }
 
 /**
- * True if the guard is held. An unreadable guard is being written, or was torn. After a power cut the clock may be
- * earlier than its time.
+ * True if the guard is held. An unreadable guard is either being written or was left by a crash; its age decides. After
+ * a power cut the clock may be earlier than the time of the file, so the age is an absolute difference.
  */
 function isHeld(guard: string, nowMs: number): boolean {
   const holder = readHolder(guard);

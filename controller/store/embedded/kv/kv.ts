@@ -156,12 +156,15 @@ export class EmbeddedKvStore implements KvStore {
     });
   }
 
-  /** Removes the history of changes. Watches from before the present revision end with `compacted`. */
+  /** Removes the history of changes. Watches from before the current revision end with `AppError("compacted")`. */
   async compact(): Promise<void> {
     await this.#write(() => this.#log.compact());
   }
 
-  /** Ends every watch with `unavailable` and marks every lease as lost. The next open ends the entries of leases. */
+  /**
+   * Ends every watch with `AppError("unavailable")` and marks every lease as lost. The next `open` removes the entries
+   * that are bound to leases.
+   */
   close(): void {
     this.#leases.close();
     this.#changed.wake();

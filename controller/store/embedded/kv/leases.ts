@@ -75,7 +75,7 @@ export class KvLeases {
     this.#options.env.tables.leasekeys.remove(concat(leasePrefix(id), textBytes(key)));
   }
 
-  /** Ends every lease on disk: no earlier process is alive. */
+  /** Ends every lease on disk. Call it at open: the processes that held these leases have ended. */
   async endAll(): Promise<void> {
     const ids = [...this.#options.env.read().kvleases.getKeys({ start: Uint8Array.of(0) })].map(bytesText);
     for (const id of ids) await this.#end(id);

@@ -33,7 +33,7 @@ type Packed = readonly [
   value: Uint8Array | null,
 ];
 
-/** The changes of the key-value store in the order of their revisions, and the present revision. */
+/** The changes of the key-value store in the order of their revisions, and the current revision. */
 export class KvLog {
   readonly #env: Environment;
   readonly #recent = new RecentChanges();
@@ -71,7 +71,7 @@ export class KvLog {
     this.#recent.commit(this.state().revision);
   }
 
-  /** Call it inside a write transaction. Removes every change up to the present revision. */
+  /** Call it inside a write transaction. Removes every change up to the current revision. */
   compact(): void {
     const state = this.state();
     this.#save({ ...this.#cut(state, (left) => left.entries === 0), compacted: state.revision });

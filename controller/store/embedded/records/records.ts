@@ -148,7 +148,7 @@ export class Records {
     return { items };
   }
 
-  /** As the read by terms, but without terms; no term is decoded. */
+  /** Reads like `timeline` without terms, but returns only ids and values. No term is decoded. */
   #values(walk: Walk, page: PageRequest, cursors: Cursors): Page<StoredRecord> {
     const { cid } = walk;
     const { recordValues } = this.#env.read();
@@ -190,7 +190,9 @@ export class Records {
     return this.#env.read().records.getRange(rangeOf(u32(walk.cid), walk));
   }
 
-  /** The key ends in the id. There is no value if only the term is left of a record that is gone. */
+  /**
+   * Records with the term. The key ends in the id. The value is absent if the record is gone and only its term is left.
+   */
   *#under(walk: Walk, term: string): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array | undefined }> {
     const keys = new RecordKeys();
     const { records, recordTerms } = this.#env.read();

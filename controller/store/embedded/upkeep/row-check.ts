@@ -41,7 +41,8 @@ type Table = (typeof TABLES)[number];
 const HEAD_BYTES = 2;
 
 /**
- * Position of a round: after `after` of a table. `isWhole`: nothing has been skipped since the beginning of the round.
+ * Position of a round: after the key `after` of the table; absent: at its beginning. `isWhole`: nothing has been
+ * skipped since the beginning of the round.
  */
 interface Place {
   readonly table: number;
@@ -147,7 +148,7 @@ export class RowCheck {
     this.#counted = this.#env.isQuiet ? { table, writes: this.#env.tables[table].writes, rows: 0 } : undefined;
   }
 
-  /** Reports rows that LMDB counts but does not find. */
+  /** Reports a table in which the walk found fewer or more rows than LMDB counts. */
   #lacking(table: CheckedTableName, { looked, last }: Part): readonly DamagedRow[] {
     const counted = this.#counted?.table === table ? this.#counted : undefined;
     if (counted === undefined) return [];

@@ -38,7 +38,8 @@ export interface EmbeddedScrubParts {
 }
 
 /**
- * Indexes are committed together with their source data, so anything found here was damaged, or written by a defect.
+ * Scrubs the store of one tenant. Indexes are committed together with their source data, so every fault that it finds
+ * comes from damage or from a defect of the program.
  */
 export class EmbeddedScrub implements ScrubStore {
   readonly #of: EmbeddedScrubParts;
