@@ -146,8 +146,8 @@ function webAddress(text: string, from?: URL): URL {
 }
 
 /**
- * The request after a redirect, by the rules of browsers. After 303, and after 301 or 302 of a POST, it is a GET
- * without the body. Otherwise method and body stay.
+ * The request after a redirect, by the rules of browsers. After 303 (except for HEAD), and after 301 or 302 of a POST,
+ * it is a GET without the body. Otherwise method and body stay.
  */
 function redirected({ method, url, headers, body }: Exchange, status: number, location: string): Exchange {
   const to = webAddress(location, url);

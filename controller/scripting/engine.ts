@@ -34,8 +34,8 @@ import type {
 } from "./types.ts";
 
 /**
- * Bounds on decoded JSON, slightly wider than those reported to the script, because a list of arguments or an object of
- * results encloses the bounded values.
+ * Bounds on decoded JSON from a script's thread. They are slightly wider than the bounds of values, because the values
+ * are inside a list of arguments or an object of results.
  */
 const HANDED_OVER: JsonBounds = {
   depth: { name: "SCRIPT_VALUE_MAX_DEPTH", max: SCRIPT_VALUE_MAX_DEPTH + 2 },

@@ -16,7 +16,7 @@ export interface ScriptInput {
   readonly frame?: string | undefined;
   /** As in `ScriptSeries`; absent: only the deadline ends a run. */
   readonly stepsMax?: number;
-  /** `SCRIPT_OUTPUT_MAX_CHARACTERS` when absent. */
+  /** Absent: `SCRIPT_OUTPUT_MAX_CHARACTERS`. */
   readonly outputMaxCharacters?: number;
   /** As in `ScriptCall`, unique among tenants. */
   readonly owner?: string | undefined;

@@ -100,8 +100,8 @@ export interface ScriptEngine {
   run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome>;
   /**
    * Runs a text once for each set of globals, one after the other on one thread, as if each run had been called alone.
-   * Returns in their order the outcome of each, or the error why it has none. Errors of the whole call are those of
-   * `run`; the deadline and the signal end all runs.
+   * Returns the outcome or the error of each run, in the order of `each`. Errors of the whole call are those of `run`;
+   * the deadline and the signal end all runs.
    */
   runEach(series: ScriptSeries, host: ScriptHost): Promise<readonly (ScriptOutcome | AppError)[]>;
   /** Lets running scripts end within a short time. Idempotent. */

@@ -99,8 +99,8 @@ export class KeyRing implements SecretBox {
   /**
    * Changes the key that seals to the first key of the source for which `isKnown` returns true (all controllers have
    * it). It only changes to a key that is before the current one in the source, so it never returns to an older key. If
-   * the source no longer has the current key, it may change to any key of the source.
-   * Returns true if the key has changed.
+   * the source no longer has the current key, it may change to any key of the source. Returns true if the key has
+   * changed.
    */
   advance(isKnown: (id: string) => boolean): boolean {
     const own = this.#ids.indexOf(this.keyId);

@@ -96,7 +96,7 @@ export class CallDeadline {
     }
   }
 
-  /** The call is answered. Work that continues has its own deadlines. */
+  /** Call it when the call is answered. This deadline no longer limits work that continues. */
   end(): void {
     this.#ended = true;
     this.#cancel();

@@ -37,8 +37,8 @@ export interface ObjectStore {
   get(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly (Entity | undefined)[]>;
 
   /**
-   * As `get`, with the remembered data of entities that do not exist, so that the next entity of that name can be
-   * written with a later time.
+   * Like `get`, with the remembered data of entities that do not exist. The caller needs it to write the next entity of
+   * that name with a later time.
    */
   trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]>;
 
@@ -152,10 +152,10 @@ export interface EntityChange {
   /** Expiry of everything that this change writes. If a birth mark expires, the whole entity is absent. */
   readonly expiresAtMs?: number;
   /**
-   * The time at which the whole entity ends, at once for every reader: cells, terms, numbers and outgoing edges,
-   * whichever change wrote them. Versions stay. The latest change that names an end decides; at equal times the later
-   * end. `Infinity`: the entity does not end. A change with a later time that arrives after the end, and names another
-   * end, may bring back the old data until the engine has removed it.
+   * The time at which the whole entity ends, at once for every reader: its cells, terms, numbers and outgoing edges
+   * from all changes. Versions stay. The latest change that names an end decides; at equal times the later end.
+   * `Infinity`: the entity does not end. A change with a later time and another end may arrive after the end. Then the
+   * old data may be visible again until the engine has removed it.
    */
   readonly endsAtMs?: number;
 }
@@ -169,8 +169,8 @@ export interface Entity {
    */
   readonly lastUs: number;
   /**
-   * Everything up to this time was removed before the entity was born again, so edges to it up to this time do not
-   * belong to it. 0 if no removal is remembered; removals are remembered for `OBJECT_TOMBSTONE_KEEP_MS`.
+   * Everything up to this time was removed before the entity was born again. Edges to it up to this time do not belong
+   * to it. 0 if no removal is remembered; removals are remembered for `OBJECT_TOMBSTONE_KEEP_MS`.
    */
   readonly diedUs: number;
   /** Absent if no change named an end, or if none is known. `Infinity` if the last change removed the end. */
@@ -249,8 +249,8 @@ export interface StoredRecord {
   readonly expiresAtMs?: number;
   /**
    * Time in microseconds at which the row was rewritten; later than the millisecond in the id. The row wins over all
-   * rows of its id without a rewrite or with an earlier one, and over removals that do not name this time or a later
-   * one.
+   * rows of its id without a rewrite, or with an earlier one. Only a removal with this `rewrittenUs` or a later one
+   * removes it.
    */
   readonly rewrittenUs?: number;
 }
@@ -280,7 +280,7 @@ export interface TermsRequest {
 }
 
 export interface FindEstimate {
-  /** Rarest first; each term once, as it is indexed. */
+  /** Rarest first; each term once, in its indexed form (`indexedTerms`). */
   readonly terms: readonly TermEstimate[];
   /**
    * If `find` reads a range: the approximate number of entities in it, or more. Absent: it reads terms, or the number
@@ -320,7 +320,10 @@ export interface CellChoice {
 export interface NumberOrder {
   readonly slot: number;
   readonly descending: boolean;
-  /** Among the entities with the first number of the range, only those after this key in the order are returned. */
+  /**
+   * Applies to entities whose number is exactly the bound of the range at which the order begins: only those after this
+   * key in the order are returned. Without such a bound it has no effect.
+   */
   readonly behind?: EntityKey;
 }
 

@@ -1,6 +1,6 @@
 import { TERM_MAX_BYTES } from "../../common/limits.ts";
 
-/** Terms as they are indexed: each once; terms over the limit are cut at a whole character. */
+/** The indexed form of terms: each once; a term over `TERM_MAX_BYTES` is cut at a whole character. */
 export function indexedTerms(terms: readonly string[]): readonly string[] {
   // Most records have few, short and distinct terms; then nothing must be copied.
   if (terms.length <= FEW_TERMS && terms.every((term, at) => isShort(term) && terms.indexOf(term) === at)) return terms;

@@ -37,7 +37,10 @@ export type CloneableTasks<T extends Tasks> = {
     : "Its input cannot be cloned.";
 };
 
-/** True: the task is blocked. `briefly`: it may continue soon, and counts as blocked within a limit of its own. */
+/**
+ * True: the task is blocked. `briefly`: it may continue soon. Only `brieflyThreads` such tasks of a share count as
+ * blocked.
+ */
 export type Stand = boolean | "briefly";
 
 export interface RunOptions {

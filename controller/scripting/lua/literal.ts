@@ -2,9 +2,9 @@ import { LUA_LITERAL_DEPTH_MAX, LUA_LITERAL_MAX_CHARACTERS, LUA_LITERAL_RUNS_MAX
 import type { Value } from "../../../common/value.ts";
 
 /**
- * Encodes the globals of runs, each JSON of an object, as lines for the VM in their order. Several are combined into a
- * Lua text that returns a list of tables, because Lua's parser is several times faster than JSON decoding in Lua. A
- * value with more parts than a Lua function can hold stays a line of JSON.
+ * Encodes the globals of runs, each JSON of an object, as lines for the VM in their order. Several objects are combined
+ * into a Lua text that returns a list of tables: Lua's parser is several times faster than JSON decoding in Lua. An
+ * object that is too large or too deep for a Lua text stays a line of JSON.
  */
 export function* linesOf(each: readonly string[]): Generator<string> {
   let tables: string[] = [];

@@ -48,7 +48,7 @@ export function derivedTimeUs(cassandra: Cassandra, timeUs: number): number {
 /** Seconds to live for Cassandra; 0: forever. Data that has already expired lives one more second. */
 export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {
   if (expiresAtMs === undefined) return 0;
-  // Cassandra counts from the beginning of the present second.
+  // Cassandra counts from the beginning of the current second.
   const seconds = Math.ceil(expiresAtMs / 1000) - Math.floor(clock.nowMs() / 1000);
   return Math.min(Math.max(seconds, 1), TTL_MAX_SECONDS);
 }

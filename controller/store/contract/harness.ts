@@ -106,7 +106,7 @@ export async function all<T>(limit: number, read: (page: PageRequest) => Promise
   return items;
 }
 
-/** The sum of the counts of all parts, by the cursor that each part but the last one answers. */
+/** The sum of the counts of all parts. Each part is read with the cursor of the part before. */
 export async function counted(read: (cursor: string | undefined) => Promise<ClassCount>): Promise<number> {
   let [sum, cursor] = [0, undefined as string | undefined];
   do {

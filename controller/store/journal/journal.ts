@@ -175,8 +175,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * A step that the caller writes in its own transaction, together with the effect of the step, on condition that `key`
-   * has this revision. Afterwards the entry has the revision of that transaction.
+   * A step that the caller writes in its own transaction, together with the effect of the step. The transaction must
+   * have the condition that `key` has this revision. Afterwards the entry has the revision of the transaction.
    */
   stepWithin({ open, revision }: Versioned<T>, changes: Partial<NewWork<T>>): StepWithin<T> {
     const next = { ...open, ...changes };

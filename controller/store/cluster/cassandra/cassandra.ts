@@ -133,8 +133,8 @@ export class Cassandra {
 
   /**
    * Writes statements of one partition atomically. Do not use a logged batch over several partitions: its coordinator
-   * stores the batch on two other nodes and waits for both, so on a ring of three it fails while one node is lost but
-   * not yet marked as down.
+   * stores the batch on two other nodes and waits for both. On a ring of three such a batch fails as long as a lost
+   * node is not yet marked as down.
    */
   async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
@@ -159,9 +159,9 @@ export class Cassandra {
   }
 
   /**
-   * Drops the tables one by one, then the keyspace. When a node drops a whole keyspace and a late write, such as a
-   * hint, meets a table that is already dropped (`Unknown CF`, Cassandra 5.0.8), the drop fails halfway, and the node
-   * accepts no definition until it is restarted. The ring's test of indexes under change fails without this.
+   * Drops the tables one by one, then the keyspace. If a node drops a whole keyspace at once, a late write, such as a
+   * hint, may meet a table that is already dropped (`Unknown CF`, Cassandra 5.0.8). Then the drop fails halfway, and
+   * the node accepts no definition until it is restarted. The ring's test of indexes under change fails without this.
    */
   async dropKeyspace(keyspace: string): Promise<void> {
     const query = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";

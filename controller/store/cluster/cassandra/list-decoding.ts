@@ -15,8 +15,8 @@ const { list } = cassandra.types.dataTypes;
 let isCorrected = false;
 
 /**
- * Makes the driver read lists with nulls, such as the `TTL` of a map in which some cells never expire. Without it, the
- * driver takes a null for an item of −1 bytes, steps back by one, and misreads everything that follows
+ * Makes the driver read lists with nulls, such as the `TTL` of a map in which some cells never expire. Without this
+ * correction, the driver takes a null for an item of −1 bytes, steps back by one, and misreads everything that follows
  * (cassandra-driver 4.10.0, `decodeList`). Call it once per process.
  */
 export function correctListDecoding(): void {

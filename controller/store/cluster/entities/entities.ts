@@ -46,7 +46,7 @@ export interface FoundEntity {
   readonly classes: readonly string[];
 }
 
-/** The present state of entities, in `present`: one small partition each. */
+/** The current state of entities, in the table `present`: one small partition each. */
 export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;

@@ -46,10 +46,10 @@ interface Window {
 }
 
 /**
- * Finds entities ordered by a number. An index has no order here, so a window of numbers is read completely and sorted.
- * If a window has too many rows, the rows read so far come in the order of their hashes and serve as a sample for a
- * narrower window. Each step narrows by a factor of fifty, so two or three reads find the first of a million. Terms
- * other than those of classes are left to the caller.
+ * Finds entities ordered by a number. An index of Cassandra has no order, so a window of numbers is read completely and
+ * sorted. If a window has too many rows, the rows read so far are a random sample, because they come in the order of
+ * their hashes. The sample determines a narrower window. Each step narrows by a factor of fifty, so two or three reads
+ * find the first of a million. Terms that do not name a class are ignored; the caller checks them.
  */
 export async function findInOrder(
   keyspace: string,

@@ -48,7 +48,10 @@ export function selectionOf(choice: CellChoice | undefined): Selection {
   };
 }
 
-/** The first text after all texts with this prefix. The prefix ends in a slash, which `0` follows in ASCII. */
+/**
+ * The first text after all texts with this prefix. The prefix ends in a slash, which `0` follows in ASCII. The slice of
+ * Cassandra includes this end.
+ */
 function behind(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }

@@ -94,8 +94,8 @@ export class VersionTable {
   }
 
   /**
-   * Call it after the entity is written. Sets the expiry of earlier versions, and removes their days from the open
-   * ones, except the day of this change, which may get more versions. Idempotent.
+   * Call it after the entity is written. Sets the expiry of earlier versions. Their days are then no longer listed
+   * under `OPEN_DAY`, except for the day of this change, which may get more versions. Idempotent.
    */
   async end({ key, timeUs, endVersionsAtMs: atMs }: EntityChange, deadline: Deadline): Promise<void> {
     if (atMs === undefined) return;

@@ -65,9 +65,9 @@ export const SHARD_NUMBERS: readonly number[] = Array.from(
 );
 
 /**
- * The shards that may contain a record, each once, in an hour written with these numbers of shards. Ids that count up
- * in their last characters stay in one shard for 32 ids, so that they can be written together, and then continue in the
- * next one, so that the newest ids are in all shards. Random ids are evenly distributed.
+ * The shards that may contain a record, each once, in an hour that was written with these numbers of shards. Of ids
+ * that count up in their last characters, 32 are in one shard, so that they can be written together. The next 32 are in
+ * the next shard, so that the newest ids are in all shards. Random ids are evenly distributed.
  */
 export function shardsOf(id: string, numbers: readonly number[]): number[] {
   const spread = numberOf(id.slice(...RANDOM_CHARACTERS)) + numberOf(id.slice(...COUNTING_CHARACTERS));

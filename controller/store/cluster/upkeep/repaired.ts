@@ -77,7 +77,7 @@ function coveredSince(groups: readonly Newest[]): number | undefined {
   return undefined;
 }
 
-/** Pieces of the ring, each taken once however many spans cover it: a disjoint-set forest of the next free piece. */
+/** Pieces of the ring that no span has taken yet. A disjoint-set forest finds the next free piece. */
 class Untaken {
   left: number;
   readonly #next: Uint32Array;

@@ -40,8 +40,8 @@ interface LyingCells {
  * write. Both sides write first and look afterwards: a sweep writes its time to `swept` before it reads the cells, and
  * a late write is made before it reads `swept`. So either the sweep has read the write, or the writer learns of the
  * sweep. If the batch of a sweep arrives after the next sweep, it changes nothing, because its time is earlier.
- * `removed_cells` records the time at which each cell was removed, so that a sweep does not write it again. It keeps
- * these times for as long as removals are remembered.
+ * `removed_cells` records the time at which each cell was removed, so that a late write does not bring a removed cell
+ * back. It keeps these times for as long as removals are remembered.
  */
 export class CellSweeps {
   readonly #tables: Tables;

@@ -8,7 +8,7 @@ const PASSERS_BY = 3_000 * AGE;
 const STAYING = 40;
 const AT_ONCE = 32;
 
-/** Values that most objects have left. */
+/** Values that most of their former objects no longer have. */
 export function passersByContract({ subject, objects, baseUs, write, find }: AgeSubject): void {
   test(
     "objects that took a value once and left it, by a change, by their removal or by their end, do not hide those that have it",

@@ -8,7 +8,7 @@ const RECORDS = 1_500 * AGE;
 const TIME_DIGITS = 10;
 const DAY_MS = 24 * 3_600_000;
 
-/** Records between very many that have gone. */
+/** Records among very many that were removed or have expired. */
 export function agedRecordsContract({ subject, objects }: AgeSubject): void {
   test(
     "records between very many that were removed or have ended are read, counted and found",

@@ -3,8 +3,8 @@ import type { EntityChange, EntityKey, ObjectStore } from "../../objects.ts";
 import { again, all, type ContractSubject, uniqueCid, uniqueName } from "../harness.ts";
 
 /**
- * Factor for the numbers of the short form. With a large factor Cassandra refuses what it only warns of in the short
- * form. `npm run soak` sets it.
+ * Factor for the number of changes; 1 is the short form. With a large factor, Cassandra refuses requests for which it
+ * only logs a warning in the short form. `npm run soak` sets it.
  */
 export const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 export const TIMEOUT_MS = 300_000 * AGE;
@@ -38,14 +38,14 @@ export interface AgeSubject {
   readonly write: (...changes: EntityChange[]) => Promise<void>;
   /** Writes the changes of steps 0 to `count` - 1 one batch after the other. */
   readonly inOrder: (count: number, step: (n: number) => EntityChange) => Promise<void>;
-  /** The ids of what has all terms, in order; fails if one is found twice. */
+  /** The sorted ids of the entities that have all terms; fails if one is found twice. */
   readonly find: (terms: readonly string[], limit?: number) => Promise<readonly string[]>;
   readonly fresh: () => Promise<FreshObjects>;
-  /** Both objects are found by all ways, without a warning. */
+  /** Expects that both objects are found in every way, without a warning of the store. */
   readonly holds: (objects: FreshObjects) => Promise<void>;
 }
 
-/** Belongs into the block of its tests, before them. */
+/** Call it in the block of the tests, before them. */
 export function ageSubject(subject: () => ContractSubject, { warnings = () => [] }: AgeOptions): AgeSubject {
   const objects = (): ObjectStore => subject().store.objects;
   let baseUs = 0;

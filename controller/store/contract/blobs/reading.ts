@@ -53,7 +53,7 @@ export function contentContract(blobs: () => BlobStore): void {
   });
 }
 
-/** Content that is not there. */
+/** Content that does not exist. */
 export function absentContentContract(blobs: () => BlobStore): void {
   test("what is not there is absent", async () => {
     const digest = sha256(unique(10));

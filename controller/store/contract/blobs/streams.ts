@@ -46,7 +46,7 @@ export function streamsContract(blobs: () => BlobStore): void {
   });
 }
 
-/** Compares a stream with what was appended to it in random pieces. */
+/** Compares a stream with the bytes that were appended to it in random pieces. */
 export function streamModelTest(name: string, blobs: () => BlobStore): void {
   test("a stream holds exactly what was acknowledged, under random appends and repeats", async () => {
     const random = seededRandom(seedOfRun(`BlobStore ${name}`));

@@ -34,7 +34,7 @@ export function keysContract(kv: () => KvStore): void {
   });
 }
 
-/** Writes that expect a revision, and those who race for one key. */
+/** Conditional writes, and writers that race for one key. */
 export function conditionsContract(kv: () => KvStore): void {
   test("of many that create the same key one wins and the others are told what is there", async () => {
     const key = uniqueName("race");

@@ -37,7 +37,7 @@ export async function drain(watch: AsyncIterable<readonly KvEvent[]>): Promise<r
   return events;
 }
 
-/** One event in words. */
+/** One event as text. */
 export function tell(event: KvEvent): string {
   return event.kind === "put" ? `${event.entry.key}=${text(event.entry.value)}` : `${event.key} gone`;
 }
@@ -46,12 +46,12 @@ export function revisionOf(event: KvEvent): number {
   return event.kind === "put" ? event.entry.revision : event.revision;
 }
 
-/** The events in words, without repetitions caused by lost answers. */
+/** The events as texts, without repetitions caused by lost answers. */
 export function changesOf(events: readonly KvEvent[]): readonly string[] {
   return events.map(tell).filter((line, at, lines) => line !== lines[at - 1]);
 }
 
-/** Holds once an event that says `line` was seen. */
+/** A condition for `collect`: true when the text of one of the events is `line`. */
 export function told(line: string): (events: readonly KvEvent[]) => boolean {
   return (events) => events.map(tell).includes(line);
 }

@@ -4,7 +4,7 @@ import type { CellChoice, Entity } from "../../objects.ts";
 import { again, all, passTime, uniqueCid, uniqueName } from "../harness.ts";
 import { cellsOf, newKey, type ObjectsSubject, TTL_MS } from "./subject.ts";
 
-/** Reads that say which cells they need. */
+/** Reads with a `CellChoice`. */
 export function chosenCellsContract({ subject, objects, at, write, read, values }: ObjectsSubject): void {
   describe("chosen cells", () => {
     test("those that are asked for are there, and all that is told of the whole entity", async () => {

@@ -113,7 +113,7 @@ function clearedEndsContract({ subject, objects, nowMs, write, read }: ObjectsSu
     const endsAtMs = nowMs() - 1_000;
     await write({ key, timeUs: atUs, birth: true, cells: new Map([["1", bytes("a")]]), endsAtMs });
     await write({ key: going, timeUs: atUs, birth: true, endsAtMs: nowMs() + LONG_MS });
-    // The state left by an update that crossed a removal.
+    // Cells without a birth mark: an update leaves this state if it arrives after a removal.
     const unborn = { cid, id: uniqueName("unborn") };
     await write({ key: unborn, timeUs: atUs, cells: new Map([["1", bytes("a")]]), endsAtMs });
     expect(await read(key)).toBeUndefined();

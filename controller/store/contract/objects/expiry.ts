@@ -5,7 +5,7 @@ import { cellsOf, newKey, type ObjectsSubject, TTL_MS } from "./subject.ts";
 
 const VERSIONS_WRITTEN = 40;
 
-/** Parts of entities that expire, and versions that later ones end. */
+/** Parts of entities that expire, and versions that later changes end. */
 export function expiryContract(store: ObjectsSubject): void {
   describe("ttl", () => {
     expiringPartsContract(store);

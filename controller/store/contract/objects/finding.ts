@@ -4,7 +4,7 @@ import type { EntityChange } from "../../objects.ts";
 import { again, all, uniqueCid, uniqueName } from "../harness.ts";
 import { cellsOf, newKey, type ObjectsSubject } from "./subject.ts";
 
-/** Requests for what has terms and numbers. */
+/** Searches by terms and by ranges of numbers. */
 export function findContract(store: ObjectsSubject): void {
   describe("find", () => {
     termsContract(store);

@@ -191,7 +191,7 @@ async function checkSides({ objects, cid }: World, index: number, model: EntityM
   expect(versions.map((version) => version.timeUs)).toEqual([...model.versions.keys()].sort((a, b) => b - a));
 }
 
-/** The store may find more than matches, never less. */
+/** Checks `find` by one term. The store may find more entities than match, never fewer. */
 async function checkTerm({ objects, models }: World, term: string): Promise<void> {
   const found = new Set(
     (await all(2, (page) => objects.find({ terms: [term] }, page))).map((entity) => indexOf(entity.key)),

@@ -112,7 +112,7 @@ function orderContract(subject: () => ContractSubject, write: (...changes: Entit
       ...(await ids({ descending: true }, 9, { to: 6.5 })),
     ]);
     expect(await ids({ descending: false, behind: { cid, id: last } }, 9, { from: 7, to: 8 })).toHaveLength(1);
-    // No number is where these ranges begin, so the key there passes none.
+    // No entity has the number at which these ranges begin, so `behind` excludes none.
     expect(await ids({ descending: false, behind: { cid, id: last } }, 300, { from: 6.7, to: 7 })).toEqual(sevens);
     expect(await ids({ descending: true, behind: { cid, id: third } }, 300, { from: 7, to: 7.5 })).toEqual(
       sevens.toReversed(),

@@ -17,11 +17,11 @@ export interface ObjectsSubject {
   readonly read: (key: EntityKey) => Promise<Entity | undefined>;
   /** The cells of an entity as texts; absent if there is no entity. */
   readonly values: (key: EntityKey) => Promise<Record<string, string> | undefined>;
-  /** The ids of what is found, each once and in order, read in pages of at most `limit`. */
+  /** The sorted ids of the entities found, each once, read in pages of at most `limit`. */
   readonly find: (request: FindRequest, limit?: number) => Promise<readonly string[]>;
 }
 
-/** Belongs into the block of its tests, before them. */
+/** Call it in the block of the tests, before them. */
 export function objectsSubject(subject: () => ContractSubject): ObjectsSubject {
   const objects = (): ObjectStore => subject().store.objects;
   const nowMs = (): number => subject().clock.nowMs();

@@ -4,7 +4,7 @@ import type { Entity, EntityChange } from "../../objects.ts";
 import { again, all, bytes, text, uniqueCid, uniqueName } from "../harness.ts";
 import { cellsOf, newKey, type ObjectsSubject } from "./subject.ts";
 
-/** The times of writes, which alone say what stands. */
+/** The times of writes: only they decide which value is valid. */
 export function timesContract(store: ObjectsSubject): void {
   describe("times", () => {
     latestWriteContract(store);

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../../objects.ts";
 import { bytes, passTime, uniqueCid } from "../harness.ts";
 import { DAY_MS, type RecordsSubject, TTL_MS, ulid } from "./subject.ts";
 
-/** A record that is given other lives, and the end of each. */
+/** A record that is appended with other lifetimes, and the end of each. */
 export function recordLivesContract({ subject, append, timeline, get, countOf, startMs }: RecordsSubject): void {
   test("a record that is given other lives stays one: told and counted once, with the longest of them and all terms", async () => {
     const nowMs = startMs();

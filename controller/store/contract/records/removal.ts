@@ -24,7 +24,7 @@ export function removedRecordsContract({ objects, append, timeline, startMs }: R
   });
 }
 
-/** A record that is removed stays removed, whatever its producer repeats. */
+/** A removed record stays removed, even if its producer appends it again with other data. */
 export function repetitionsAfterRemovalContract({
   subject,
   objects,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { again, bytes, text, uniqueCid } from "../harness.ts";
 import { DAY_MS, type RecordsSubject, ulid } from "./subject.ts";
 
-/** A record that a person writes anew. */
+/** A record that is rewritten (`rewrittenUs`). */
 export function rewrittenRecordsContract({ objects, append, timeline, get, countOf, startMs }: RecordsSubject): void {
   test("what was removed is rewritten, removed and rewritten again, and a repetition of before changes nothing", async () => {
     const cid = uniqueCid();
@@ -19,7 +19,7 @@ export function rewrittenRecordsContract({ objects, append, timeline, get, count
       expect(await get(cid, id)).toEqual(row);
       expect(await timeline({ ...whole, terms: [name] })).toEqual([id]);
       expect([await timeline(whole), await countOf(whole)]).toEqual([[id], 1]);
-      // A removal that knew only an earlier state removes nothing of it.
+      // A removal that names an earlier rewrite does not remove this row.
       await again(() => objects().removeRecords([{ cid, id, rewrittenUs: row.rewrittenUs - 1 }]));
       expect(await get(cid, id)).toEqual(row);
       await again(() => objects().removeRecords([row]));

@@ -20,7 +20,7 @@ export interface RecordsSubject {
   readonly startMs: () => number;
 }
 
-/** Belongs into the block of its tests, before them. */
+/** Call it in the block of the tests, before them. */
 export function recordsSubject(subject: () => ContractSubject): RecordsSubject {
   const objects = (): ObjectStore => subject().store.objects;
   let begunMs = 0;

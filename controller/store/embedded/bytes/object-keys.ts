@@ -4,8 +4,8 @@ import type { EntityKey } from "../../objects.ts";
 import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
 
 /**
- * Two ids of full length do not fit into one key, so the far end of an edge is represented by this many bytes of its
- * digest.
+ * Number of bytes of the digest that represents the other end of an edge in a key. Two ids of full length would not fit
+ * into one key.
  */
 const DIGEST_BYTES = 16;
 const CID_BYTES = 4;

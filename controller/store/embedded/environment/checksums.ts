@@ -39,8 +39,8 @@ export class ValueReader {
   #sum = 0;
 
   /**
-   * Copies the original value into `value`, whose length is `valueLength(stored)`. The library's buffer is longer than
-   * `stored.length`; only that many bytes are valid.
+   * Copies the original value into `value`, whose length is `valueLength(stored)`. The library's buffer may be longer
+   * than `stored.length`; only that many bytes are valid.
    */
   read(stored: Uint8Array, value: Buffer): Buffer {
     const { length } = value;

@@ -21,8 +21,8 @@ export function hasEnvironment(folder: string): Promise<boolean> {
 }
 
 /**
- * Opens the environment in that folder. A new one gets its final name only when it is completely on disk, because a
- * file that a power cut left before its first commit would end the process that opens it. A damaged one is refused.
+ * Opens the environment in that folder. A new environment gets its final name only when it is completely on disk. After
+ * a power cut before its first commit, opening its file would end the process. A damaged environment is refused.
  */
 export async function openEnvironment(folder: string, clock: Clock): Promise<Environment> {
   if (await hasEnvironment(folder)) checkFile(join(folder, DATA));

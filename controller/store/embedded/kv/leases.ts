@@ -26,9 +26,9 @@ interface Held {
 }
 
 /**
- * Leases live in the process that holds them. They are recorded on disk only to end them: at the next open after the
- * process died, or, if the process was stopped for longer than the lease lasts (a suspended machine), as soon as it
- * notices.
+ * Leases live in the process that holds them. They are recorded on disk only to end them. If the process dies, the next
+ * open ends them. If the process is paused for longer than a lease lasts (a suspended machine), it ends the lease when
+ * it continues.
  */
 export class KvLeases {
   readonly #options: KvLeasesOptions;

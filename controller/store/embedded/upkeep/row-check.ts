@@ -74,8 +74,8 @@ export interface RowCheckParts {
 }
 
 /**
- * See `ScrubStore.rows`. A turn reads a limited number of rows of one table without interruption, so that rows of two
- * tables are compared as of one moment.
+ * See `ScrubStore.rows`. A turn reads a limited number of rows of one table without interruption. So rows of two tables
+ * are compared in one snapshot.
  */
 export class RowCheck {
   readonly #env: Environment;

@@ -4,7 +4,7 @@ import { again, bytes, put, text, txn, uniqueName } from "../../harness.ts";
 import { listAll } from "../reading.ts";
 import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 
-/** An entry from its moment on: it is absent, for every clock. */
+/** An entry after its expiry: it is absent for every clock. */
 export function expiredEntriesContract({ subject, now, later, expiring }: ExpirySubject): void {
   test("an entry is there with its moment before it, and absent from it on", async () => {
     const key = uniqueName("expires");

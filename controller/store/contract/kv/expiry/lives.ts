@@ -4,11 +4,13 @@ import { again, bytes, put, text, txn, uniqueName } from "../../harness.ts";
 import { changesOf, collect, listAll, told } from "../reading.ts";
 import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 
-/** Number of changes of one key, and of those made in parallel. A store with real time is too slow for as many. */
+/**
+ * Number of changes of one key, and number of changes in parallel. A store with a real clock is too slow for so many.
+ */
 const AGED = { changes: 10_000, atOnce: 100 };
 const AGED_IN_REAL_TIME = { changes: 500, atOnce: 5 };
 
-/** The life that follows on an expired entry. */
+/** The next life of a key whose entry has expired. */
 export function nextLifeContract({ now, later, expiring }: ExpirySubject): void {
   test.each<[string, (kv: KvStore, key: string) => Promise<unknown>]>([
     ["a put", (kv, key) => put(kv, key, bytes("new"))],
@@ -34,7 +36,7 @@ export function nextLifeContract({ now, later, expiring }: ExpirySubject): void 
   });
 }
 
-/** Puts that give the entry of one life another moment. */
+/** Puts that change the expiry within one life of a key. */
 export function prolongingContract({ subject, now, later, expiring }: ExpirySubject): void {
   test("every put sets the expiry anew, within the same life", async () => {
     const { key, createRevision } = await expiring(uniqueName("prolonged"));

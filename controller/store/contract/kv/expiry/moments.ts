@@ -5,7 +5,7 @@ import { type ExpirySubject, MINUTE_MS } from "./subject.ts";
 
 const LEASE_MS = 5_000;
 
-/** Ways to give a moment, and the moments and values there are. */
+/** Ways to set an expiry, and the allowed expiries and values. */
 export function momentsContract({ subject, now, later }: ExpirySubject): void {
   test("a transaction gives an expiry as a put does", async () => {
     const key = uniqueName("txn");

@@ -45,7 +45,7 @@ export function expiredListsContract({ now, later, expiring }: ExpirySubject): v
   });
 }
 
-/** Watches tell of an expiry. */
+/** Watches report an expiry. */
 export function expiryWatchesContract({ now, later, expiring }: ExpirySubject): void {
   test("a watch from the revision of such a page misses nothing", async () => {
     const prefix = uniqueName("page") + "/";
