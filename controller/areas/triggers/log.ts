@@ -14,7 +14,10 @@ interface Dependencies {
 
 const BOUNDS = { entries: TRIGGER_LOG_LINES_MAX, characters: TRIGGER_LOG_LINE_MAX_CHARACTERS };
 
-/** Console log of kind trigger, by `<class>#<trigger>`. Runs do not wait for it: writes of objects wait for runs. */
+/**
+ * Console logs of triggers, named `<class>#<trigger>`. Runs do not wait until their messages are stored, because writes
+ * of objects wait for runs.
+ */
 export class TriggerLog {
   readonly #runtime: Dependencies["runtime"];
   readonly #logs: RunLogs;
