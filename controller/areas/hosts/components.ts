@@ -134,7 +134,10 @@ export class HostComponents {
     return new HostComponents(dependencies, { kv, authority, presence, records });
   }
 
-  /** Lists one address of each controller before the second of any: an agent that lost one tries the others first. */
+  /**
+   * Addresses of all controllers: first one address of each controller, then the other addresses. So an agent that lost
+   * a controller tries the other controllers first.
+   */
   addresses(): readonly string[] {
     const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
     const seconds = all.flatMap(([, ...more]) => more);

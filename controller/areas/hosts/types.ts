@@ -143,7 +143,7 @@ export class TunnelBroken extends Error {
   }
 }
 
-/** Gives the policies that a host's agent is to run. Implemented by the area that owns policies. */
+/** Source of the policies that a host's agent must run. Implemented by the area that owns policies. */
 export interface DesiredStateSource {
   desired(
     tenant: string,
@@ -164,7 +164,7 @@ export interface DesiredPolicy {
 export interface EntrySink {
   /** A sequence of the stream up to which everything is stored; more may be stored. 0 if unknown. */
   acknowledged(source: EntrySource): Promise<number>;
-  /** Returns the values by which the agent pins new batches. */
+  /** Returns the rule digests and the time to which the agent pins new batches. */
   told(source: EntrySource, ask: Ask): Promise<Told>;
   /**
    * Resolves when everything in these batches is stored. Idempotent: the same batches create the same rows, also when

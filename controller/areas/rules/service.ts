@@ -247,8 +247,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Checks the syntax of the body. `AppError("denied")` for a caller with only some of his own rights, as by a token:
-   * the rule would later run with all of them.
+   * Checks the syntax of the body. `AppError("denied")` if the caller's token has only a part of the user's rights,
+   * because the rule would later run with all of them.
    */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);

@@ -176,7 +176,7 @@ export class TriggerService implements ObjectTriggers {
     this.#with.runtime.log.debug({ trigger: triggerName(trigger), id }, "a trigger ran after a change");
   }
 
-  /** Key of the object that the trigger must not write, because its changes wait for this run. */
+  /** Key of the object whose change the trigger runs for. The chain of the trigger must not write this object. */
   async #keyOf(
     { class: path, id, tenant, traceparent }: ObjectChangeEvent,
     ospace: string,

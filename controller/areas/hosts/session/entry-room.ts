@@ -60,8 +60,8 @@ export class EntryRoom {
   }
 
   /**
-   * A session that waits for its own entries delays no other. A session that waits for the others is never overtaken;
-   * otherwise it might wait forever.
+   * Admits waiting batches in their order. A session at its own limit delays no other session. A session that waits
+   * because of the others is never overtaken; otherwise it might wait forever.
    */
   #admit(): void {
     let full = false;

@@ -130,12 +130,12 @@ export class LiveSession implements AgentSession {
     await this.#with.ended(this);
   }
 
-  /** Returns true if the content belongs to something this host is to have. */
+  /** Returns true if the content belongs to a policy of this host. */
   refersTo(digest: string): boolean {
     return this.#desired.refersTo(digest);
   }
 
-  /** Sends the desired state. All calls during a send share one further send afterwards. */
+  /** Sends the desired state. Calls while it is being sent are combined into one more send. */
   refresh(): Promise<void> {
     return this.#desired.refresh();
   }

@@ -72,7 +72,7 @@ export function credentialContexts(name: string, tenant: string, record: HostRec
 
 export type HostPlace = Pick<HostRecord, "host" | "iplist" | "config" | "sshkey">;
 
-/** Effects of a record change on the values stored for the former destination. */
+/** Stored values that a record change removes, because they are for the former destination. */
 export interface Move {
   readonly credentialsGone: readonly Credential[];
   readonly keyGone: boolean;

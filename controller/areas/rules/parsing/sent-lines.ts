@@ -129,8 +129,8 @@ function linesOf(text: string, end = /\r?\n/): readonly string[] {
 }
 
 /**
- * Lines as frames, without blank ones. The limits are low enough that no channel is closed because its receiver is
- * slow.
+ * Lines as frames, without blank ones. `AppError("too_large")` beyond a limit. The limits are so low that a receiver
+ * that keeps reading is not disconnected as too slow.
  */
 function framesOf(text: string): readonly string[] {
   const frames = linesOf(text).flatMap((line, at) => {
