@@ -70,8 +70,8 @@ interface Run {
 }
 
 /**
- * Deploys depots to hosts. Every host × depot has exactly one final state by the deadline, no matter what happens to
- * the host. If a controller dies, another one ends its deployments: with the results that agents reported, or as
+ * Deploys depots to hosts. Every depot on every host has exactly one final state by the deadline, even if the host
+ * fails. If a controller dies, another one ends its deployments: with the results that agents reported, or as
  * `expired`.
  */
 export class DeploymentService {

@@ -187,7 +187,7 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
-/** Takes all uploaded parts, whatever their field names are. Leaves out the empty file field that a browser sends. */
+/** Takes all uploaded parts, under any field name. Leaves out the empty file field that a browser sends. */
 function contentOf(files: readonly UploadedFile[], encoding?: string): readonly DepotUpload[] {
   const names = nameEncoding(encoding);
   return files.filter((file) => file.filename !== "" || file.size > 0).map((file) => ({ ...file, names }));

@@ -34,9 +34,8 @@ export class Pins {
 
   /**
    * Returns the lower bound for the write times of the host's next batches, in microseconds, with its proof. It is
-   * later than the controller's own writes in the current millisecond, and not earlier than the last bound that any
-   * controller told the host. So if the clocks of two controllers differ, the later one decides. A `last` without a
-   * valid proof is ignored.
+   * later than the controller's own writes in the current millisecond. It is not earlier than `last`, the bound that
+   * the host got before, if that has a valid proof. So if the clocks of two controllers differ, the later one decides.
    */
   time(source: EntrySource, last: ToldTime | undefined): ToldTime {
     const nowUs = (Math.floor(this.#clock.nowMs()) + 1) * US_PER_MS;

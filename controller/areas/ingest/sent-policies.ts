@@ -41,9 +41,9 @@ export interface Asked {
 const NOTHING: Sent = { policies: [], rules: [] };
 
 /**
- * Records which policies were sent to each host, and which rules parse their records. The entry is stored before the
- * policies are sent and outlives them, because an outbox may hold records of a policy that the host no longer has.
- * Stored under `sent/<host>`.
+ * Records which policies were sent to each host, and which rules parse their records. The entry, `sent/<host>`, is
+ * stored before the policies are sent. It outlives them, because an outbox may hold records of a policy that the host
+ * no longer has.
  */
 export class SentPolicies implements DesiredStateSource {
   readonly #stores: Stores;

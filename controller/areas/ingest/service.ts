@@ -41,9 +41,9 @@ const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Stores the entries of an agent's outbox as objects, with the effect of exactly once. The rows depend only on the
- * entries and on the pin: the digests of the rules and the write time, which a controller told the agent before it sent
- * the entries. So controllers need no agreement. Every controller that gets a batch writes the same rows under the same
- * ids, however often.
+ * entries and on the pin: the digests of the rules, and the write time. The agent got both from a controller before it
+ * sent the entries. So controllers need no agreement. Every controller that gets a batch writes the same rows under the
+ * same ids, even if the batch comes several times.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;

@@ -28,14 +28,15 @@ export interface ResealingDependencies {
   readonly settleMs?: number | undefined;
 }
 
-/** Name that stands for data that belongs to no tenant. */
+/** Used as the name of a tenant for data that belongs to no tenant. */
 const INSTALLATION = "";
 
 /**
  * Follows the keys while the controller runs, and reseals everything that former keys sealed. A key starts to seal when
  * every controller can open with it. When every controller seals with it, the oldest controller reseals the other items
  * one by one, each only if it is unchanged since it was read. The key id of an item shows that it must be resealed. So
- * a controller that resumes after a crash needs no stored progress, and two that reseal at the same time do no harm.
+ * a controller needs no stored progress to resume after a crash. If two controllers reseal at the same time, that does
+ * no harm.
  */
 export class Resealing {
   readonly #with: ResealingDependencies;

@@ -116,8 +116,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Rules whose records go to the class; without `path` all rules. A rule that names no class is listed with an empty
-   * class. Rules of classes that the principal may not read are left out.
+   * Rules whose records are stored in the class; without `path` all rules. A rule that names no class is listed with an
+   * empty class. Rules of classes that the principal may not read are left out.
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     requirePermission(principal, "rules:read");
@@ -261,7 +261,7 @@ export class RuleService implements Rules {
     compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
-  /** The rule with the current state of everything that it uses, and of all classes that its rows may go to. */
+  /** The rule with the current state of everything that it uses, and of all classes that its rows may be stored in. */
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));

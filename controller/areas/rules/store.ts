@@ -23,7 +23,7 @@ import {
 
 const EXTENSIONS = "rule-extension";
 
-/** A rule text as it is stored. */
+/** A stored rule text. */
 export interface StoredRule {
   readonly key: string;
   readonly text: string;

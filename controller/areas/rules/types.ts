@@ -87,7 +87,7 @@ export interface Rule {
   readonly digest: string;
   readonly text: string;
   readonly supplements: Supplements;
-  /** Path of the class that records go to; empty if only the body names classes. */
+  /** Path of the class for the rows; empty if only the body names classes. */
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
   readonly columns: readonly string[];

@@ -186,7 +186,7 @@ export class TriggerService implements ObjectTriggers {
     return view === undefined ? [] : [`${view.cid}:${id.slice(id.indexOf(":") + 1)}`];
   }
 
-  /** The object as the event contains it. Without it, the object as it is now. */
+  /** The object from the event. If the event does not contain it, the current object. */
   async #objectOf({ whole, class: path, id }: ObjectChangeEvent, author: Principal): Promise<Row> {
     if (whole !== undefined) return whole.object.values;
     const [now] = await this.#with.objects.get(author, [{ id, class: path }]);

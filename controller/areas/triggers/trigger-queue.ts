@@ -4,8 +4,8 @@ import type { TriggerTask } from "./trigger-task.ts";
 export interface Underway {
   readonly task: TriggerTask;
   /**
-   * Resolves with the error of the last run, or `undefined` on success. Rejects if the controller ends before the last
-   * run.
+   * Resolves with the error of the last run, or `undefined` on success. Rejects if the controller ends first, or if the
+   * result cannot be stored.
    */
   readonly end: Promise<string | undefined>;
   isKept: boolean;

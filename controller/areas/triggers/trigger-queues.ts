@@ -40,9 +40,9 @@ interface Trigger {
 
 /**
  * Runs triggers after changes. Each trigger has up to `TRIGGER_RUNS_AT_ONCE` concurrent runs. The changes of one object
- * run one after the other in the order of their times. Triggers do not wait for one another. A change is stored
- * durably, so that the caller need not wait, if it takes long, fails too often, or has an earlier change on another
- * controller.
+ * run one after the other in the order of their times. Triggers do not wait for one another. A change is stored durably
+ * if it takes long, fails too often, or has an earlier change on another controller. Then the caller need not wait for
+ * it.
  */
 export class TriggerQueues {
   readonly #with: LanesDependencies;

@@ -123,7 +123,7 @@ export class AgentCommands implements Transport, CommandEntries {
     }
   }
 
-  /** A session of the host ended here: its commands continue in the next session, on whatever controller that is. */
+  /** A session of the host ended here: its commands continue in its next session, on this or another controller. */
   left({ tenant, host }: { readonly tenant: string; readonly host: string }, epoch: number): void {
     for (const served of [...this.#served]) {
       const { watch, listener } = served;

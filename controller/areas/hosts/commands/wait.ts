@@ -86,7 +86,7 @@ export class CommandWait implements CommandListener {
     this.catchUp();
   }
 
-  /** Reads what is stored; call it whenever something may have been stored that was not reported. */
+  /** Reads the stored output and result. Call it whenever something may have been stored without a report. */
   catchUp(): void {
     if (this.over) return;
     this.#readAgain = true;

@@ -17,8 +17,8 @@ export interface EntryRoomLimits {
 }
 
 /**
- * Bounds the bytes of received entries that are not yet stored, for each session and for all together. A session
- * without room waits in order, and its stream is not read meanwhile. A session that holds nothing may take a batch
+ * Bounds the bytes of received entries that are not yet stored, for each session and for all together. Sessions without
+ * room wait in order, and their streams are not read during that time. A session that holds nothing may take a batch
  * larger than its own bound.
  */
 export class EntryRoom {

@@ -103,7 +103,7 @@ export class LiveSession implements AgentSession {
     switch (body?.$case) {
       case "batch":
         await this.#entries.take(body.value);
-        // Waiting for room may have taken long, and the stream was not read meanwhile.
+        // Waiting for room may have taken long. During that time the stream was not read.
         this.#heardAtMs = this.#with.runtime.clock.monotonicMs();
         return;
       case "ask":

@@ -34,8 +34,8 @@ export interface SealedFor {
 }
 
 /**
- * Seals a credential together with its destination. A record with another destination cannot open it, however the
- * record was written.
+ * Seals a credential together with its destination. If the record later has another destination, by any kind of write,
+ * the credential cannot be opened.
  */
 export function sealCredential(secrets: SecretBox, name: Credential, secret: string, whose: SealedFor): string {
   return secrets.seal(secret, contextOf(name, whose));

@@ -56,8 +56,8 @@ interface Of {
 }
 
 /**
- * Makes the rows to store. Rows of the rule's class begin with the values of its options, rows of other classes with
- * the fields of the same names as their columns. Values that the body set replace these.
+ * Makes the rows to store. A row of the rule's class begins with the values of the rule's options. A row of another
+ * class begins with the fields that have the names of its columns. Values that the body set replace these.
  */
 export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedRow> {
   const { row, author } = of;

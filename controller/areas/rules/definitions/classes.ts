@@ -7,8 +7,8 @@ import { requireRecords, timesOf } from "./times.ts";
 import type { RuleTarget } from "../types.ts";
 
 /**
- * Adds the current definitions of all classes that rows may go to: the class of the rule, and paths in quotes in its
- * body. The same for rules that get its records. `AppError("too_large")` beyond `RULE_PINNED_MAX_BYTES`.
+ * Pins the current definitions of all classes that rows may be stored in: the class of the rule, and paths in quotes in
+ * its body. The same applies to rules that get its records. `AppError("too_large")` beyond `RULE_PINNED_MAX_BYTES`.
  */
 export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): SupplementedRule {
   const texts = [rule.text, ...Object.values(rule.supplements.forwards ?? {}).map(({ text }) => text)];

@@ -80,7 +80,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   retryOf(rule);
   timesOf(rule);
   keepsRawBytes(rule);
-  // Stands for the columns of the class if the rule names no fields.
+  // Placeholder for the columns of the class, for a rule that names no fields.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
 }

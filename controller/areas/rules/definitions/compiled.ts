@@ -43,7 +43,7 @@ export class CompiledRules {
   }
 }
 
-/** The class as it is now. `AppError("not_found")` if it does not exist. */
+/** The class in its current state. `AppError("not_found")` if it does not exist. */
 export async function presentClass(
   objects: Pick<Objects, "catalog">,
   principal: Principal,

@@ -15,7 +15,7 @@ export interface Supplements {
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
   /** Zones for times without a zone. Absent if the rule has a zone, or if UTC applies to all records. */
   readonly zones?: RecordZones;
-  /** Definitions of the classes that rows may go to, by path. */
+  /** Definitions of the classes that rows may be stored in, by path. */
   readonly classes?: Readonly<Record<string, PinnedClass>>;
 }
 

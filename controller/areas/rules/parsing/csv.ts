@@ -10,7 +10,7 @@ export interface CsvOptions {
   readonly hasHeader: boolean;
   /** `--header=w3c`: heading lines begin with `#Fields:`. They may also be between the rows. */
   readonly isW3c: boolean;
-  /** Text of an unquoted value that means "no value"; `undefined`: there is none. */
+  /** Text of an unquoted value that means "no value". `undefined`: no text has this meaning. */
   readonly none: string | undefined;
   /** Lines that begin with this character are left out. */
   readonly comment: string | undefined;
@@ -128,7 +128,10 @@ export class CsvRows {
     return columns.map((column) => column?.trim() ?? "");
   }
 
-  /** The values of one row; `undefined` for each value that equals `--null`. Returns an error for an invalid row. */
+  /**
+   * The values of one row; `undefined` for each unquoted value that equals `--null`. Returns an error for an invalid
+   * row.
+   */
   columns(text: string): { readonly columns?: Columns; readonly error?: string } {
     const { form, none } = this.options;
     const row = unmarked(text);

@@ -102,8 +102,8 @@ function withoutUnit(bytes: Buffer, character: number, { unitBytes, newline }: E
 type RawBytesRule = Pick<Rule, "withoutRawBytes">;
 
 /**
- * Limits the raw bytes of the objects that a rule makes of one line to `RECORD_MAX_BYTES` together, because a rule may
- * make a hundred objects of a line. The first object always has all raw bytes.
+ * Limits the raw bytes of the objects that a rule makes of one line to `RECORD_MAX_BYTES` together. Without the limit,
+ * a hundred objects of a line would have its raw bytes. The first object always has all of them.
  */
 export class RawBytesShares {
   /** Number of bytes used so far, by line. */

@@ -13,7 +13,7 @@ export interface RecentRecord extends RawRecord {
 
 /** The latest raw records of a policy, the newest last. */
 export interface RecentOfPolicy {
-  /** Classes that rows may go to by the rule of these records. Empty: the rule names none, or could not be used. */
+  /** Classes that the rule of these records may store rows in. Empty: the rule names none, or could not be used. */
   readonly classes: readonly string[];
   readonly records: readonly RecentRecord[];
   /** Number of records that were too long to be kept. */

@@ -52,7 +52,8 @@ export class ParseSlices {
     const parsed = await this.#parseAll(rule, records, onUnused);
     const { bodies, tenant, signal } = this.#options;
     if (rule.body === undefined && rule.forwardTo.length === 0) {
-      // A passed-on row gets as its author the one of the rule that passed it on. A rule without an author needs none.
+      // No author is looked up here: a passed-on row gets the author of the rule that passed it on, and a rule without
+      // an author needs none.
       const isOfOther = chain.length > 0 || rule.supplements.author === undefined;
       if (isOfOther || bodies === undefined) return parsed;
     }
