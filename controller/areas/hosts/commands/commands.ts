@@ -42,7 +42,7 @@ export interface AgentCommandsDependencies {
   readonly peers?: Pick<Peers, "watch"> | undefined;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Returns true if the host was given the command, by the records of its area. Absent: every command is accepted. */
+  /** Returns true if some area has on record that the host was given the command. Absent: every command is accepted. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
 }
 
