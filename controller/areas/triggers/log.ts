@@ -32,7 +32,7 @@ export class TriggerLog {
     return this.#logs.begin();
   }
 
-  /** Starts to store the messages of a run. */
+  /** Starts to store the messages of a run. Drops them if `TRIGGER_LOG_RUNS_MAX` writes are still in progress. */
   end(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, name: string, log: RunLog): void {
     if (log.entries().length === 0) return;
     if (this.#writing.size >= TRIGGER_LOG_RUNS_MAX) {
