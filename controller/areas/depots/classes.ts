@@ -5,7 +5,7 @@ import { columns, textColumns, type Edit, type SystemClass } from "../objects/in
 import type { Principal } from "../permissions/index.ts";
 import type { DepotDescription, DepotSummary } from "./types.ts";
 
-/** Relative to the tenant's ospace. */
+/** Path of the class of depots, relative to the tenant's ospace. */
 export const DEPOT_PATH = "/system/depot";
 export const DEPLOYMENT_PATH = "/system/deployment";
 

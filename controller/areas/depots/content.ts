@@ -9,7 +9,9 @@ import type { DepotStore, StoredVersion, VersionEntry } from "./store.ts";
 import type { DepotDescription, DepotFileChange, DepotUpload } from "./types.ts";
 import { looksExecutable, unpackUploads } from "./unpack.ts";
 
-/** Stores a version's content under marks of `owner`, and adds each digest to `seen` as soon as it has its mark. */
+/**
+ * Stores the content of a version under marks of `owner`. Adds each digest to `seen` as soon as the digest is marked.
+ */
 type Content = (owner: string, seen: string[]) => Promise<readonly DepotFile[]>;
 
 interface VersionContentDependencies {
@@ -59,8 +61,8 @@ export class VersionContent {
   }
 
   /**
-   * Writes content first and the record last. A failure before the record removes the marks. `undefined` when another
-   * writer was faster.
+   * Writes the content first and the record last. If the content cannot be written, its marks are removed. Returns
+   * `undefined` if another writer was faster; the marks are removed then, too.
    */
   async fill(
     principal: Principal,

@@ -12,7 +12,7 @@ interface Dependencies {
   readonly runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** A command for one host, to be ended by the deadline of its deployment. */
+/** A command for one host. It must end by the deadline of its deployment. */
 interface DeploymentCommand {
   readonly host: string;
   readonly command: HostCommand;
@@ -21,7 +21,7 @@ interface DeploymentCommand {
   readonly deadlineMonotonicMs: number;
 }
 
-/** Sends the commands of deployments to hosts, and notes on the hosts which depots they have. */
+/** Sends the commands of deployments to hosts. Records in the host records which depots the hosts have. */
 export class DeploymentCommands {
   readonly #hosts: Dependencies["hosts"];
   readonly #runtime: Dependencies["runtime"];
@@ -60,7 +60,10 @@ export class DeploymentCommands {
     }
   }
 
-  /** Notes a successful target on its host. If this fails, the message of the answer says so. */
+  /**
+   * Records a successful deployment or removal in the record of the host. If this fails, the message of the returned
+   * outcome says so.
+   */
   async note(
     principal: Principal,
     action: OpenDeployment["action"],

@@ -27,7 +27,7 @@ export interface OpenDeployment extends OpenWork {
   /** The ordinal of the first target within the deployment. */
   readonly ordinal: number;
   readonly targets: readonly DeploymentTarget[];
-  /** One outcome per target. */
+  /** Final outcomes, one per target in the order of `targets`. Absent until they are decided. */
   readonly end?: readonly DeploymentOutcome[];
 }
 
@@ -40,7 +40,7 @@ export interface DeploymentTarget {
 export type VersionedDeployment = Versioned<OpenDeployment>;
 export type NewDeployment = Omit<NewWork<OpenDeployment>, "id">;
 
-/** State of deployments: the outcomes of each host are decided once in the journal, before any row reports them. */
+/** Open deployments. The outcomes for a host are decided once, in the journal, before rows report them. */
 export class DeploymentRecords {
   readonly #journal: Journal<OpenDeployment>;
   readonly #objects: Pick<Objects, "ingest">;
@@ -54,13 +54,13 @@ export class DeploymentRecords {
     return this.#journal.beginAll(deployments.map((open) => ({ ...open, id: idOf(open) })));
   }
 
-  /** `undefined` if another writer decided before; that decision is final. */
+  /** Decides the outcomes. Returns `undefined` if another controller has already decided; that decision is final. */
   async decide(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<OpenDeployment | undefined> {
     const end = outcomes.map((one) => ({ ...one, message: beginningOf(one.message, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
     return (await this.#journal.decide(held, end))?.open;
   }
 
-  /** `undefined`: its rows are written, or there was no such deployment. */
+  /** The open deployment; `undefined` if its rows are written, or if it never existed. */
   async find(tenant: string, of: Pick<OpenDeployment, "deployment" | "host">): Promise<OpenDeployment | undefined> {
     return (await this.#journal.find(tenant, idOf(of)))?.open;
   }
@@ -70,8 +70,8 @@ export class DeploymentRecords {
   }
 
   /**
-   * Writes decided outcomes as rows. The platform writes them, not the caller: the right to deploy does not include
-   * writing records. Safe to repeat.
+   * Writes decided outcomes as rows. The platform writes them, not the caller, because the right to deploy does not
+   * include writing records. Idempotent.
    */
   async settle(open: OpenDeployment): Promise<void> {
     const { deployment, tenant, ospace, traceparent, user, action } = open;
@@ -85,7 +85,7 @@ export class DeploymentRecords {
   }
 }
 
-/** The notification of a target that ended, about the record that it will have; the record's id is not known yet. */
+/** Notification that a target ended. It is about the record of the target, whose id is not known yet. */
 export function deploymentNotice(
   { ospace, user }: Principal,
   action: OpenDeployment["action"],

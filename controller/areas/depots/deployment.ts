@@ -49,7 +49,7 @@ export interface DeploymentDependencies {
 export interface DeploymentRequest {
   readonly hosts: readonly string[];
   readonly depots: readonly string[];
-  /** One version per depot. */
+  /** One version per depot, in the order of `depots`. */
   readonly versions: readonly string[];
   /** Replaces the depot's own command. */
   readonly command?: string;
@@ -62,7 +62,7 @@ type Action = "deploy" | "undeploy";
 interface Run {
   readonly id: string;
   readonly action: Action;
-  /** The same deadline by the wall clock and by the monotonic clock. */
+  /** The deadline by the wall clock. `deadlineMonotonicMs` is the same deadline by the monotonic clock. */
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
   readonly hosts: readonly string[];
@@ -70,8 +70,8 @@ interface Run {
 }
 
 /**
- * Deploys depots to hosts. Every host × depot has exactly one final state by the deadline, no matter what happens to
- * the host. If a controller dies, another one ends its deployments: with the results that agents reported, or as
+ * Deploys depots to hosts. Every depot on every host has exactly one final state by the deadline, even if the host
+ * fails. If a controller dies, another one ends its deployments: with the results that agents reported, or as
  * `expired`.
  */
 export class DeploymentService {
@@ -106,7 +106,7 @@ export class DeploymentService {
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
-  /** The version may be gone from here: a depot on a host can always be removed. */
+  /** Removes depots from hosts. The version need not be stored on the controllers any more. */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
@@ -136,7 +136,10 @@ export class DeploymentService {
     return ulidOf(clock.nowMs(), random.bytes(10));
   }
 
-  /** See `BegunWork.goesOn`: open deployments of those users, if the principal may see one of their records. */
+  /**
+   * Ids of open deployments that these users began, if the principal may see one of their records. See
+   * `BegunWork.goesOn`.
+   */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "depots:read")) return [];
@@ -152,7 +155,7 @@ export class DeploymentService {
   }
 
   /**
-   * Writes decided outcomes as records, ends deployments that are open well past their deadline, and notes late results
+   * Writes decided outcomes as records. Ends deployments that are open long after their deadline. Records late results
    * on the hosts. Idempotent; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
@@ -164,7 +167,10 @@ export class DeploymentService {
     await this.#takeLate(tenant);
   }
 
-  /** Skips depots that are being deployed to the host again: that deployment will report the present state. */
+  /**
+   * Records late results of hosts. Skips a depot that is being deployed to the host again, because that deployment will
+   * record the current state.
+   */
   async #takeLate(tenant: string): Promise<void> {
     const underWay = new Set<string>();
     for await (const { open } of this.#records.all(tenant))
@@ -179,7 +185,9 @@ export class DeploymentService {
     }
   }
 
-  /** True if a deployment that is open, or ended without a result of the host, gave this command to the host. */
+  /**
+   * True if the host was given this command, by a deployment that is open or that ended without a result of the host.
+   */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const [, deployment] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
     if (deployment === undefined) return false;
@@ -226,7 +234,10 @@ export class DeploymentService {
     };
   }
 
-  /** The final outcomes: these, or those that another controller decided because this one took too long. */
+  /**
+   * Decides and records the outcomes for a host. Returns the final ones: these, or those that another controller
+   * decided because this one took too long.
+   */
   async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
     try {
       const decided = await this.#records.decide(held, outcomes);
@@ -263,7 +274,9 @@ export class DeploymentService {
     await this.#settle(decided);
   }
 
-  /** Records which late results may come before the deployment is removed, so that no result of a host is refused. */
+  /**
+   * Stores which late results may come, and then writes the rows. In this order, no late result of a host is refused.
+   */
   async #settle(decided: OpenDeployment): Promise<void> {
     await this.#late.expect(decided);
     await this.#records.settle(decided);
@@ -286,7 +299,8 @@ export class DeploymentService {
 }
 
 /**
- * The outcome of a deployment that another controller has recorded and removed while this one was stopped for minutes.
+ * Outcome if another controller has already recorded and removed the deployment, because this one was stopped for
+ * minutes.
  */
 function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
   return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };

@@ -22,7 +22,7 @@ const VERSION = { name: "version", schema: Type.String({ description: "Three num
 const NEWEST = { ...VERSION, optional: true } as const;
 const MADE = (version: string) => `depot.create({ name: "example", version: "${version}" }, { "run.sh": "date" }); `;
 
-/** `depot`: versioned files for hosts. */
+/** Host object `depot`: depots and their deployment to hosts. */
 export function depotHostObject({ depots, deployments }: DepotHostParts): HostObject {
   return {
     name: "depot",

@@ -17,10 +17,10 @@ export interface LateCommand {
   readonly depot: string;
   readonly version: string;
   readonly deadlineMs: number;
-  /** True if the host has reported something about it since then. */
+  /** True if the host has reported something about the command since the deployment ended. */
   readonly heard: boolean;
   /**
-   * True if a report of the host has no effect any more: it was processed, or a later deployment of the depot has
+   * True if reports of the host have no effect any more: a result was processed, or a later deployment of the depot has
    * ended.
    */
   readonly closed: boolean;
@@ -58,21 +58,21 @@ export class LateResults {
     for (const { key } of known.slice(0, Math.max(0, tooMany))) await kv.delete(key);
   }
 
-  /** True if the host was given this command. Call it when the host reports something about the command. */
+  /** Call when the host reports something about a command. Returns true if the host was given this command. */
   async hear(tenant: string, host: string, commandId: string): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(keyOf({ host, commandId }));
     if (!entry) return false;
     const late = decodeStored<LateCommand>(entry.value);
     if (late.commandId !== commandId) return false;
-    // If another writer was first, the next report, or this one repeated, sets it.
+    // If another writer changed the entry first, a repetition of this report or the next report sets `heard`.
     if (!late.heard && !late.closed) await this.#change(entry, { ...late, heard: true });
     return true;
   }
 
   /**
-   * Open commands for which a valid result may have arrived: after the deployment ended, or before, up to
-   * `DEPLOY_LATE_FRESH_MS` after its deadline.
+   * Commands that are not closed and for which a result may have arrived. It may have arrived after the deployment
+   * ended, or before that; this second case is checked until `DEPLOY_LATE_FRESH_MS` after the deadline.
    */
   async *waiting(
     tenant: string,
@@ -86,7 +86,10 @@ export class LateResults {
     }
   }
 
-  /** When this is repeated, a later deployment may already have closed the entry; it stays closed. */
+  /**
+   * Adds a command; it is closed from the start if a later deployment of the depot has ended. An existing entry stays
+   * unchanged.
+   */
   async #add(open: OpenDeployment, target: OpenDeployment["targets"][number], known: readonly KvEntry[]) {
     const { tenant, ospace, traceparent, deployment, action, host, deadlineMs } = open;
     const { kv } = await this.#stores.tenant(tenant);
@@ -122,7 +125,7 @@ function hostPrefix(host: string): string {
   return `${PREFIX}${encodeURIComponent(host)}/`;
 }
 
-/** The last part of a command's id is unique and begins with its time. */
+/** The key of a command ends with the last part of the command's id, which is unique and begins with its time. */
 function keyOf({ host, commandId }: Pick<LateCommand, "host" | "commandId">): string {
   return hostPrefix(host) + encodeURIComponent(commandId.slice(commandId.lastIndexOf("/") + 1));
 }

@@ -172,7 +172,7 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   ];
 }
 
-/** The call was carried out, so its status is ok; the warnings name targets that failed or were not reached. */
+/** The call itself succeeded, so its status is ok. Warnings name the targets that failed or were not reached. */
 function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
   const warnings = outcomes
     .filter(({ state }) => state !== "ok")
@@ -187,7 +187,7 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
-/** Every uploaded part counts, under any field name, except for the empty file field of a browser. */
+/** Takes all uploaded parts, under any field name. Leaves out the empty file field that a browser sends. */
 function contentOf(files: readonly UploadedFile[], encoding?: string): readonly DepotUpload[] {
   const names = nameEncoding(encoding);
   return files.filter((file) => file.filename !== "" || file.size > 0).map((file) => ({ ...file, names }));

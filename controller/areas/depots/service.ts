@@ -110,14 +110,14 @@ export class DepotService implements Depots {
     return true;
   }
 
-  /** Depots that the principal sees, without columns that are hidden from it. */
+  /** Depots that the principal may see, without columns that are hidden from it. */
   async list(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
     const { sees, shown } = await this.#visible.filter(principal);
     return (await this.all(principal)).filter((depot) => sees(depot)).map(shown);
   }
 
-  /** Depots for their class. The query area applies the rules for rows and columns. */
+  /** All depots, for their class. The query area applies the rules for rows and columns. */
   async all(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
     const byName = new Map<string, VersionEntry[]>();

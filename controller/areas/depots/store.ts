@@ -64,8 +64,8 @@ export class DepotStore {
   }
 
   /**
-   * True when this write made the record; false when another writer was first. `ifRevision` 0: the version must not
-   * exist.
+   * Writes the record. Returns false if another writer was first: the revision is not `ifRevision` any more.
+   * `ifRevision` 0: the version must not exist.
    */
   async put(tenant: string, stored: StoredVersion, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);

@@ -117,7 +117,7 @@ class Intake {
     return path;
   }
 
-  /** A small file as a whole; of a large one the first part, and the rest as a stream. */
+  /** Reads the whole of a small file. For a large file returns the first part, and the rest as a stream. */
   async #beginning(
     content: AsyncIterable<Uint8Array>,
   ): Promise<{ head: Uint8Array; rest?: AsyncIterable<Uint8Array> }> {

@@ -13,7 +13,7 @@ interface Dependencies {
   readonly objects: Pick<Objects, "catalog">;
 }
 
-/** Finds versions of depots that a principal sees. A depot that it does not see is none for it. */
+/** Finds versions of depots that a principal may see. All other depots do not exist for that principal. */
 export class VisibleDepots {
   readonly #store: Dependencies["store"];
   readonly #objects: Dependencies["objects"];
@@ -41,7 +41,7 @@ export class VisibleDepots {
     return chosen(versions, name, version === undefined ? undefined : depotVersion(version));
   }
 
-  /** `AppError("denied")` unless the principal sees the depot of these versions, or there are none yet. */
+  /** `AppError("denied")` if the depot has versions and the principal may not see them. */
   async requireChangeable(principal: Principal, name: string, versions: readonly VersionEntry[]): Promise<void> {
     if (versions.length === 0 || (await this.filter(principal)).sees(summary(principal, versions, undefined))) return;
     throw new AppError("denied", `The depot ${name} is not among the depots that this user may change.`);

@@ -56,7 +56,9 @@ export class HostAgents {
     yield* this.#components.presence.keysOf(tenant);
   }
 
-  /** Takes a tunnel that the agent was asked for; `AppError` refuses it. */
+  /**
+   * Handles an agent's answer to a request for a tunnel. Throws `AppError("denied")` if no caller waits for the tunnel.
+   */
   takeTunnel(identity: AgentIdentity, opened: TunnelOpened, stream: Duplex): void {
     this.#components.tunnels.take(identity, opened, stream);
   }
@@ -65,7 +67,7 @@ export class HostAgents {
   async content(identity: AgentIdentity, digest: string): Promise<BlobStore | undefined> {
     const { tenant, host } = identity;
     const session = this.#components.sessions.live(tenant, host);
-    // A certificate renewed in flight belongs to the same enrolment as the session's.
+    // A certificate that was renewed during the session has another serial number, but the same enrolment.
     if (!session || generationOf(session.identity.serial) !== generationOf(identity.serial)) return undefined;
     if (!session.refersTo(digest) && !this.#components.commands.refersTo(tenant, host, digest)) return undefined;
     return (await this.#with.stores.tenant(tenant)).blobs;

@@ -48,7 +48,7 @@ export interface HostServiceDependencies {
   readonly peers?: Peers;
   /** Agent ports of the other controllers as `host:port`, one list for each controller. */
   readonly otherAddresses?: () => readonly (readonly string[])[];
-  /** Returns true if the host was given the command, by the records of its area. Absent: every command is accepted. */
+  /** Returns true if some area has on record that the host was given the command. Absent: every command is accepted. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
   /** Returns true if a group of type proxy declares the place as reachable through that host. Absent: always false. */
   readonly leads?: (place: TunnelPlace) => Promise<boolean>;
@@ -134,7 +134,10 @@ export class HostComponents {
     return new HostComponents(dependencies, { kv, authority, presence, records });
   }
 
-  /** Lists one address of each controller before the second of any: an agent that lost one tries the others first. */
+  /**
+   * Addresses of all controllers: first one address of each controller, then the other addresses. So an agent that lost
+   * a controller tries the other controllers first.
+   */
   addresses(): readonly string[] {
     const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
     const seconds = all.flatMap(([, ...more]) => more);

@@ -189,14 +189,14 @@ export class Enrolment {
       ],
     });
     if (ok) return used;
-    // Another host of the tenant was enrolled in the meantime. There may be room for both or for one only.
+    // Another host of the tenant was enrolled in the meantime, so the room is checked again.
     if (room.isLost && (await room.isLost())) return this.#consume(taken);
     return this.#lost(entry.key, host);
   }
 
   /**
-   * Condition and count for one more enrolled host: no other host may be admitted in between. A host that is already
-   * enrolled needs no more room.
+   * Conditions and writes that allow one more enrolled host, if no other host is admitted at the same time. Throws if
+   * there is no room. A host that is already enrolled needs no more room.
    */
   async #roomFor(tenant: string, host: string): Promise<Room> {
     const { kv, room } = this.#with;
@@ -230,7 +230,10 @@ export class Enrolment {
     };
   }
 
-  /** The transaction failed: the token was used in the meantime, or the host is enrolled. */
+  /**
+   * Called after the transaction failed. If the token was used in the meantime, returns that use. Otherwise the host is
+   * enrolled: `AppError("conflict")`.
+   */
   async #lost(key: string, host: string): Promise<UsedToken> {
     const entry = await this.#with.kv.get(key);
     const used = entry && decodeStored<StoredToken>(entry.value).used;
@@ -258,7 +261,7 @@ export class Enrolment {
   }
 }
 
-/** Kept as long as a request made at the last valid time may be answered again. */
+/** Time until which a token is stored. A request made just before its expiry may still be answered again. */
 function keptUntilMs(token: StoredToken): number {
   return token.expiresAtMs + JOIN_TOKEN_REPEAT_MS;
 }

@@ -32,9 +32,9 @@ export class HostStatus {
   }
 
   /**
-   * A session of the host began or ended: updates the record. Each host has one write at a time, and the latest state
-   * wins. Then the session note of `controller` is removed. Resolves with true if it was written; otherwise `again`
-   * retries it.
+   * Call when a session of the host began or ended: writes `status` in the host's record. Each host has one write at a
+   * time, and the latest state wins. Once the record says `offline`, removes the entry that `controller` held the
+   * session. Resolves with true if the record is written; otherwise `again` retries the write.
    */
   changed(name: HostName, controller = this.#with.controllerId): Promise<boolean> {
     const key = `${name.tenant}/${name.host}`;

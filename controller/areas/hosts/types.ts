@@ -75,9 +75,15 @@ export interface DispatchOptions {
   readonly commandId: string;
   /** Called with the output in order, every byte once. */
   readonly onOutput?: (piece: OutputPiece) => void;
-  /** Cancels: the host is told to end the command when it can be reached. A host that did not get it never runs it. */
+  /**
+   * Cancels the command: the host gets the cancel as soon as it can be reached. A host that has not received the
+   * command never runs it.
+   */
   readonly signal?: AbortSignal;
-  /** Another controller may have sent the command: even if the signal has already fired, the host is told. */
+  /**
+   * True if another controller may have sent the command. Then the host gets the cancel even if `signal` has already
+   * fired.
+   */
   readonly mayRun?: true;
 }
 
@@ -134,7 +140,7 @@ export interface TunnelPlace {
 
 /** Reason why an open tunnel ended. */
 export class TunnelBroken extends Error {
-  /** False: the place itself closed the connection. */
+  /** True if the way to the place was lost. False if the place itself closed the connection. */
   readonly wayLost: boolean;
 
   constructor(message: string, wayLost: boolean) {
@@ -143,7 +149,7 @@ export class TunnelBroken extends Error {
   }
 }
 
-/** Gives the policies that a host's agent is to run. Implemented by the area that owns policies. */
+/** Source of the policies that a host's agent must run. Implemented by the area that owns policies. */
 export interface DesiredStateSource {
   desired(
     tenant: string,
@@ -164,7 +170,7 @@ export interface DesiredPolicy {
 export interface EntrySink {
   /** A sequence of the stream up to which everything is stored; more may be stored. 0 if unknown. */
   acknowledged(source: EntrySource): Promise<number>;
-  /** Returns the values by which the agent pins new batches. */
+  /** Returns the rule digests and the time to which the agent pins new batches. */
   told(source: EntrySource, ask: Ask): Promise<Told>;
   /**
    * Resolves when everything in these batches is stored. Idempotent: the same batches create the same rows, also when
@@ -227,14 +233,17 @@ export interface CommandListener {
 export interface PeerWatch {
   readonly tenant: string;
   readonly host: string;
-  /** Without epoch. Its times are by the clock of the calling controller. */
+  /** The command with epoch 0. Its times are by the clock of the calling controller. */
   readonly command: Command;
 }
 
 export interface PeerWatcher extends CommandListener {
   /** The command was sent in the session of that epoch. Everything stored from now on is reported. */
   watching(epoch: number): void;
-  /** The session is not there, or not any more. No more reports follow. Before `watching`, nothing was sent. */
+  /**
+   * That controller does not hold the session, or no longer holds it. No more reports follow. If `watching` was not
+   * called before, nothing was sent to the host.
+   */
   notHeld(): void;
   /** The connection broke; no more reports follow. */
   gone(): void;
@@ -268,7 +277,10 @@ export interface Peers {
    * Opens a tunnel over an agent whose session that controller holds. Throws an `AppError` with the reason if it fails.
    */
   tunnel(controller: string, place: TunnelPlace, signal: AbortSignal): Promise<Duplex>;
-  /** The desired state of hosts changed whose sessions that controller holds. The call may be lost. */
+  /**
+   * Tells that controller that the desired state of these hosts changed. It holds their sessions. The message may be
+   * lost.
+   */
   refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
 

@@ -9,15 +9,15 @@ export interface IngestParts {
   readonly ingest: Pick<IngestService, "leave" | "close">;
   readonly records: Pick<RecordWriter, "marked">;
   readonly retries: Pick<RuleRetries, "leave">;
-  /** Tries records again that rules asked for, once they are due. */
+  /** Retries the records of a tenant whose next try is due. */
   readonly tryAgain: (tenant: string) => Promise<void>;
   readonly objects: Pick<Objects, "remove">;
-  /** True on the one controller that tries records again. */
+  /** True on the one controller that retries records. */
   readonly isFirst: () => boolean;
   readonly sent: Pick<SentPolicies, "leave">;
 }
 
-/** Entries come over the agent port: it has no endpoints. */
+/** Entries arrive over the agent port, so the area has no endpoints. */
 export function ingestArea({ ingest, records, sent, objects, retries, isFirst, tryAgain }: IngestParts): Area {
   return {
     name: "ingest",

@@ -10,12 +10,14 @@ export function ruleKeys(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.flatMap((entry) => ruleKey(entry) ?? []));
 }
 
-/** Policies that entries name. A gap of the agent itself names none. */
+/** Policies that the entries name. A gap of the agent itself names no policy. */
 export function policyNames(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.flatMap((entry) => policyName(entry) ?? policyOfRecords(entry) ?? []));
 }
 
-/** The policy that says how a run or gap came about; records are their rule's. */
+/**
+ * Policy that a run or gap names. `undefined` for a gap of the agent itself and for all other entries, also records.
+ */
 export function policyName({ body }: Entry): string | undefined {
   if (body?.$case === "run") return body.value.policy;
   return body?.$case === "gap" && body.value.policy !== "" ? body.value.policy : undefined;
@@ -26,8 +28,8 @@ function policyOfRecords({ body }: Entry): string | undefined {
 }
 
 /**
- * The time of the first write of each entry, by its sequence: they rise, and each record has a microsecond of its own.
- * A repetition has the same ones.
+ * Write times in microseconds by the entry's sequence: each is the time of the entry's first write. Times rise with the
+ * sequence, and each record has a microsecond of its own. A repeated batch gets the same times.
  */
 export function writeTimes({ writeUs }: Pick<Pin, "writeUs">, entries: readonly Entry[]): ReadonlyMap<number, number> {
   const times = new Map<number, number>();
@@ -39,7 +41,7 @@ export function writeTimes({ writeUs }: Pick<Pin, "writeUs">, entries: readonly 
   return times;
 }
 
-/** Microseconds that the writes of these entries take. */
+/** Length in microseconds of the span that `writeTimes` gives these entries. */
 export function spanUs(entries: readonly Entry[]): number {
   return entries.reduce(
     (sum, { body }) => sum + writeSpanUs(body?.$case === "records" ? body.value.records.length : 0),
@@ -47,12 +49,12 @@ export function spanUs(entries: readonly Entry[]): number {
   );
 }
 
-/** Absent where no rule is named, and where the name cannot be one. */
+/** `undefined` if the entry names no rule, or if the name cannot be the key of a rule. */
 function ruleKey({ body }: Entry): string | undefined {
   return body?.$case === "records" && isRuleKey(body.value.rule) ? body.value.rule : undefined;
 }
 
-/** Names an entry among all of all hosts. */
+/** Identifies an entry among the entries of all hosts of a tenant. */
 export function entryIdentity({ source }: Pick<PreparedBatch, "source">, entry: Entry): string {
   return `${source.host}/${source.streamId}/${entry.sequence}`;
 }

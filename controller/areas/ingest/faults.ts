@@ -12,7 +12,7 @@ import type { PreparedBatch } from "./types.ts";
 import { keptRow } from "../../turns/well-formed.ts";
 
 const US_PER_MS = 1_000;
-/** Behind all records of an entry. */
+/** Ordinals of rows about a whole entry. They are greater than the ordinals of its records. */
 const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
 const CUT_ORDINAL = ULID_ORDINALS_MAX - 2;
 const MALFORMED_ORDINAL = ULID_ORDINALS_MAX - 3;
@@ -23,7 +23,7 @@ interface Fault {
   readonly entry: Entry;
   readonly records: Pick<Records, "rule" | "source">;
   readonly error: string;
-  /** An error when absent. */
+  /** `error` if absent. */
   readonly level?: "warn" | "error";
 }
 
@@ -36,7 +36,7 @@ export interface Marked {
 interface RawFault {
   readonly raw: string;
   readonly ordinal: number;
-  /** As of `ParsedRecord`. */
+  /** As `ParsedRow.part`. */
   readonly part: string;
 }
 
@@ -47,10 +47,10 @@ export interface RefusedRow {
 }
 
 /**
- * Writes faults as rows of the rules' console log: the first ones of each entry with their text, the rest as a count.
- * They are counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
- * the pinned time of the batch, not that of the raw record. So a reader who continues from the last row also finds
- * faults of a host that was away.
+ * Collects faults as rows of the rules' console log. The first `INGEST_ERRORS_KEPT_PER_ENTRY` faults of an entry have
+ * their text; one more row counts the others. The limit is per entry, not per batch, so a repetition in other batches
+ * makes the same rows. A row has the pinned time of the batch, or the due time of a retry. So a reader who continues
+ * from the last row also finds the faults of a host that was offline.
  */
 export class Faults {
   readonly #batch: PreparedBatch;
@@ -72,14 +72,14 @@ export class Faults {
     else this.#push(fault, { raw: kept(raw), count: 1, ordinal, part });
   }
 
-  /** Reports all records of an entry, for a rule that cannot be used. */
+  /** Reports all records of an entry, because their rule cannot be used. */
   whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
     this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
   }
 
   /**
-   * Reports records that have the time of their reading because their own cannot be read: one row for each entry, with
-   * their number.
+   * Reports a record that gets the time at which the agent read it, because its own time cannot be read. Each entry has
+   * one row with the number of these records.
    */
   misdated(fault: Fault & RawFault): void {
     const known = this.#misdated.get(fault.entry);
@@ -87,14 +87,13 @@ export class Faults {
     else this.#misdated.set(fault.entry, { fault, count: 1 });
   }
 
-  /** Reports an entry that is not taken at all. */
+  /** Reports an entry of which nothing is stored. */
   entry(entry: Entry, error: string): void {
     this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
   }
 
   /**
-   * Reports records that are stored changed: how many of an entry lost their end, and how many have bytes that are not
-   * characters.
+   * Reports records of an entry that are stored changed, in up to two rows: the number of cut and of malformed records.
    */
   marked(of: Pick<Fault, "entry" | "records">, { cut, malformed }: Marked): void {
     const told = (error: string, count: number, ordinal: number): void => {

@@ -12,7 +12,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvOperation } from "../../store/kv.ts";
 import type { EntrySource } from "../hosts/index.ts";
 
-/** Sequences by stream id, the latest stream last. */
+/** Acknowledged sequences by stream id, the stream used last at the end. */
 type Streams = readonly (readonly [streamId: string, acknowledged: number])[];
 
 type Host = Pick<EntrySource, "tenant" | "host">;
@@ -27,13 +27,13 @@ interface HintsOptions {
 }
 
 /**
- * Safe positions of the streams of hosts, under `ingest/<host>`. One controller writes them at most every
- * `INGEST_HINTS_MS`, for as many hosts as one transaction takes. Each is a lower bound: more may be safe, as concurrent
- * writes of two controllers and missed writes lose progress.
+ * Positions up to which the streams of hosts are stored, in KvStore under `ingest/<host>`. Every `INGEST_HINTS_MS`, a
+ * controller writes at most one transaction, for up to `KV_TXN_MAX_OPERATIONS` hosts of one tenant. A position is a
+ * lower bound: a write may fail or be overwritten by another controller, so more may be stored.
  */
 export class Hints {
   readonly #options: HintsOptions;
-  /** Hints by time of use, the oldest first. */
+  /** Hints by host, the least recently used first. */
   readonly #known = new Map<string, Known>();
   /** Hints with changes that are not written yet. */
   readonly #waiting = new Set<Known>();
@@ -44,12 +44,12 @@ export class Hints {
     this.#options = options;
   }
 
-  /** The last safe sequence; 0 if none is known. */
+  /** The last sequence of the stream that is known to be stored; 0 if none is known. */
   async acknowledged(source: EntrySource): Promise<number> {
     const { kv } = await this.#options.stores.tenant(source.tenant);
     const entry = await kv.get(storeKey(source.host));
     const { streams } = this.#of(source);
-    // Stored streams are older than those in memory.
+    // Streams in memory were used after the stored ones, so they come last.
     const later = [...streams];
     streams.clear();
     for (const [streamId, sequence] of entry ? decodeStored<Streams>(entry.value) : []) streams.set(streamId, sequence);
@@ -81,7 +81,7 @@ export class Hints {
     for (const [key, known] of this.#known) if (known.tenant === tenant) this.#drop(key);
   }
 
-  /** Writes waiting hints, once. */
+  /** Writes all waiting hints. Stops after a write that fails; lost hints do no harm. */
   async close(): Promise<void> {
     this.#stopTimer?.();
     await this.#writing;
@@ -98,7 +98,7 @@ export class Hints {
     });
   }
 
-  /** Writes the hints of one tenant. Hints that were not written continue to wait. */
+  /** Writes waiting hints of one tenant in one transaction. If it fails, they wait for the next write. */
   async #write(): Promise<void> {
     const [first] = this.#waiting;
     if (!first) return;

@@ -1,4 +1,4 @@
-/** Pieces of work side by side, at most `limit` of them. After a failure nothing more is begun. */
+/** Runs up to `limit` pieces of work concurrently. After a failure no more work is started. */
 export class InFlight {
   readonly #limit: number;
   readonly #running = new Set<Promise<void>>();
@@ -8,7 +8,9 @@ export class InFlight {
     this.#limit = limit;
   }
 
-  /** Resolves when the work has begun, which waits for room. Throws what an earlier piece failed with. */
+  /**
+   * Waits for a free place, then starts the work without waiting for its end. Throws the error of an earlier failure.
+   */
   async begin(work: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.#limit) await Promise.race(this.#running);
     if (this.#failure) throw this.#failure.error;
@@ -22,7 +24,7 @@ export class InFlight {
     this.#running.add(running);
   }
 
-  /** When nothing is under way any more; throws the first failure. */
+  /** Resolves when all started work has ended; throws the first failure. */
   async end(): Promise<void> {
     await Promise.all(this.#running);
     if (this.#failure) throw this.#failure.error;

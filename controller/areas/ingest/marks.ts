@@ -3,18 +3,18 @@ import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Records } from "../../../proto/gen/agent/v1/agent.ts";
 import type { RecordMark, RecordMarks } from "../objects/index.ts";
 
-/** By ordinal, of those records of an entry that are not as they were written. */
+/** Marks by ordinal, only for the records of an entry that differ from the text at their source. */
 export type MarkedRecords = ReadonlyMap<number, RecordMarks>;
 
 const NONE: MarkedRecords = new Map();
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Marks records that are not as written. The agent marks those that it cut or decoded from another encoding; bytes that
- * are not UTF-8 are found here.
+ * Finds the records that differ from the text at their source. The agent reports the records that it cut, and malformed
+ * records that it read in an encoding other than UTF-8. Bytes that are invalid in UTF-8 are found here.
  */
 export function markedRecords(records: Records): MarkedRecords {
-  // Nearly all entries have none, and make nothing here.
+  // Nearly all entries have no marks, so no map is created for them.
   let marked: Map<number, RecordMarks> | undefined;
   const told = records.cut.length + records.malformed.length > 0 ? new Told(records) : undefined;
   for (let at = 0; at < records.records.length; at += 1) {
@@ -28,14 +28,14 @@ export function markedRecords(records: Records): MarkedRecords {
   return marked ?? NONE;
 }
 
-/** How many of them have the mark. */
+/** Number of records with the mark. */
 export function countOf(marked: MarkedRecords, mark: RecordMark): number {
   let count = 0;
   for (const { marks } of marked.values()) if (marks.includes(mark)) count += 1;
   return count;
 }
 
-/** One of the records alone, with its marks. */
+/** The records reduced to the one with this ordinal, with its marks. `undefined` if there is no such record. */
 export function onlyRecord(records: Records, ordinal: number): Records | undefined {
   const bytes = records.records[ordinal];
   if (bytes === undefined) return undefined;
@@ -53,7 +53,7 @@ export function onlyRecord(records: Records, ordinal: number): Records | undefin
 /** Marks that the agent sent with the records of an entry. */
 class Told {
   readonly #cut: ReadonlySet<number>;
-  /** By ordinal: raw bytes of malformed records, where they are known. */
+  /** Raw bytes of malformed records by ordinal; `undefined` if the agent sent none that are valid. */
   readonly #malformed: ReadonlyMap<number, Buffer | undefined>;
 
   constructor({ cut, malformed, raw, rawLengths }: Records) {
@@ -90,7 +90,7 @@ class Told {
   }
 }
 
-/** Marks of a record whose bytes came as they were written. */
+/** Marks of a record whose bytes are invalid in UTF-8. The agent did not decode them, so they are the raw bytes. */
 function malformedBytes(bytes: Buffer, told: RecordMarks | undefined): RecordMarks {
   const marks = told?.marks.includes("cut") ? (["cut", "malformed"] as const) : (["malformed"] as const);
   return { marks, rawBytes: bytes.subarray(0, RECORD_MAX_BYTES).toString("base64") };

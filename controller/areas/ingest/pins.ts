@@ -33,8 +33,9 @@ export class Pins {
   }
 
   /**
-   * Above what this controller writes by itself in the same millisecond, and not below what another one told the host:
-   * of two clocks the one that is ahead decides.
+   * Returns the lower bound for the write times of the host's next batches, in microseconds, with its proof. It is
+   * later than the controller's own writes in the current millisecond. It is not earlier than `last`, the bound that
+   * the host got before, if that has a valid proof. So if the clocks of two controllers differ, the later one decides.
    */
   time(source: EntrySource, last: ToldTime | undefined): ToldTime {
     const nowUs = (Math.floor(this.#clock.nowMs()) + 1) * US_PER_MS;
@@ -42,7 +43,10 @@ export class Pins {
     return this.#proofs.time(source, Math.max(nowUs, lastUs));
   }
 
-  /** Throws unless everything that the rows of this batch follow from was told to its host. */
+  /**
+   * Throws `AppError("invalid")` with the reason `PIN_REFUSED` unless a controller told this host the time and the
+   * rules that the batch is pinned to. A batch without records needs no pin.
+   */
   check(source: EntrySource, { entries, pin }: Batch): void {
     if (!hasRecords(entries)) return;
     if (!pin) throw pinRefused("Records came without what they are to be parsed by.");

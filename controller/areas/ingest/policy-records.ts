@@ -3,13 +3,16 @@ import type { NewRecord } from "../objects/index.ts";
 import { entryIdentity } from "./batches.ts";
 import type { PreparedBatch } from "./types.ts";
 
-/** Class paths, below the ospace, for what agents report of policies. */
+/** Paths of the classes for runs and gaps of policies, relative to the tenant's ospace. */
 export interface PolicyClasses {
   readonly runs: string;
   readonly gaps: string;
 }
 
-/** The record of a run. Its identity is the scheduled run, not the place in the stream: one run makes one record. */
+/**
+ * The record of a policy run. Its identity is the scheduled run, not its place in the stream, so a run makes one
+ * record.
+ */
 export function runRecord(run: PolicyRun, host: string): NewRecord {
   const { policy, scheduledMs, state, code, message, startedMs, endedMs, records } = run;
   const values = {

@@ -8,8 +8,8 @@ type Host = Pick<EntrySource, "tenant" | "host">;
 type Keys = Pick<SecretBox, "keyId" | "derive">;
 
 /**
- * Signs texts for agents with the key that all controllers share, so that each controller recognizes them without a
- * record. A proof holds for one host of one tenant: `<key id>.<32 bytes, base64url>`.
+ * Signs texts for agents with a key that all controllers share, so any controller can verify them without stored state.
+ * A proof is valid for one host of one tenant. Its form is `<key id>.<32 bytes, base64url>`.
  */
 export class Proofs {
   readonly #keys: Keys;
@@ -44,7 +44,7 @@ export class Proofs {
       const [a, b] = [Buffer.from(given), Buffer.from(this.#proof(text, keyId))];
       return a.length === b.length && timingSafeEqual(a, b);
     } catch (error) {
-      // A key that the key file does not have any more, or never had.
+      // The key ring has no key with this id.
       if (isAppError(error, "unavailable")) return false;
       throw error;
     }

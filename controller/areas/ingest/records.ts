@@ -44,17 +44,17 @@ interface RecordWriterOptions {
   readonly workers?: Workers<RuleTasks> | undefined;
   /** Knows the authors of rules and runs bodies. Absent: see `ParseOptions`. */
   readonly bodies?: Pick<RuleBodies, "work">;
-  /** Write rights of the author of a rule on a class; absent: rules of authors store nothing. */
+  /** Returns the write rights of a rule's author on a class. Absent: rules with an author store nothing. */
   readonly gate?: GateOfAuthor;
-  /** Keeps records that are to be tried again; absent: they are errors. */
+  /** Stores records for another try. Absent: a record that asks for another try is an error. */
   readonly retries?: RetryKeeper;
-  /** Receives incoming raw records, on which rules are tried. */
+  /** Receives raw records as samples for trials of rules. */
   readonly recent?: Pick<RecentRecords, "take">;
   /** Called when entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }
 
-/** Turns entries into rows and stores them under ids that a repetition makes again. */
+/** Turns entries into rows and stores them. A repeated entry makes rows with the same ids. */
 export class RecordWriter {
   readonly #objects: Pick<Objects, "ingest">;
   readonly #rows: RowStore;
@@ -80,12 +80,15 @@ export class RecordWriter {
     this.#classes = classes;
   }
 
-  /** Number of records so far that differ from the text at their source; those of a repeated batch count again. */
+  /** Number of records since the start that differ from the text at their source. A repeated batch counts again. */
   get marked(): Marked {
     return this.#marked;
   }
 
-  /** Stores batches of one tenant in parallel. Returns the number of records that are kept for another try. */
+  /**
+   * Stores batches of one tenant, with up to `INGEST_CHUNKS_IN_FLIGHT_MAX` concurrent writes. Returns the number of
+   * records that wait for another try.
+   */
   async write(batches: readonly PreparedBatch[]): Promise<number> {
     const [first] = batches;
     if (!first) return 0;
@@ -106,7 +109,7 @@ export class RecordWriter {
   }
 
   /**
-   * Parses the next records while the ones before are being stored. The order of storing does not matter, as the ids
+   * Parses further records while earlier ones are being stored. The order of writes does not matter, because the ids
    * and times of the rows are already fixed.
    */
   async #writeRows(work: Work): Promise<void> {
@@ -175,7 +178,7 @@ export class RecordWriter {
       }),
     );
     const identity = entryIdentity(batch, entry);
-    // Records that are tried again came before, and the host may not speak for a policy that it was never sent.
+    // Retried records were taken at their first try. A host must not add records to a policy that was never sent to it.
     if (batch.again === undefined && !batch.foreign.has(records.policy))
       this.#recent?.take(batch.principal.tenant, {
         id: identity,
@@ -221,7 +224,9 @@ export class RecordWriter {
     work.kept += waiting.size;
   }
 
-  /** The time that is pinned with the batch, so that a repetition refuses the same records. */
+  /**
+   * The pinned write time of the batch, so that a repetition refuses the same records. Without a pin, the current time.
+   */
   #writtenMs(writeUs: number | undefined): number {
     return writeUs === undefined ? this.#clock.nowMs() : Math.floor(writeUs / 1_000);
   }
@@ -233,7 +238,7 @@ export class RecordWriter {
     faults.marked(of, { cut, malformed });
   }
 
-  /** Keeps a record for another try before its batch is acknowledged. False if there is no other try. */
+  /** Stores a record for another try before its batch is acknowledged. Returns false if it will not be retried. */
   async #isKept(
     { again, ordinal, error }: ParseFault,
     { entry, records, rule, work }: { entry: Entry; records: Records; rule: Rule; work: Work },
@@ -275,11 +280,11 @@ interface Work {
   readonly faults: Faults;
   readonly storing: InFlight;
   readonly slices: ParseSlices;
-  /** Number of records that are kept for another try. */
+  /** Number of records that wait for another try. */
   kept: number;
 }
 
-/** Ignores a heading that is longer than agents send. */
+/** `undefined` for a heading longer than `LOG_HEADING_MAX_BYTES`, because agents send no longer ones. */
 function headingIn({ heading }: Records): string | undefined {
   return heading === undefined || heading.length > LOG_HEADING_MAX_BYTES ? undefined : heading;
 }
@@ -288,7 +293,7 @@ function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBa
   return Object.hasOwn(classes, path) ? classes[path] : undefined;
 }
 
-/** The error, with how often the record was tried again. */
+/** The error, for a retried record with the number of retries. */
 function told({ error }: ParseFault, { again }: PreparedBatch): string {
   return again === undefined ? error : `${error} (tried again ${counted(again.attempts, "time")})`;
 }

@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 interface Dependencies {
   readonly objects: Pick<Objects, "count">;
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** Relative to the tenant's ospace. */
+  /** Path of the class, relative to the tenant's ospace. */
   readonly path: string;
   readonly max: number;
 }
@@ -15,27 +15,28 @@ interface Dependencies {
 interface Room {
   readonly countedMs: number;
   readonly isFull: boolean;
-  /** Records that may be set aside before the next count. */
+  /** Number of objects that may be added before the next count. */
   left: number;
 }
 
 /**
- * How many more objects of a class a tenant may have, by what is in the store, whichever controllers put it there. It is
- * counted again after `RULE_RETRIES_COUNTED_MS`, and when a share of what was free is taken: the less is free, the
- * oftener, so that controllers together pass `max` by a few at most.
+ * Limits the number of a tenant's objects of a class to `max`. It counts the stored objects of all controllers. It
+ * counts again after `RULE_RETRIES_COUNTED_MS`, and when one part in `RULE_RETRIES_COUNTED_SHARE` of the free places is
+ * taken. So it counts more often when fewer places are free, and several controllers together exceed `max` by a few
+ * objects only.
  */
 export class RetriesRoom {
   readonly #with: Dependencies;
   readonly #rooms = new Map<string, Room>();
   readonly #counting = new Map<string, Promise<Room>>();
-  /** By tenant: given a place, and perhaps not in the store yet. */
+  /** By tenant: number of objects that have a place but may not be stored yet. */
   readonly #underWay = new Map<string, number>();
 
   constructor(dependencies: Dependencies) {
     this.#with = dependencies;
   }
 
-  /** Runs `keep` when there is room; false when there is none. */
+  /** Runs `keep` if there is room; otherwise returns false. */
   async within(principal: Principal, keep: () => Promise<unknown>): Promise<boolean> {
     const { tenant } = principal;
     if (!(await this.#take(principal))) return false;
@@ -65,7 +66,7 @@ export class RetriesRoom {
     return (left === 0 && !isFull) || this.#with.clock.monotonicMs() - countedMs >= RULE_RETRIES_COUNTED_MS;
   }
 
-  /** Callers during a count wait for that count. */
+  /** Concurrent callers of a tenant share one count. */
   #count(principal: Principal): Promise<Room> {
     const { tenant } = principal;
     const running = this.#counting.get(tenant);

@@ -14,7 +14,7 @@ import type { Rule, Rules } from "../rules/index.ts";
 import { RetriesRoom } from "./retries-room.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
-/** Relative to the tenant's ospace: records that a rule will be run for again. */
+/** Class of the records that wait for another run of their rule. Relative to the tenant's ospace. */
 export const RETRY_PATH = "/system/ruleretry";
 
 export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
@@ -54,7 +54,7 @@ function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
   };
 }
 
-/** A waiting record that was read. */
+/** A waiting record as read from the store. */
 interface Found extends Omit<Waiting, "error"> {
   readonly dueMs: number;
 }
@@ -62,19 +62,19 @@ interface Found extends Omit<Waiting, "error"> {
 interface Dependencies {
   readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read" | "count">;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
-  /** Bound of a tenant; `RULE_RETRIES_WAITING_MAX` if absent. */
+  /** Maximum number of waiting records of a tenant; `RULE_RETRIES_WAITING_MAX` if absent. */
   readonly waitingMax?: number;
 }
 
 interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "attempts"> {
   readonly writeUs?: number;
-  /** The entry as an agent sends it, in Base64. */
+  /** The encoded message `Entry`, base64. */
   readonly entry: string;
 }
 
 /**
- * Stores records that wait for another try as objects. A record that is set aside again, by a repeated batch or by
- * another controller, is the same object. Its rows have the ids they would have had the first time.
+ * Stores records that wait for another try as objects. If a repeated batch or another controller stores the record
+ * again, it is the same object. The rows of a retried record have the ids of a first try.
  */
 export class RuleRetries implements RetryKeeper {
   readonly #with: Dependencies;
@@ -110,7 +110,10 @@ export class RuleRetries implements RetryKeeper {
     return true;
   }
 
-  /** Tries the records that are due. A record that fails because of the platform waits for the next round. */
+  /**
+   * Tries the due records. If a try fails because a store or thread is unavailable, the record waits for the next
+   * round.
+   */
   async run(principal: Principal, parts: { readonly rules: Rules; readonly write: Write }): Promise<void> {
     const { objects, clock } = this.#with;
     const path = principal.ospace + RETRY_PATH;
@@ -136,7 +139,7 @@ export class RuleRetries implements RetryKeeper {
     if (place) await this.#with.objects.remove(principal, [place]);
   }
 
-  /** True if the record waits already: a repeated batch finds its records and needs no more room. */
+  /** True if the record already waits. A repeated batch needs no more room for it. */
   async #isThere(principal: Principal, waiting: Waiting): Promise<boolean> {
     const place = await this.#placeOf(principal, waiting);
     if (!place) return false;
@@ -160,14 +163,14 @@ function textOf(work: Omit<Stored, "entry">, entry: Entry): string {
   return JSON.stringify(stored);
 }
 
-/** Removes raw bytes, which repeat the text of a record. */
+/** Removes the raw bytes, so that a long record fits; its text stays. */
 function withoutRawBytes(entry: Entry): Entry {
   if (entry.body?.$case !== "records") return entry;
   const value = { ...entry.body.value, raw: Buffer.alloc(0), rawLengths: [] };
   return { ...entry, body: { $case: "records", value } };
 }
 
-/** Returns the number of records that need another try. */
+/** Stores the batch. Returns the number of its records that wait for another try. */
 type Write = (batch: PreparedBatch) => Promise<number>;
 
 function keyOf({ host, streamId, entry, ordinal }: Pick<Waiting, "host" | "streamId" | "entry" | "ordinal">): Row {

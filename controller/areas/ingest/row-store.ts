@@ -4,28 +4,31 @@ import type { Principal } from "../permissions/index.ts";
 import type { RowGate } from "../query/index.ts";
 import type { Placed } from "./rows-by-class.ts";
 
-/** Write rights of the author of a rule on a class. */
+/** Returns the write rights of a rule's author on a class. */
 export type GateOfAuthor = (author: Principal, path: string) => Promise<RowGate>;
 
 interface Storing {
   readonly principal: Principal;
-  /** Present for rows that are written with the rights of an author. */
+  /** Write rights of the author. Absent: the platform writes the rows. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
 }
 
-/** Stores rows of one class, those of a rule with the rights of its author. Faults take the rows that are refused. */
+/**
+ * Stores rows of one class. Rows of a rule with an author are written with the author's rights. Refused rows are
+ * reported to their `faults`.
+ */
 export class RowStore {
   readonly #objects: Pick<Objects, "ingest">;
   readonly #gate: GateOfAuthor | undefined;
 
-  /** Without `gate`, rules of authors store nothing. */
+  /** `gate` absent: rows of rules with an author are refused. */
   constructor(objects: Pick<Objects, "ingest">, gate: GateOfAuthor | undefined) {
     this.#objects = objects;
     this.#gate = gate;
   }
 
-  /** Takes rows that are written alike; `platform` writes those without an author. */
+  /** Stores rows that have the same author and basis. Rows without an author are written as `platform`. */
   async store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
     const { by, basis } = rows[0] ?? {};
     if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });

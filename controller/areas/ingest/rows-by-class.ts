@@ -4,15 +4,15 @@ import type { Principal } from "../permissions/index.ts";
 import type { Faults, RefusedRow } from "./faults.ts";
 
 export interface Placed extends RefusedRow {
-  /** Takes the row when it is refused. */
+  /** Receives the fault if the row is refused. */
   readonly faults: Faults;
-  /** With whose rights it is written where these are not the platform's. */
+  /** Author with whose rights the row is written. Absent: the platform. */
   readonly by?: Principal | undefined;
-  /** Definition that the row follows from, as it was pinned with the rule; absent: the present class. */
+  /** Class definition that was pinned with the rule and determines the row. Absent: the current definition. */
   readonly basis?: WriteBasis | undefined;
 }
 
-/** Rows of one class that are written alike. */
+/** Rows of one class with the same author and basis. */
 interface Group {
   readonly path: string;
   readonly by: Principal | undefined;
@@ -20,16 +20,16 @@ interface Group {
   rows: Placed[];
 }
 
-/** Rows that wait until there are enough of them for one write. */
+/** Collects rows until there are enough for one write. */
 export class RowsByClass {
-  /** By class, whose rights they are written with, and what they follow from. */
+  /** By class, author and basis. */
   readonly #rows = new Map<string, Group>();
   readonly #bases = new Map<WriteBasis, number>();
   #last: Group | undefined;
 
   add(path: string, row: Placed): void {
     const { by, basis } = row;
-    // Rows that come one after the other are mostly of one kind.
+    // Successive rows mostly belong to the same group.
     if (this.#last?.path !== path || this.#last.by !== by || this.#last.basis !== basis)
       this.#last = this.#groupOf(path, row);
     this.#last.rows.push(row);
@@ -51,7 +51,7 @@ export class RowsByClass {
     return number;
   }
 
-  /** Takes the rows of classes with at least `atLeast` rows, in pieces of what is taken at once. */
+  /** Removes and yields the groups with at least `atLeast` rows, in pieces of at most `CHANGE_BATCH_MAX` rows. */
   *take(atLeast: number): Generator<readonly [path: string, rows: readonly Placed[]]> {
     for (const [key, { path, rows }] of this.#rows) {
       if (rows.length < atLeast) continue;

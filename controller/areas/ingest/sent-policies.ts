@@ -14,24 +14,21 @@ import type { DesiredPolicy, DesiredStateSource } from "../hosts/index.ts";
 
 interface Dependencies {
   readonly stores: Stores;
-  /** Desired state that is sent to a host. */
+  /** Source of the desired state of hosts. */
   readonly desired: DesiredStateSource;
 }
 
-/** Policies and rules that were sent to a host at any time, the latest last. */
+/** Policies and rules that were sent to a host at any time, the latest last. The oldest are removed. */
 interface Sent {
   readonly policies: readonly string[];
   readonly rules: readonly string[];
-  /** Zone and rule of the policies that have a zone, by their names. */
+  /** Zone and rule of each policy that has a zone, by policy name. */
   readonly zones?: Readonly<Record<string, readonly [zone: string, rule: string]>>;
 }
 
 interface Known {
   sent: Sent;
-  /**
-   * True if the store and the present policies were read since the last change: a name that is missing here was not
-   * sent.
-   */
+  /** True if the store and the current policies were read since the last change. Then a missing name was never sent. */
   complete: boolean;
 }
 
@@ -44,9 +41,9 @@ export interface Asked {
 const NOTHING: Sent = { policies: [], rules: [] };
 
 /**
- * Records which policies were sent to each host, and which rules parse their records. The entry is stored before the
- * policies are sent and outlives them, because an outbox may hold records of a policy that the host no longer has.
- * Stored under `sent/<host>`.
+ * Records which policies were sent to each host, and which rules parse their records. The entry, `sent/<host>`, is
+ * stored before the policies are sent. It outlives them, because an outbox may hold records of a policy that the host
+ * no longer has.
  */
 export class SentPolicies implements DesiredStateSource {
   readonly #stores: Stores;
@@ -68,7 +65,7 @@ export class SentPolicies implements DesiredStateSource {
     return state;
   }
 
-  /** The given names that were not sent to the host. */
+  /** Returns those of the names that were never sent to the host. */
   async missing(tenant: string, host: string, asked: Asked): Promise<Asked> {
     const known = this.#known.get(keyOf(tenant, host)) ?? { sent: NOTHING, complete: false };
     const missing = missingOf(asked, known.sent);
@@ -95,7 +92,7 @@ export class SentPolicies implements DesiredStateSource {
     return policies.some(({ spec }) => ruleOf(spec) === rule);
   }
 
-  /** To be called for a new session of the host: another controller may have sent it more. */
+  /** Call at the start of a session: another controller may have sent the host more policies in the meantime. */
   look(tenant: string, host: string): void {
     this.#known.delete(keyOf(tenant, host));
   }
@@ -142,7 +139,7 @@ async function orUnknown<T>(write: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns the same object when there is nothing new. */
+/** Returns `before` itself if nothing is new. */
 function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
   const names = policies.map(({ name }) => name);
   const rules = policies.flatMap(({ spec }) => ruleOf(spec) ?? []);
@@ -153,7 +150,7 @@ function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
   return bounded({ policies: latest(before.policies, names), rules: latest(before.rules, rules), zones });
 }
 
-/** An assigned policy has its present zone; a former one has its last zone. */
+/** Zones after these policies are sent. An assigned policy gets its current zone; a former one keeps its last zone. */
 function zonesOf({ zones = {} }: Sent, policies: readonly DesiredPolicy[]): NonNullable<Sent["zones"]> {
   const after: Record<string, readonly [string, string]> = { ...zones };
   for (const { name, spec } of policies) {
@@ -169,7 +166,7 @@ function latest(before: readonly string[], now: readonly string[]): readonly str
   return [...before.filter((one) => !present.has(one)), ...present].slice(-SENT_POLICIES_KEPT_MAX);
 }
 
-/** Removes the entries that were sent longest ago. */
+/** Removes the names that were sent longest ago until the value fits `SENT_POLICIES_MAX_BYTES`. */
 function bounded(sent: Sent): Sent {
   let { policies, rules, zones = {} } = sent;
   const left = (): Sent => {
@@ -188,7 +185,7 @@ function ruleOf(spec: string): string | undefined {
   return textIn(JSON.parse(spec), "rule");
 }
 
-/** Undefined for a name of no known time zone: such a policy was stored before zones existed. */
+/** Zone that the policy names; `undefined` also for an unknown zone, in a policy stored before zones were checked. */
 function zoneOf(spec: string): string | undefined {
   const value: unknown = JSON.parse(spec);
   const zone = textIn(typeof value === "object" && value !== null && "attrs" in value ? value.attrs : {}, TIME_ZONE);

@@ -28,9 +28,9 @@ interface Dependencies {
   readonly rules: Rules;
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
-  /** The policies an agent may name: those that were sent to its host. */
+  /** Policies and rules that were sent to hosts. The entries of a host may name no others. */
   readonly sent: Pick<SentPolicies, "missing" | "look" | "needs" | "zones">;
-  /** Zone of times without one, as the host's record names it. Without this function no host has one. */
+  /** Returns the zone in the host's record, for times without a zone. Absent: no host has a zone. */
   readonly zoneOf?: (principal: Principal, host: string) => Promise<string | undefined>;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
@@ -40,16 +40,16 @@ type UsableRules = Map<string, Promise<Rule | AppError>>;
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Stores the entries of an agent's outbox as objects, with each entry in effect once. The rows follow from the entries
- * and from what the agent pinned before it sent them: the digests of the rules, and the time of the writes that a
- * controller told it. Controllers need no agreement: each one that gets a batch, any number of times, writes the same
- * rows under the same ids.
+ * Stores the entries of an agent's outbox as objects, with the effect of exactly once. The rows depend only on the
+ * entries and on the pin: the digests of the rules, and the write time. The agent got both from a controller before it
+ * sent the entries. So controllers need no agreement. Every controller that gets a batch writes the same rows under the
+ * same ids, even if the batch comes several times.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;
   readonly #hints: Hints;
   readonly #pins: Pins;
-  /** Time at which texts of rules were last known to be kept, by tenant and digest. */
+  /** Time at which each rule text was last pinned, by tenant and digest. */
   readonly #kept = new Map<string, number>();
 
   constructor(dependencies: Dependencies) {
@@ -94,7 +94,7 @@ export class IngestService implements EntrySink {
     this.#hints.note(source, entries.at(-1)?.sequence ?? 0);
   }
 
-  /** To be called when a host was removed. */
+  /** Call when a host was removed. */
   forget(tenant: string, host: string): Promise<void> {
     return this.#hints.forget({ tenant, host });
   }
@@ -135,7 +135,7 @@ export class IngestService implements EntrySink {
     return rule;
   }
 
-  /** The present rule. Its text is kept for repetitions before anything depends on it. */
+  /** The current rule, or the error that makes it unusable. Its text is stored before the agent can pin its digest. */
   async #current(principal: Principal, key: string, source: EntrySource): Promise<Rule | AppError> {
     const { rules, runtime } = this.#dependencies;
     const rule = await usable(this.#zoned(principal, key, source));
@@ -150,7 +150,7 @@ export class IngestService implements EntrySink {
     return rule;
   }
 
-  /** The present rule, with the time zones of this host's policies. */
+  /** The current rule with the time zones of the host and of the host's policies. */
   async #zoned(principal: Principal, key: string, { tenant, host }: EntrySource): Promise<Rule> {
     const { rules, sent, zoneOf } = this.#dependencies;
     const rule = await rules.load(principal, key);
@@ -166,7 +166,7 @@ function isGone(rule: Rule | AppError): boolean {
   return rule instanceof AppError && rule.details?.["reason"] === "no_rule";
 }
 
-/** The error for a missing rule that a policy of the host needs: its records wait in the agent's outbox. */
+/** Error for a removed rule that a policy of the host still needs. Its records wait in the agent's outbox. */
 function waits(rule: string): AppError {
   const text = `The rule ${rule} was removed: its records wait on the host until it is stored again, or no policy of the host needs it.`;
   return new AppError("unavailable", text);
@@ -178,8 +178,8 @@ function notSent(rule: string, { host }: EntrySource): AppError {
 }
 
 /**
- * Returns the error of an unusable rule instead of throwing it: its records become error records, and the stream
- * continues.
+ * Returns the error of an unusable rule instead of throwing it. Its records then become error records, and the stream
+ * continues. Throws if the store does not answer.
  */
 async function usable(rule: Promise<Rule>): Promise<Rule | AppError> {
   try {

@@ -4,55 +4,61 @@ import type { Principal } from "../permissions/index.ts";
 import type { Rule } from "../rules/index.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 
-/** Takes the entries of commands, which belong to the area hosts. Idempotent: a replay brings them again. */
+/**
+ * Stores output and results of commands, which belong to the area hosts. Returns the ids of commands that the host was
+ * not given. Idempotent, because an agent may send entries again.
+ */
 export interface CommandEntrySink {
   accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>>;
 }
 
-/** A record that a rule asked to be run for again, and what its rows follow from. */
+/** A record that waits for another run of its rule, with everything that its rows depend on. */
 export interface Waiting {
-  /** With this record alone. */
+  /** The original entry, with this record only. */
   readonly entry: Entry;
   readonly streamId: string;
   readonly host: string;
   readonly digest: string;
   /** Ordinal of the record in its original entry. */
   readonly ordinal: number;
-  /** Write time of the first record of the entry. */
+  /** Write time of the entry's first record, in microseconds. */
   readonly writeUs: number | undefined;
   readonly error: string;
-  /** How often it was tried again so far. */
+  /** Number of retries so far. */
   readonly attempts: number;
 }
 
 export interface RetryKeeper {
-  /** False where too many wait already, or the record is too long to be kept: then it is an error. */
+  /**
+   * Stores the record for another try. Returns false if too many records wait or this one is too long; then it is an
+   * error.
+   */
   keep(principal: Principal, waiting: Waiting, intervalMs: number): Promise<boolean>;
 }
 
-/** Entries of one stream that were sent together, with what their rows follow from. */
+/** Entries of one stream that were sent together, with everything that their rows depend on. */
 export interface PreparedBatch {
   readonly principal: Principal;
   readonly source: EntrySource;
   readonly entries: readonly Entry[];
   readonly rules: ReadonlyMap<string, Rule | AppError>;
-  /** Policies that entries name and the host was never sent. */
+  /** Policies that entries name although they were never sent to the host. */
   readonly foreign: ReadonlySet<string>;
-  /** Commands that entries name and the host was not given. */
+  /** Commands that entries name although the host was not given them. */
   readonly foreignCommands: ReadonlySet<string>;
-  /** Microseconds, of the first write of each entry by its sequence; absent when none of them is records. */
+  /** Time of the first write of each entry by its sequence, in microseconds. Absent if no entry has records. */
   readonly writeUs?: ReadonlyMap<number, number>;
-  /** Entries that the agent lost before these: never in silence. */
+  /** Number of entries before these that the agent lost. They are reported as a gap. */
   readonly missing: number;
-  /** The only record of the only entry is tried again. */
+  /** Present for a retry: the batch has one entry with one record. */
   readonly again?: Again;
 }
 
 interface Again {
-  /** In the entry it came with. */
+  /** Ordinal of the record in its original entry. */
   readonly ordinal: number;
-  /** This time included. */
+  /** Number of retries, including this one. */
   readonly attempts: number;
-  /** Time of the entries that it writes into the console log. */
+  /** Time at which the retry was due. It is the time of the retry's rows in the console log. */
   readonly dueMs: number;
 }

@@ -1,7 +1,7 @@
 import type { MemberKeys } from "../cluster/index.ts";
 
 /**
- * Answers a test that is true if every controller can open what the key of an id sealed. Controllers of earlier
+ * Returns a function from a key id: true if every controller can open what that key sealed. Controllers of earlier
  * versions do not announce their keys and are not checked.
  */
 export function keysKnown(members: readonly { readonly keys?: MemberKeys }[]): (id: string) => boolean {

@@ -22,32 +22,33 @@ export interface ResealingDependencies {
   readonly parts: Pick<RetainedKeyParts, "keep" | "load">;
   /** `Area.sealed` of all areas. */
   readonly kinds: () => readonly SealedKind[];
-  /** True if each round reads the keys again; false where only a command does. */
+  /** True if each round reads the keys from their source again. False: only a command does. */
   readonly rereads: boolean;
   /** `KEY_SETTLE_MS` when absent. */
   readonly settleMs?: number | undefined;
 }
 
-/** Name that stands for data of no tenant. */
+/** Used as the name of a tenant for data that belongs to no tenant. */
 const INSTALLATION = "";
 
 /**
- * Follows the keys while the controller runs, and reseals what former keys sealed. A key starts to seal when every
- * controller opens with it. When every controller seals with it, the oldest controller reseals the rest, one item after
- * the other, each only if it is unchanged since it was read. Items that still need resealing are found by their key id,
- * so a controller that resumes after a crash needs no stored progress, and two that reseal at the same time do no harm.
+ * Follows the keys while the controller runs, and reseals everything that former keys sealed. A key starts to seal when
+ * every controller can open with it. When every controller seals with it, the oldest controller reseals the other items
+ * one by one, each only if it is unchanged since it was read. The key id of an item shows that it must be resealed. So
+ * a controller needs no stored progress to resume after a crash. If two controllers reseal at the same time, that does
+ * no harm.
  */
 export class Resealing {
   readonly #with: ResealingDependencies;
   readonly #stopping = new AbortController();
-  /** When a tenant is checked again; `Infinity`: none of its data needs a former key. */
+  /** Time of the next check of a tenant. `Infinity`: none of its data needs a former key. */
   readonly #dueMs = new Map<string, number>();
   #cleanFor = "";
   #settledMs: number | undefined;
   #soon = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #fault: string | undefined;
-  /** The error of the last pass over a tenant. */
+  /** The error of the last pass over each tenant. */
   readonly #faults = new Map<string, string>();
 
   constructor(dependencies: ResealingDependencies) {
@@ -63,17 +64,20 @@ export class Resealing {
     await this.#running;
   }
 
-  /** Makes the next round start now instead of later. */
+  /** Starts the next round now. */
   soon(): void {
     this.#soon.abort();
   }
 
-  /** Why nothing is resealed, if so; otherwise the last error. */
+  /** The reason why nothing is resealed, if there is one; otherwise the last error. */
   get waiting(): string | undefined {
     return this.#obstacle() ?? this.#fault ?? [...this.#faults.values()][0];
   }
 
-  /** Reads the keys again, and seals with the newest that all controllers know. Throws when they cannot be read. */
+  /**
+   * Reads the keys again if `reread`, then seals with the newest key that all controllers know. Throws if the keys
+   * cannot be read.
+   */
   async follow({ reread }: { readonly reread: boolean }): Promise<void> {
     const { secrets, controllers } = this.#with;
     const isRead = reread && (await secrets.reread());
@@ -84,7 +88,10 @@ export class Resealing {
     this.#with.runtime.log.info({ key: secrets.keyId, keys: secrets.ids }, "the keys that seal secrets changed");
   }
 
-  /** One round: follows the keys and passes over the tenants that are due. Answers the number of items resealed. */
+  /**
+   * One round: follows the keys, then reseals the data of the tenants that are due. Returns the number of resealed
+   * items.
+   */
   async round(): Promise<number> {
     try {
       await this.follow({ reread: this.#with.rereads });
@@ -106,7 +113,7 @@ export class Resealing {
     }
   }
 
-  /** Why resealing has to wait. */
+  /** The reason why resealing has to wait; `undefined` if there is none. */
   #obstacle(): string | undefined {
     const { secrets, controllers } = this.#with;
     const [wanted] = secrets.ids;
@@ -155,7 +162,7 @@ export class Resealing {
         if (await this.#sealAnew(tenant, item)) done++;
         else left++;
       }
-      // Data copied from one place to another may have been missed, so only a pass that finds nothing is the last.
+      // Data that was copied during a pass may have been missed. So the last pass is one that finds nothing.
       if (done === 0) this.#dueMs.set(tenant, left === 0 ? Infinity : runtime.clock.monotonicMs() + KEY_LOOK_AGAIN_MS);
     } catch (error) {
       this.#failed(tenant, error);

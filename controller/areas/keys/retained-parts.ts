@@ -5,7 +5,10 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 
-/** `keys/parts/<key id>` in the system's KvStore: context to the secret derived from the key for it, base64, sealed. */
+/**
+ * Value of `keys/parts/<key id>` in the system's KvStore: for each context the secret that is derived from that key,
+ * base64, sealed.
+ */
 type StoredParts = Readonly<Record<string, string>>;
 
 const PARTS = "keys/parts/";
@@ -20,8 +23,8 @@ export interface KeptPartsDependencies {
 }
 
 /**
- * Keeps the secrets derived from former keys, sealed by the present key. Proofs that use them still verify after the
- * former key is removed. Takes a few hundred bytes for each key; they are never deleted.
+ * Stores the secrets that are derived from former keys, sealed by the current key. So proofs made with them can be
+ * verified after the former key is removed. They take a few hundred bytes for each key and are never deleted.
  */
 export class RetainedKeyParts {
   readonly #with: KeptPartsDependencies;
@@ -30,7 +33,9 @@ export class RetainedKeyParts {
     this.#with = dependencies;
   }
 
-  /** Stores the derived secrets of keys that no longer seal, unless they are stored already. */
+  /**
+   * Stores the derived secrets of all keys that open but do not seal. Does nothing for secrets that are already stored.
+   */
   async keep(): Promise<void> {
     const { kv, secrets, contexts } = this.#with;
     for (const id of secrets.opening.filter((one) => one !== secrets.keyId)) {

@@ -20,7 +20,7 @@ export interface KeyDependencies {
   readonly isFirst: (tenant: string) => Promise<boolean>;
 }
 
-/** Numbers of sealed items, by key id and kind. */
+/** Number of sealed items by key id and kind. */
 class Count {
   readonly byKey = new Map<string, Map<string, number>>();
   left = 0;
@@ -37,7 +37,7 @@ class Count {
   }
 }
 
-/** The keys of the installation, for administrators of its first tenant. The keys themselves are never shown. */
+/** The keys of the installation, for administrators of its first tenant. The keys themselves are never returned. */
 export class KeyService {
   readonly #with: KeyDependencies;
   #counting: Promise<Count> | undefined;
@@ -46,7 +46,7 @@ export class KeyService {
     this.#with = dependencies;
   }
 
-  /** Counts everything that is sealed, now. Calls at the same time share one count. */
+  /** Counts everything that is sealed at present. Concurrent calls share one count. */
   async status(principal: Principal): Promise<KeyStatus> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);

@@ -1,6 +1,8 @@
 import { escape, page, type Page } from "../users/index.ts";
 
-/** Uses a link: forms on our pages may submit to our own addresses only. */
+/**
+ * A page with a link to the provider. It has no form, because forms on our pages may submit to our own addresses only.
+ */
 export function departurePage(address: string): Page {
   return page(
     "Link an account",

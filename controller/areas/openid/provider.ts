@@ -13,8 +13,7 @@ import { serviceFetch, type ServiceFetch } from "../../outbound/index.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /**
- * Values that prove that a browser began this sign-in. Only the browser that began brings them back; it cannot read the
- * verifier.
+ * Values that prove that a browser began this sign-in. Only that browser sends them back. It cannot read `verifier`.
  */
 export interface Proofs {
   readonly state: string;
@@ -27,15 +26,15 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface ProviderOptions {
   readonly settings: OpenIdSettings;
   readonly runtime: Runtime;
-  /** Networks the provider may be in, besides public addresses and the host of its issuer. */
+  /** Networks in which the provider may be, in addition to public addresses and the host of its issuer. */
   readonly networks: readonly string[];
   /** True if the provider may have a public address; true when absent. */
   readonly isPublicOpen?: boolean | undefined;
 }
 
 /**
- * The provider as this installation knows it. Its configuration is read on first use, and again from time to time. The
- * signing keys are read again when a token names an unknown one, so the provider may change them.
+ * The provider. Its configuration is read on first use, and again after `OPENID_METADATA_KEPT_MS`. Its signing keys are
+ * read again when a token names an unknown key, so the provider may change its keys.
  */
 export class Provider {
   readonly #settings: OpenIdSettings;
@@ -59,7 +58,7 @@ export class Provider {
     });
   }
 
-  /** The address where the browser signs in. `AppError("unavailable")` while the provider does not answer. */
+  /** The address at which the browser signs in. `AppError("unavailable")` if the provider does not answer. */
   async address({ state, nonce, verifier }: Proofs): Promise<string> {
     const url = client.buildAuthorizationUrl(await this.#configuration(), {
       redirect_uri: this.#callback().href,
@@ -73,9 +72,9 @@ export class Provider {
   }
 
   /**
-   * Claims of the signed-in user, from an ID token with valid signature, issuer, audience, nonce and time. If the token
-   * lacks some of `wanted`, they come from the provider's answer about that user. `AppError("denied")` for anything
-   * that is not valid, `unavailable` while the provider does not answer.
+   * Claims of the signed-in user, from an ID token whose signature, issuer, audience, nonce and time are valid. If the
+   * token lacks some of `wanted`, the provider is asked for the claims of that user. `AppError("denied")` if anything
+   * is invalid, `unavailable` if the provider does not answer.
    */
   async claims(
     answer: Readonly<Record<string, string>>,
@@ -103,9 +102,7 @@ export class Provider {
     return new URL("/user/openid/callback", this.#settings.publicUrl);
   }
 
-  /**
-   * Calls at the same time share one reading. While the provider does not answer, the last configuration stays in use.
-   */
+  /** Concurrent calls share one read. If the provider does not answer, the last configuration stays in use. */
   async #configuration(): Promise<client.Configuration> {
     const { clock, log } = this.#runtime;
     if (clock.monotonicMs() < this.#readAgainMs) {
@@ -153,7 +150,7 @@ export class Provider {
   }
 }
 
-/** True if no answer came, or one that says that the provider cannot answer now. */
+/** True if the request failed without an answer, or if the answer has a status of 500 or more. */
 function isOutage(error: unknown): boolean {
   if (isAppError(error)) return true;
   if (!(error instanceof Error)) return false;
@@ -163,7 +160,7 @@ function isOutage(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code) || (error.cause !== undefined && isOutage(error.cause));
 }
 
-/** The cause is for the log only: it may have addresses that callers without a sign-in must not see. */
+/** The cause is for the log only. It may contain addresses that callers who are not signed in must not see. */
 function away(cause: unknown): AppError {
   return new AppError("unavailable", "The OpenID provider does not answer.", { cause });
 }

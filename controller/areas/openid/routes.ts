@@ -32,7 +32,7 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
       input: OpenIdBeginInput,
       output: Type.String(),
       handler: async (call) => {
-        // If the provider remembers the person, a link of another site would sign in without a click.
+        // If the provider remembers the user, a link on another site would sign the user in without a click.
         if (!call.client.maySignIn && call.client.browser) return { redirect: LOGIN_PATH };
         try {
           const { address, ticket, lastingMs } = await openid.begin(call.input);
@@ -156,7 +156,10 @@ function adminRoutes(openid: OpenIdService): readonly Endpoint[] {
   ];
 }
 
-/** The ticket proves who began. `maySignIn` is not checked, because the provider's site sends the browser. */
+/**
+ * The sealed ticket proves which browser began the sign-in. `maySignIn` is not checked, because the request comes from
+ * the provider's site.
+ */
 function arrivalOf({
   input,
   client: { ticket, session, remote },
@@ -173,7 +176,10 @@ function arrived(signedIn: SignedIn | undefined): Answer<string> {
   return { redirect: home, session: { id, ...(lastingMs !== undefined && { lastingMs }) }, ticket: {} };
 }
 
-/** Sends a browser to the sign-in form with the problem, where the password still works; a program gets the error. */
+/**
+ * Redirects a browser to the sign-in form with the problem, because the user can sign in by password there. A program
+ * gets the error.
+ */
 function backToForm({ client }: Call<unknown>, error: unknown): Answer<string> {
   if (!client.browser || !isAppError(error) || error.code === "internal") throw error;
   return { redirect: `${LOGIN_PATH}?error=${problemOf(error)}`, ticket: {} };

@@ -18,29 +18,29 @@ export interface OpenIdDependencies {
   readonly runtime: Runtime;
   readonly secrets: SecretBox;
   readonly users: ProviderSignIns;
-  /** Absent: there is no provider, and sign-in through one is not possible. */
+  /** Absent: the installation has no provider, so sign-in by OpenID is impossible. */
   readonly settings: OpenIdSettings | undefined;
-  /** Networks the provider may be in, besides public addresses and the host of its issuer. */
+  /** Networks in which the provider may be, in addition to public addresses and the host of its issuer. */
   readonly networks: readonly string[];
   /** True if the provider may have a public address; true when absent. */
   readonly isPublicOpen?: boolean | undefined;
 }
 
-/** A browser on its way to the provider: the address to go to, and the ticket to keep. */
+/** Data for a browser that goes to the provider: the address, and the ticket that it has to keep. */
 export interface Departure {
   readonly address: string;
-  /** The browser brings it back. */
+  /** The browser sends it back after the sign-in at the provider. */
   readonly ticket: string;
   readonly lastingMs: number;
 }
 
-/** A browser that came back from the provider. */
+/** A browser that comes back from the provider. */
 export interface Arrival {
-  /** Parameters that the provider added. */
+  /** Parameters that the provider added to the address. */
   readonly answer: Readonly<Record<string, string>>;
   readonly ticket: string | undefined;
   readonly principal: Principal;
-  /** The session of the browser. */
+  /** Session that the browser had before. A sign-in ends it. */
   readonly session: string | undefined;
   readonly remote: string;
 }
@@ -65,14 +65,20 @@ export class OpenIdService {
     this.#known = settings && { settings, provider: new Provider({ settings, runtime, networks, isPublicOpen }) };
   }
 
-  /** `AppError("invalid")` for a `redirect` to another site, `unavailable` while the provider does not answer. */
+  /**
+   * Begins a sign-in. `AppError("invalid")` if `redirect` leads to another site, `unavailable` if the provider does not
+   * answer.
+   */
   async begin({ remember = false, redirect = "" }: Partial<Pick<Ticket, "remember" | "redirect">>): Promise<Departure> {
     if (redirect !== "" && !isOwnPath(redirect))
       throw new AppError("invalid", "redirect must be the path of a page of this site.");
     return this.#depart({ remember, redirect });
   }
 
-  /** Begins to link the caller to an account, with the password. From then on that account signs in as the caller. */
+  /**
+   * Begins to link the caller to an account at the provider. Requires the caller's password. After `finish`, that
+   * account signs in as the caller.
+   */
   async beginLink(principal: Principal, password: string): Promise<Departure> {
     const { tenant } = this.#required().settings;
     if (principal.tenant !== tenant) throw otherTenant();
@@ -80,9 +86,9 @@ export class OpenIdService {
   }
 
   /**
-   * Ends a sign-in or a link with the provider's answer; `undefined` after a link. `AppError("deadline")` if this
-   * browser did not begin it or began too long ago, `denied` for anything that is not valid, `unavailable` while the
-   * provider does not answer; also the errors of `ProviderSignIns.signIn`.
+   * Completes a sign-in or a link with the provider's answer; returns `undefined` after a link. `AppError("deadline")`
+   * if this browser did not begin it, or began too long ago. `AppError("denied")` if anything is invalid, `unavailable`
+   * if the provider does not answer. Also throws the errors of `ProviderSignIns.signIn`.
    */
   async finish({ answer, ticket: text, principal, session, remote }: Arrival): Promise<SignedIn | undefined> {
     const { settings } = this.#required();
@@ -114,12 +120,12 @@ export class OpenIdService {
     return this.#users.own(principal);
   }
 
-  /** Removes the link of the caller, with the password. */
+  /** Removes the caller's link to an account. Requires the caller's password. */
   unlinkOwn(principal: Principal, password: string): Promise<void> {
     return this.#users.unlinkOwn(principal, password);
   }
 
-  /** The account of a user; `undefined` without one. */
+  /** The account to which a user is linked; `undefined` without one. */
   async of(principal: Principal, userId: string): Promise<ProviderAccount | undefined> {
     requirePermission(principal, "users:read");
     return this.#users.of(principal, userId);
@@ -150,7 +156,7 @@ export class OpenIdService {
 
   async #checked(answer: Arrival["answer"], ticket: Ticket): Promise<Claims> {
     const { provider, settings } = this.#required();
-    // Checked before any request, so that strangers cannot make this controller send requests.
+    // Checked before any request to the provider, so that strangers cannot make this controller send requests.
     if (answer["state"] !== ticket.state) throw new AppError("denied", "The answer belongs to another sign-in.");
     if (this.#checks >= OPENID_CHECKS_AT_ONCE_MAX)
       throw new AppError("limited", "Too many sign-ins by the provider at once; come back later.");
@@ -162,12 +168,12 @@ export class OpenIdService {
     }
   }
 
-  /** Uses the configured issuer: its metadata has the same value, and the claim was compared with that. */
+  /** The account of the subject at the configured issuer. The issuer claim was already compared with it. */
   #account(subject: string): ProviderAccount {
     return { issuer: this.#required().settings.issuer.href, subject };
   }
 
-  /** Without the claim a user is in no group: groups that the provider does not name are not given. */
+  /** Groups of the tenant for the groups that the provider names. Without the claim there are none. */
   #groupsOf(claims: Claims): readonly string[] {
     const { settings } = this.#required();
     const given = [claims[settings.groupsClaim] ?? []].flat().slice(0, OPENID_GROUPS_MAX);

@@ -9,7 +9,7 @@ import type { Proofs } from "./provider.ts";
 export interface Ticket extends Proofs {
   readonly remember: boolean;
   readonly redirect: string;
-  /** Present when the account is to be linked to a signed-in user. */
+  /** Present if the account is to be linked to a signed-in user. */
   readonly link?: PendingLink;
 }
 
@@ -19,7 +19,10 @@ interface Sealed extends Ticket {
 
 const CONTEXT = "openid/ticket";
 
-/** Sealed, not stored: every controller accepts tickets of any other, and the browser cannot read the verifier. */
+/**
+ * Makes and opens tickets. A ticket is sealed and not stored. So any controller accepts it, and the browser cannot read
+ * `verifier`.
+ */
 export class Tickets {
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
@@ -34,7 +37,7 @@ export class Tickets {
     return this.#secrets.seal(JSON.stringify(sealed), CONTEXT);
   }
 
-  /** `AppError("deadline")` for a ticket that is too old, absent or not valid. */
+  /** `AppError("deadline")` if the ticket is too old, absent or invalid. */
   open(text: string | undefined): Ticket {
     const { untilMs, ...ticket } = this.#read(text ?? "");
     if (untilMs <= this.#clock.nowMs()) throw tooLate();

@@ -9,7 +9,7 @@ interface Dependencies {
   readonly hosts: Pick<Hosts, "refresh">;
 }
 
-/** Makes the list of policies of each host follow the targets of the policies. Safe on several controllers. */
+/** Updates the list of policies of each host when the targets of a policy change. Safe on several controllers. */
 export class PolicyAssignments {
   readonly #store: PolicyStore;
   readonly #hosts: Dependencies["hosts"];
@@ -20,8 +20,8 @@ export class PolicyAssignments {
   }
 
   /**
-   * Updates the lists of the unsettled hosts of a policy, then removes the note that they are unsettled. If this fails
-   * in between, the next call does the rest. `AppError("conflict")` if others change the policy all the time.
+   * Updates the lists of the policy's unsettled hosts, then removes `unsettled` from its targets. If this is
+   * interrupted, the next call continues. `AppError("conflict")` if other writers win `POLICY_RACES_MAX` times.
    */
   async settle(tenant: string, name: string): Promise<void> {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
@@ -40,13 +40,16 @@ export class PolicyAssignments {
       if (value?.unsettled) await this.settle(tenant, name);
   }
 
-  /** Makes the lists of the hosts of all policies again, also of settled ones. Idempotent. */
+  /** Updates the lists of the hosts of all policies, also of settled ones. Idempotent. */
   async remakeAll(tenant: string): Promise<void> {
     for (const [name, { value }] of await this.#store.allTargets(tenant))
       await this.#follow(tenant, name, value?.hosts ?? []);
   }
 
-  /** Makes the lists of these hosts what the policy's targets say, and notifies the hosts. Safe to repeat. */
+  /**
+   * Adds the policy to the lists of these hosts, or removes it, as its targets say. Then notifies the hosts.
+   * Idempotent.
+   */
   async #follow(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
     const names = [...new Set(hosts)];
     await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#followOne(tenant, name, host));

@@ -4,14 +4,14 @@ import { columns, textColumns, type SystemClass, type SystemColumn } from "../ob
 import type { Principal } from "../permissions/index.ts";
 import type { PolicyRecord } from "./types.ts";
 
-/** Relative to the tenant's ospace. */
+/** Path of the class of policies, relative to the tenant's ospace. */
 export const POLICY_PATH = "/system/policy";
-/** One record for each run of a command policy that was due. */
+/** Class with one record for each due run of a command policy. */
 export const POLICY_RUN_PATH = "/system/policyrun";
-/** Something that should be there and is not, with its count. */
+/** Class with a record for each gap: data that is missing, with its amount. */
 export const POLICY_GAP_PATH = "/system/policygap";
 
-/** The part of the policy service that the class of policies needs. */
+/** Methods of the policy service that the class of policies uses. */
 interface PolicyOwner {
   all(principal: Principal): Promise<readonly PolicyRecord[]>;
   remove(principal: Principal, name: string): Promise<void>;
@@ -71,7 +71,7 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
   }),
 ];
 
-/** Provided from KvStore, so that agents and MQL get the same. */
+/** Reads policies from KvStore, so that MQL shows the same policies that agents get. */
 function policyClass(policies: PolicyOwner): SystemClass {
   return {
     path: POLICY_PATH,
@@ -136,7 +136,7 @@ const GAP_CLASS: SystemClass = {
   guard: { reading: { permission: "policies:read", isOpenToGroups: true } },
 };
 
-/** A map column holds texts; absent members are left out. */
+/** Converts the map `translation` to texts, because a map column holds texts. Leaves out absent members. */
 export function rowOf({ translation, ...record }: PolicyRecord): Row {
   const row: Record<string, Row[string] | undefined> = { ...record };
   if (translation) {

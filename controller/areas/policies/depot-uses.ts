@@ -20,7 +20,7 @@ export class DepotUses {
     this.#with = dependencies;
   }
 
-  /** `AppError("conflict")` if a policy names the depot version. */
+  /** Throws `AppError("conflict")` if a policy names the depot version. */
   async refuseWhenUsed(change: DepotChange): Promise<void> {
     const names = (await this.#using(change)).map(({ spec }) => spec.name);
     if (names.length === 0) return;
@@ -31,8 +31,8 @@ export class DepotUses {
   }
 
   /**
-   * Writes the definitions of the policies that name the depot version again: they get a new revision, so that agents
-   * fetch the new content.
+   * Rewrites the definitions of the policies that name the depot version. So they get a new revision, and agents fetch
+   * the new content.
    */
   async renew(change: DepotChange): Promise<void> {
     for (const { spec } of await this.#using(change)) {
@@ -45,7 +45,7 @@ export class DepotUses {
     return definitions.flatMap(({ value }) => (value && uses(value.spec, change) ? [value] : []));
   }
 
-  /** Answers the hosts of the policy. */
+  /** Rewrites one definition; returns the hosts of the policy. */
   async #renewOne(tenant: string, name: string): Promise<readonly string[]> {
     const { store, clock } = this.#with;
     for (let race = 0; race < POLICY_RACES_MAX; race++) {

@@ -12,11 +12,11 @@ interface Dependencies {
   readonly store: PolicyStore;
   readonly runtime: Pick<Runtime, "log">;
   readonly depots: Pick<Depots, "toDeploy">;
-  /** The controller acting for a tenant by itself. */
+  /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** Answers the policies that a host has to run, with the content of their depots. */
+/** Determines the policies that a host must run, with the content of their depots. */
 export class DesiredPolicies {
   readonly #with: Dependencies;
 
@@ -25,8 +25,9 @@ export class DesiredPolicies {
   }
 
   /**
-   * The revision rises with every change for that host: it is the greatest of the host's list and of the policies in
-   * it, and taking a policy off a list writes that list.
+   * Returns the policies and their revision. The revision rises with every change for the host: it is the highest one
+   * of the host's list and of the policies in it. When a policy is removed from the list, the list is written, so the
+   * revision also rises then.
    */
   async of(
     tenant: string,
@@ -57,7 +58,7 @@ export class DesiredPolicies {
       const depot = await depots.toDeploy(await actAs(tenant, ""), spec.depotname, spec.depotversion);
       return spec.depotcommand ? { ...depot, command: spec.depotcommand } : depot;
     } catch (error) {
-      // One policy without its depot must not keep a host from all the others; its runs fail and say so.
+      // A policy without its depot must not block the other policies of the host. Its runs fail with a message.
       if (!isAppError(error, "not_found")) throw error;
       runtime.log.warn({ err: error, tenant, policy: spec.name }, "the depot of a policy is gone");
       return undefined;

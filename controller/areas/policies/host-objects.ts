@@ -9,7 +9,7 @@ const NAME = { name: "name", schema: Type.String({ description: "Name of the pol
 const MADE = `rule.put("/matrix/rules/example", "--class=/matrix/consolelog/rule\\n--parser=text\\n--fields=msg");
 policy.save({ name: "example", rule: "/matrix/rules/example", command: "date", ctype: 1, interval: 1, unit: "hour" }); `;
 
-/** `policy`: what is collected from hosts. */
+/** Host object `policy`: command and log policies. */
 export function policyHostObject(policies: PolicyService): HostObject {
   return {
     name: "policy",

@@ -1,7 +1,7 @@
 import type { CommandPolicyInput, LogPolicyInput } from "../../../common/api/policies.ts";
 import type { PolicyInput } from "./types.ts";
 
-/** A policy as a client gives it: what it does apart from where. */
+/** Separates the input of a client into the task (`spec`) and its targets (`hosts` and `tags`). */
 export function policyInput(kind: "command", input: CommandPolicyInput): PolicyInput;
 export function policyInput(kind: "log", input: LogPolicyInput): PolicyInput;
 export function policyInput(

@@ -32,11 +32,11 @@ export interface PolicyDependencies {
   readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
   readonly hosts: Pick<Hosts, "exists" | "refresh">;
   readonly objects: Pick<Objects, "catalog">;
-  /** The controller acting for a tenant by itself. */
+  /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** Both parts of a policy that exists. */
+/** Both stored parts of an existing policy. */
 interface Found {
   readonly seen: StoredPolicy;
   readonly definition: StoredDefinition;
@@ -71,9 +71,9 @@ export class PolicyService implements DesiredStateSource {
   }
 
   /**
-   * Creates the policy, or replaces the one of that name. With hosts it is deployed to just these: hosts of the former
-   * one that are no longer named stop. The same spec again leaves the definition and its revision alone, so that
-   * nothing is restarted.
+   * Creates the policy, or replaces the one of that name. With `hosts`, it is deployed to exactly these hosts, and
+   * stops on others that it had before. If the spec is unchanged, the definition and its revision stay, so agents
+   * restart nothing. `AppError("conflict")` if another writer changed the policy at the same time.
    */
   async save(principal: Principal, input: PolicyInput): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
@@ -98,14 +98,14 @@ export class PolicyService implements DesiredStateSource {
     return this.get(principal, name);
   }
 
-  /** Those there are for the principal, without what is hidden from it. */
+  /** Policies that the principal may see, without columns that are hidden from it. */
   async list(principal: Principal): Promise<readonly PolicyRecord[]> {
     requirePermission(principal, "policies:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((policy) => sees(policy, rowOf(policy))).map(shown);
   }
 
-  /** For the class of policies, over which the rules for rows and columns are laid where it is queried. */
+  /** All policies, for their class. The query area applies the rules for rows and columns. */
   async all(principal: Principal): Promise<readonly PolicyRecord[]> {
     requirePermission(principal, "policies:read");
     const targets = await this.#store.allTargets(principal.tenant);
@@ -128,20 +128,20 @@ export class PolicyService implements DesiredStateSource {
     return (await this.#filter(principal)).shown(record(principal, definition, targets));
   }
 
-  /** Stops it everywhere, then forgets it. The depot stays where it is. */
+  /** Stops the policy on all hosts, then deletes it. Its depot stays. */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "policies:write");
     await this.#visible(principal, name);
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
       const { seen, targets } = await this.#find(principal.tenant, name);
-      // Forgotten before the lists of its hosts follow, it would be in them for ever.
+      // The lists of the hosts must be updated before, because they would contain a deleted policy forever.
       if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
     }
     throw changedMeanwhile(name);
   }
 
-  /** To its hosts; hosts given here are added to them. */
+  /** Deploys the policy to its hosts. `hosts` are added to them. */
   async deploy(principal: Principal, name: string, hosts: readonly string[] = []): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     const { definition } = await this.#visible(principal, name);
@@ -156,7 +156,7 @@ export class PolicyService implements DesiredStateSource {
     return this.get(principal, name);
   }
 
-  /** From all its hosts; which they are is kept for the next deployment. */
+  /** Stops the policy on all its hosts. The hosts are remembered for the next deployment. */
   async undeploy(principal: Principal, name: string): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     await this.#visible(principal, name);
@@ -172,13 +172,13 @@ export class PolicyService implements DesiredStateSource {
     return this.#desired.of(tenant, host);
   }
 
-  /** Makes every host's list follow the targets again. Idempotent. */
+  /** Updates the lists of all hosts to match the targets. Idempotent. */
   async repair(tenant: string): Promise<void> {
     await this.#assignments.settleAll(tenant);
     await this.#assignments.remakeAll(tenant);
   }
 
-  /** Ends changes that a controller began and could not end, because it died or its store was away. Idempotent. */
+  /** Completes changes that were interrupted because a controller ended or the store did not answer. Idempotent. */
   maintain(tenant: string): Promise<void> {
     return this.#assignments.settleAll(tenant);
   }
@@ -209,7 +209,7 @@ export class PolicyService implements DesiredStateSource {
     );
   }
 
-  /** `AppError("not_found")` also for a policy that is none for the principal. */
+  /** Finds the policy. `AppError("not_found")` also if the principal may not see it. */
   async #visible(principal: Principal, name: string): Promise<Found> {
     const found = await this.#find(principal.tenant, name);
     const policy = record(principal, found.definition, found.targets);
@@ -261,7 +261,10 @@ export class PolicyService implements DesiredStateSource {
   }
 }
 
-/** Every host of before and after, and those that an earlier change still owes. */
+/**
+ * Adds the unsettled hosts to new targets: all hosts before and after the change, and those still unsettled from
+ * earlier ones.
+ */
 function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
   return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
 }

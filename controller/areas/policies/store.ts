@@ -7,12 +7,12 @@ import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
 
 /**
- * How policies lie in KvStore: `policies/definition/<name>` says what a policy does, `policies/targets/<name>` where it
- * is meant to run. From targets follows `policies/host/<host>`, the names of a host's policies; it is made right after
- * every change.
+ * A policy has two values in KvStore: `policies/definition/<name>` is its task, `policies/targets/<name>` are the hosts
+ * on which it should run. `policies/host/<host>` is derived from the targets right after every change: the names of all
+ * policies of a host.
  */
 export interface StoredDefinition {
-  /** Without hosts and tags: a change of these must not restart anything. */
+  /** Does not include hosts and tags, because a change of these must restart nothing. */
   readonly spec: PolicySpec;
   readonly createdMs: number;
   readonly changedMs: number;
@@ -23,11 +23,11 @@ export interface StoredTargets {
   readonly hosts: readonly string[];
   readonly deployed: boolean;
   readonly tags: readonly string[];
-  /** Hosts whose lists may not match these targets yet; absent once all do. */
+  /** Hosts whose lists may not match these targets yet. Absent if all lists match. */
   readonly unsettled?: readonly string[];
 }
 
-/** Revision 0 and no value: absent. */
+/** A stored value and its revision. Without a value the revision is 0. */
 export interface Versioned<T> {
   readonly revision: number;
   readonly value: T | undefined;
@@ -71,7 +71,7 @@ export class PolicyStore {
     return { revision, value: value?.policies };
   }
 
-  /** In the order of names. */
+  /** All definitions, sorted by name. */
   async definitions(tenant: string): Promise<readonly Versioned<StoredDefinition>[]> {
     return [...(await this.#all<StoredDefinition>(tenant, DEFINITIONS)).values()];
   }
@@ -80,7 +80,10 @@ export class PolicyStore {
     return this.#all(tenant, TARGETS);
   }
 
-  /** Both together or none; an absent member stays. False when another writer changed the policy after `seen`. */
+  /**
+   * Writes the given parts in one transaction; a part that is absent stays unchanged. Returns false if another writer
+   * changed the policy after `seen`.
+   */
   async write(
     tenant: string,
     name: string,
@@ -92,7 +95,7 @@ export class PolicyStore {
     return this.#txn(tenant, unchanged(name, change.seen), then);
   }
 
-  /** False when another writer changed the policy after `seen`. */
+  /** Deletes both parts. Returns false if another writer changed the policy after `seen`. */
   async erase(tenant: string, name: string, seen: StoredPolicy): Promise<boolean> {
     return this.#txn(tenant, unchanged(name, seen), [
       { kind: "delete", key: DEFINITIONS + name },
@@ -101,8 +104,8 @@ export class PolicyStore {
   }
 
   /**
-   * An assignment is never deleted, only emptied, so that its revision never falls. False when the targets or it
-   * changed meanwhile.
+   * Writes the list of a host. Returns false if the list or the policy's targets changed in the meantime. A list is
+   * never deleted, only emptied, so its revision never falls.
    */
   async assign(
     tenant: string,
@@ -154,7 +157,7 @@ function unchanged(name: string, seen: StoredPolicy): readonly KvCondition[] {
   ];
 }
 
-/** Error for a write that lost against another writer. */
+/** Error for a write that failed because another writer changed the policy first. */
 export function changedMeanwhile(name: string): AppError {
   return new AppError("conflict", `The policy ${name} was changed by somebody else meanwhile; try again.`);
 }

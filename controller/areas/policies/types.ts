@@ -3,8 +3,8 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 export type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 
 /**
- * A policy as its author gives it: what it does, and where. Absent hosts or tags keep what was there; in a new policy:
- * none.
+ * A policy as its author gives it: its task and its targets. If hosts or tags are absent, the stored ones stay; a new
+ * policy has none.
  */
 export interface PolicyInput {
   /** Without hosts and tags. */

@@ -8,15 +8,12 @@ import { fileName } from "../../../common/paths.ts";
 import { timeZoneOf } from "../../../common/times/index.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
-/**
- * Throws `AppError("invalid")` that names the member and what is wrong with it. Says nothing about rule, depot and
- * hosts.
- */
+/** Throws `AppError("invalid")` that names the wrong member and the reason. Does not check rule, depot and hosts. */
 export function checkSpec(spec: PolicySpec): void {
   const schema = spec.kind === "command" ? CommandPolicySpec : LogPolicySpec;
   const [first] = Value.Errors(schema, spec);
   if (first) throw new AppError("invalid", `The policy's ${first.instancePath.slice(1) || "form"} ${first.message}.`);
-  // Its configuration is written beside its working files as <name>.conf.
+  // The agent stores the policy's configuration as <name>.conf in the folder of its working files.
   fileName(spec.name);
   checked("delimiter", spec.delimiter);
   const zone = spec.attrs?.[TIME_ZONE];
@@ -34,7 +31,7 @@ function checkCommand(spec: CommandPolicySpec): void {
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotversion is missing.");
 }
 
-/** An absolute folder of POSIX, of a drive, or of a share. */
+/** An absolute path: POSIX, with a drive letter, or of a network share. */
 const ABSOLUTE_FOLDER = /^(\/|[A-Za-z]:[\\/]|\\\\)/;
 
 function checkLog(spec: LogPolicySpec): void {

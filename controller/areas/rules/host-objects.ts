@@ -17,7 +17,7 @@ const KEY = {
 } as const;
 const MADE = 'rule.put("/matrix/rules/example", "--class=/matrix/example\\n--parser=text\\n--fields=line"); ';
 
-/** `rule`: what makes objects of raw records. */
+/** Host object `rule`: rules and their extension tables. */
 export function ruleHostObject(parts: RuleHostParts): HostObject {
   return {
     name: "rule",
@@ -26,12 +26,12 @@ export function ruleHostObject(parts: RuleHostParts): HostObject {
   };
 }
 
-/** `forward`: lines of a script through a rule, as `POST /agent` takes them. */
+/** Host object `forward`: sends lines of a script to a rule, like `POST /agent`. */
 export function forwardHostObject(sentLines: Pick<SentLines, "take">): HostObject {
   return {
     name: "forward",
     summary: "Lines through a rule, with the rights of the script",
-    // The bodies of rules have a function of this name.
+    // Not in bodies of rules: they have a function of this name.
     kinds: ["serverjs", "trigger"],
     functions: [
       hostFunction({

@@ -36,11 +36,11 @@ export interface RuleListing {
 
 export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entries"> {
   readonly objects: Objects;
-  /** Absent: bodies find no extension tables. */
+  /** Absent: bodies find no tables of `/extend`. */
   readonly tables?: RuleStoreParts["tables"];
-  /** Names of the policies that need a rule, as far as the principal may see them; absent: none is known. */
+  /** Names of the policies that need a rule, as far as the principal may see them. Absent: none is reported. */
   readonly neededBy?: (principal: Principal, rule: string) => Promise<readonly string[]>;
-  /** Absent: no body is checked when it is stored. */
+  /** Absent: the syntax of bodies is not checked. */
   readonly engine?: Pick<ScriptEngine, "run"> | undefined;
 }
 
@@ -60,7 +60,7 @@ export class RuleService implements Rules {
     this.#neededBy = dependencies.neededBy ?? (() => Promise.resolve([]));
   }
 
-  /** Drops the compiled rules of a tenant that no longer exists. */
+  /** Drops all compiled rules, because a tenant was deleted. They are compiled again when they are used. */
   leave(): void {
     this.#compiled.clear();
   }
@@ -71,7 +71,7 @@ export class RuleService implements Rules {
     return this.#compiled.of(principal, await this.#supplemented(principal, stored));
   }
 
-  /** The rule of a text that is not stored, as if the principal stored it. Errors of `put` and `load`. */
+  /** Compiles a text that is not stored, as if the principal had stored it. Throws the errors of `put` and `load`. */
   async given(principal: Principal, key: string, text: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
     await this.check(principal, key, text);
@@ -79,7 +79,7 @@ export class RuleService implements Rules {
     return this.#compiled.of(principal, await this.#supplemented(principal, stored));
   }
 
-  /** Users' grok patterns that an expression reaches, by name. */
+  /** Grok patterns of users that an expression uses, by name. */
   async patternsReached(principal: Principal, expression: string): Promise<Readonly<Record<string, string>>> {
     requirePermission(principal, "rules:write");
     return patternsReached([expression], await this.#store.patterns(principal.tenant));
@@ -116,8 +116,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Rules whose records are stored in the class; without a class all rules. A rule that names no class is listed with
-   * an empty one; a rule of a class that the principal may not read is left out.
+   * Rules whose records are stored in the class; without `path` all rules. A rule that names no class is listed with an
+   * empty class. Rules of classes that the principal may not read are left out.
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     requirePermission(principal, "rules:read");
@@ -126,7 +126,7 @@ export class RuleService implements Rules {
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
   }
 
-  /** Rules that stop when the user is removed, as far as the principal may see them. */
+  /** Warning about the rules that stop when the user is removed, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "rules:read")) return [];
@@ -138,8 +138,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Inserts or replaces a rule and returns warnings. Refuses a text that does not parse or uses what is not offered. A
-   * class that does not exist yet, or a missing option, is an error only when the rule is used.
+   * Inserts or replaces a rule; returns warnings. Refuses a text that does not parse, or that uses unknown parsers or
+   * types. A missing class or option is an error only when the rule is used.
    */
   async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
@@ -162,7 +162,10 @@ export class RuleService implements Rules {
     return [...warnings, ...ruleWarnings(text)];
   }
 
-  /** Removes a rule; warns if policies need it: their records wait on their hosts until it is stored again. */
+  /**
+   * Removes a rule. Returns a warning if policies need it: their records wait on their hosts until the rule is stored
+   * again.
+   */
   async remove(principal: Principal, key: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
@@ -177,7 +180,7 @@ export class RuleService implements Rules {
     return [`The rule ${key} is removed, and policies need it: ${listed(policies)}; ${until}.`];
   }
 
-  /** The rule's extension table as LTSV text, empty without one. `AppError("not_found")` without the rule. */
+  /** The rule's extension table as LTSV text; empty if it has none. `AppError("not_found")` if there is no rule. */
   async extension(principal: Principal, key: string): Promise<string> {
     requirePermission(principal, "rules:read");
     await this.#readable(principal, key);
@@ -185,8 +188,8 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Replaces the rule's extension table, or removes it if the text is empty. Batches that begin later use the new
-   * table. `AppError("syntax")` for a text that is not LTSV, `not_found` without the rule.
+   * Replaces the rule's extension table; an empty text removes it. Batches that are pinned later use the new table.
+   * `AppError("syntax")` for a text that is not LTSV, `not_found` if there is no rule.
    */
   async putExtension(principal: Principal, key: string, text: string): Promise<void> {
     requirePermission(principal, "rules:write");
@@ -222,14 +225,14 @@ export class RuleService implements Rules {
     return key;
   }
 
-  /** Refuses to replace or create a rule of a class that the principal may not read. */
+  /** `AppError("denied")` if the old or the new text names a class that the principal may not read. */
   async #refuseOfOthers(principal: Principal, key: string, text: string): Promise<void> {
     const former = await this.#store.find(principal.tenant, key);
     const unreadable = [text, former?.text ?? ""].some((one) => !isReadable(principal, one));
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  /** Returns what the rule still lacks of its class before it can be used, and what has no effect there. */
+  /** Checks the text against its class. Returns warnings about missing field names and about options without effect. */
   async #checkText(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
@@ -243,7 +246,10 @@ export class RuleService implements Rules {
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
-  /** A body runs later with all rights of its author: a caller with only some of these cannot store it. */
+  /**
+   * Checks the syntax of the body. `AppError("denied")` if the caller's token has only a part of the user's rights,
+   * because the rule would later run with all of them.
+   */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
@@ -255,7 +261,7 @@ export class RuleService implements Rules {
     compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
-  /** The rule with the present state of everything it uses, and of the classes its rows depend on. */
+  /** The rule with the current state of everything that it uses, and of all classes that its rows may be stored in. */
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));
@@ -274,13 +280,13 @@ function checkKey({ ospace }: Principal, key: string): void {
   );
 }
 
-/** True if the principal may read a rule of this text. */
+/** True if the text names no class, or a class that the principal may read. */
 export function isReadable(principal: Principal, text: string): boolean {
   const path = classOrEmpty(text);
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
-/** Refuses a rule for another tenant: rules work only in their own tenant. */
+/** `AppError("denied")` if `--keyspace` names another tenant. */
 function refuseForeign({ tenant, ospace }: Principal, text: string): void {
   const keyspace = lenient(readRuleText(text), "keyspace") ?? "";
   if (keyspace === "" || keyspace === tenant || keyspace === ospace) return;

@@ -23,33 +23,33 @@ import {
 
 const EXTENSIONS = "rule-extension";
 
-/** A rule text as it is stored. */
+/** A stored rule text. */
 export interface StoredRule {
   readonly key: string;
   readonly text: string;
-  /** User who stored the text; empty or absent: the platform, and the rule has its rights. */
+  /** User who stored the text. Empty or absent: the platform stored it, and the rule has the platform's rights. */
   readonly by?: string;
 }
 
-/** A rule text with all that decides how it parses. */
+/** A rule text with all data that determines how it parses. */
 export interface SupplementedRule extends StoredRule {
   readonly supplements: Supplements;
   readonly digest: string;
 }
 
-/** A pinned text; where the rule uses something besides, with that. */
+/** A pinned text, with its supplements if there are any. */
 type Pinned = string | { readonly text: string; readonly supplements: Supplements };
 
 export interface RuleStoreParts {
   readonly stores: Stores;
   readonly entries: ConfigEntries;
-  /** Rows of a table of `/extend`; `undefined` without it. */
+  /** Rows of a table of `/extend`; `undefined` if there is no such table. */
   readonly tables: (tenant: string, name: string) => Promise<readonly TableRow[] | undefined>;
 }
 
 /**
- * Stores rules as configuration entries, with versions. Texts that ingest has pinned are also stored under
- * `rule-text/<digest>`, because a batch that was begun with a text must be repeatable with just that text.
+ * Stores rules as configuration entries with versions. The texts that agents have pinned are also stored under
+ * `rule-text/<digest>`, because a batch must be repeatable with the text that it was pinned to.
  */
 export class RuleStore {
   readonly #stores: Stores;
@@ -71,7 +71,7 @@ export class RuleStore {
     await this.#entries.write(tenant, [key], () => () => ({ text }), { by: user });
   }
 
-  /** False when there was none. */
+  /** Returns false if there was no such rule. */
   async remove({ tenant, user }: Principal, key: string): Promise<boolean> {
     let isThere = false;
     const decide = (found: unknown): "delete" => {
@@ -82,7 +82,7 @@ export class RuleStore {
     return isThere;
   }
 
-  /** All rules below `/<ospace>/rules/`, in the order of their keys. */
+  /** All rules below `/<ospace>/rules/`, sorted by key. */
   async list({ tenant, ospace }: Principal): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
     for await (const { key, text = "", by } of this.#entries.under(tenant, `${ospace}/rules/`))
@@ -90,14 +90,17 @@ export class RuleStore {
     return rules;
   }
 
-  /** The rule with what it uses as that is now. */
+  /** Adds the current state of everything that the rule uses. */
   async supplement(tenant: string, rule: StoredRule): Promise<SupplementedRule> {
     const alone = await this.supplementAlone(tenant, rule);
     const supplements = alone.author === undefined ? alone : await this.#authored(tenant, rule, alone);
     return { key: rule.key, text: rule.text, supplements, digest: digestOf(rule.text, supplements) };
   }
 
-  /** Adds the supplements of the rules that get records from this one. */
+  /**
+   * Adds all rules that may get records from this one, with their supplements. `AppError("too_large")` beyond
+   * `RULE_FORWARDED_RULES_MAX` or `RULE_PINNED_MAX_BYTES`.
+   */
   async #authored(tenant: string, rule: StoredRule, alone: Supplements): Promise<Supplements> {
     const forwards: Record<string, ForwardedRule> = {};
     const supplements = { ...alone, forwards };
@@ -119,7 +122,7 @@ export class RuleStore {
     return supplements;
   }
 
-  /** Without the rules it passes records on to. */
+  /** Supplements of the rule itself, without the rules that get records from it. */
   async supplementAlone(tenant: string, rule: StoredRule): Promise<Supplements> {
     const expressions = grokExpressions(rule.text);
     const patterns = expressions.length > 0 ? patternsReached(expressions, await this.patterns(tenant)) : {};
@@ -128,7 +131,10 @@ export class RuleStore {
     return this.#authorSupplements(tenant, rule, plain);
   }
 
-  /** A text that does more than its options needs an author in any case. */
+  /**
+   * Adds the author and the tables of the body. A rule with a body or `--forward` always has an author, which may be
+   * empty.
+   */
   async #authorSupplements(tenant: string, rule: StoredRule, plain: Supplements): Promise<Supplements> {
     const { by: author = "" } = rule;
     if (author === "" && !runsMore(rule.text)) return plain;
@@ -140,13 +146,13 @@ export class RuleStore {
     return { ...plain, author, ...(Object.keys(tables).length > 0 && { tables }) };
   }
 
-  /** Users' grok patterns by name. */
+  /** Grok patterns of users by name. */
   async patterns(tenant: string): Promise<Readonly<Record<string, string>>> {
     const { kv } = await this.#stores.tenant(tenant);
     return textsOf((await readPatterns(kv)).patterns);
   }
 
-  /** Empty when there is none. */
+  /** The extension table of a rule as LTSV text; empty if it has none. */
   async extension(tenant: string, key: string): Promise<string> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(EXTENSIONS + key);
@@ -159,7 +165,9 @@ export class RuleStore {
     else await kv.put(EXTENSIONS + key, encodeJson(text));
   }
 
-  /** One that is kept for almost as long stays as it is. */
+  /**
+   * Stores the text until `untilMs`. Does nothing if it is already stored for almost as long (`RULE_TEXT_RENEW_MS`).
+   */
   async pin(
     tenant: string,
     { text, supplements, digest }: Omit<SupplementedRule, "key">,
@@ -183,13 +191,13 @@ export class RuleStore {
   }
 }
 
-/** `AppError("too_large")` for what cannot be kept for repetitions. */
+/** `AppError("too_large")` if the text and its supplements exceed `RULE_PINNED_MAX_BYTES`. */
 export function checkPinned({ key, text, supplements }: Omit<SupplementedRule, "digest">): void {
   if (Buffer.byteLength(JSON.stringify([text, supplements])) > RULE_PINNED_MAX_BYTES)
     throw tooMuch(`What the rule ${key} uses has more than ${RULE_PINNED_MAX_BYTES} bytes.`, "RULE_PINNED_MAX_BYTES");
 }
 
-/** Error for a pinned text that can no longer be used: the agent has to pin again. */
+/** Error for a pinned text that can no longer be used. The agent then has to pin its batch again. */
 export function textGone(message: string): AppError {
   return new AppError("not_found", message, { details: { reason: "text_gone" } });
 }

@@ -5,7 +5,7 @@ import type { Supplements } from "./definitions/supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
 export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns" | "timeColumns"> {
-  /** Patterns and table that the parser uses. */
+  /** Patterns and extension table that the parser uses. */
   readonly supplements: Pick<Supplements, "patterns" | "extension">;
 }
 
@@ -16,7 +16,7 @@ interface ParseInput {
 
 interface ParseOutput {
   readonly parsed: readonly ParsedRecord[];
-  /** Names of fields that no column takes, once for each record that has it. */
+  /** Names of fields that no column takes, once for each record with that field. */
   readonly unused: readonly string[];
 }
 
@@ -24,7 +24,10 @@ interface ParseOutput {
 export const RULE_TASKS = { parseRecords, matchGrok } as const;
 export type RuleTasks = typeof RULE_TASKS;
 
-/** The rules of this thread by digest, class and columns; the oldest leaves first. */
+/**
+ * Compiled rules of this thread by digest, class and columns. At most `PARSE_THREAD_RULES_MAX`; the oldest is removed
+ * first.
+ */
 const compiled = new Map<string, CompiledRule>();
 
 function parseRecords({ rule, records }: ParseInput): ParseOutput {

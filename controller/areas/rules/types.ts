@@ -7,13 +7,13 @@ import type { Supplements } from "./definitions/supplements.ts";
 
 /** Options of a rule that concern times. */
 export interface RuleTimes extends TimeWriting {
-  /** Zone of times that name none; absent: that of the record, which its policy or host has, or else UTC. */
+  /** Zone for times without a zone. Absent: the zone of the record, which its policy or host has; otherwise UTC. */
   readonly zone: TimeZone | undefined;
-  /** The field that says when a record was; absent: it was when it was read. */
+  /** The field with the time of a record. Absent: a record has the time at which it was read. */
   readonly field: string | undefined;
 }
 
-/** A raw record with where it comes from. */
+/** A raw record and its origin. */
 export interface RawRecord {
   readonly text: string;
   readonly timeMs: number;
@@ -21,15 +21,15 @@ export interface RawRecord {
   readonly source: string;
   /** Named groups of the log policy's file match. */
   readonly groups: Readonly<Record<string, string>>;
-  /** The line that names the columns of its file or call; absent where none is known. */
+  /** The line that names the columns in the record's file or call. Absent: none is known. */
   readonly heading?: string | undefined;
-  /** Zone of its policy or host, for times that name none, where the rule has none; absent: UTC. */
+  /** Zone of its policy or host for times without a zone. The zone of the rule takes precedence. Absent: UTC. */
   readonly zone?: string | undefined;
 }
 
 /**
- * A record as a row of the rule's class, or why it is none. A record the rule leaves out (`--ignore`, blank line) is
- * absent.
+ * A row of the rule's class, or the reason why the record makes none. A record that the rule leaves out (`--ignore`,
+ * blank line) has neither.
  */
 export type ParsedRecord = ParsedRow | ParseFault;
 
@@ -37,19 +37,19 @@ export interface ParsedRow {
   readonly ok: true;
   readonly ordinal: number;
   readonly values: Row;
-  /** All that the parser found, for the body of a rule; absent where it has none. */
+  /** All fields that the parser found, as input of the rule's body. Absent for a rule without a body. */
   readonly fields?: Readonly<Record<string, Value>>;
   /** Absent: the class of the rule. */
   readonly class?: string;
-  /** By `--time`; absent: that of the raw record. */
+  /** The record's own time, by `--time`. Absent: the time of the raw record. */
   readonly timeMs?: number;
-  /** The reason why the record has the time of its reading and not its own. */
+  /** The reason why the record has the time at which it was read instead of its own time. */
   readonly timeFault?: string;
-  /** Tells the rows of one record from each other; absent for the first. */
+  /** Distinguishes the rows of one record. Absent for the first row. */
   readonly part?: string;
-  /** A rule that the record was passed on to stores no raw bytes. */
+  /** Present if the record was passed on to a rule that stores no raw bytes. */
   readonly withoutRawBytes?: true;
-  /** With whose rights it is written, too: those of the author of the rule. */
+  /** The author of the rule, with whose rights the row is written. Absent: the platform, or the caller alone. */
   readonly by?: Principal;
 }
 
@@ -58,23 +58,23 @@ export interface ParseFault {
   readonly ordinal: number;
   readonly error: string;
   readonly part?: string;
-  /** The record is to be tried again, as a whole: so often, after so long each time. */
+  /** Present if the record is to be tried again as a whole: at most `total` times, `intervalMs` after each failure. */
   readonly again?: { readonly total: number; readonly intervalMs: number };
-  /** In the text of the rule, where its body went wrong. */
+  /** Place in the text of the rule at which its body failed. */
   readonly at?: { readonly line: number; readonly column: number };
 }
 
 export type OnUnused = (field: string) => void;
 
-/** Class of a rule, as far as the rule needs it. */
+/** The part of a class that a rule needs. */
 export interface RuleTarget {
   readonly path: string;
   readonly columns: readonly { readonly name: string; readonly type?: string | undefined }[];
-  /** Absent: it is not known. */
+  /** Absent: unknown. */
   readonly kind?: "entity" | "record" | undefined;
 }
 
-/** A column that gets its value from a member of a member. */
+/** A column that gets its value from a nested member. */
 export interface NestedPath {
   readonly column: string;
   readonly path: string;
@@ -83,21 +83,21 @@ export interface NestedPath {
 export interface Rule {
   /** Its configuration key, such as `/matrix/rules/access`. */
   readonly key: string;
-  /** SHA-256 of its text and of what it uses besides: the same digest parses the same way. */
+  /** SHA-256 of its text and of everything else that it uses. Rules with the same digest parse the same way. */
   readonly digest: string;
   readonly text: string;
   readonly supplements: Supplements;
-  /** Class path the records go to; empty where only the body names classes. */
+  /** Path of the class for the rows; empty if only the body names classes. */
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
   readonly columns: readonly string[];
   /** Names of the columns that hold times. */
   readonly timeColumns: readonly string[];
-  /** How times are written. */
+  /** Form of times in the records. */
   readonly times: RuleTimes;
-  /** Script that runs for each record when it is parsed; absent: the options alone make the rows. */
+  /** Script that runs for each parsed record. Absent: the options alone determine the rows. */
   readonly body: RuleBody | undefined;
-  /** Rules that get each raw record, too. */
+  /** Keys of the rules that also get each raw record. */
   readonly forwardTo: readonly string[];
   /** How a csv rule reads lines; absent for the other parsers. */
   readonly csv?: CsvRows | undefined;
@@ -105,28 +105,32 @@ export interface Rule {
   readonly withoutRawBytes?: boolean;
   /** Columns that get their values from nested members. */
   readonly paths?: readonly NestedPath[];
-  /** True if `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
+  /** True if `parse` may block the thread for milliseconds, so that a worker thread is worth the cost of copying. */
   isCostly(records: readonly RawRecord[]): boolean;
   /**
-   * In the order given; `ordinal` is the index of the raw record. Never throws for the content of a record. `onUnused`
-   * gets the name of each field of a record that no column takes.
+   * Parses the records in the given order; `ordinal` is the index of the raw record. Never throws because of the
+   * content of a record. `onUnused` gets the name of each field that no column takes, once for each record with that
+   * field.
    */
   parse(records: readonly RawRecord[], onUnused?: OnUnused): readonly ParsedRecord[];
 }
 
 export interface Rules {
-  /** A rule that another one passes records on to, as it was pinned with that one. */
+  /** A rule that gets records from `rule`, in the state in which it was pinned with `rule`. */
   forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule>;
   /**
-   * The rule as it is now, to parse by it or to name it in a policy. `AppError("not_found")` without one, with the reason
-   * `no_rule`, or without its class; `syntax` or `invalid` when it cannot be used.
+   * The rule in its current state, for parsing or for a policy. `AppError("not_found")` if it does not exist (reason
+   * `no_rule`) or its class does not; `syntax` or `invalid` if it is unusable.
    */
   load(principal: Principal, key: string): Promise<Rule>;
   /**
-   * A rule as it was when `load` answered this digest, however often it was edited since. `AppError("not_found")` with
-   * the reason `text_gone` when its text is not kept any more.
+   * The rule in the state in which `load` returned this digest, even if it was edited since. `AppError("not_found")`
+   * with the reason `text_gone` if that state is no longer stored.
    */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
-  /** Keeps the text of a loaded rule, and what it uses besides, for `pinned`, until about then at least. Idempotent. */
+  /**
+   * Stores the text of a loaded rule, and everything else that it uses, for `pinned`. It expires at about `untilMs`.
+   * Idempotent.
+   */
   pin(principal: Principal, rule: Rule, untilMs: number): Promise<void>;
 }

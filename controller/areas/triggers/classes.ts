@@ -3,10 +3,13 @@ import { DAY_SECONDS, TRIGGER_ASIDE_TTL_DAYS } from "../../../common/limits.ts";
 import { columns, type ClassGuard, type Edit, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 
-/** Path relative to the tenant's ospace. Holds changes that a trigger has not processed yet or on which it failed. */
+/** Class of the changes that a trigger has not processed yet or on which it failed. Relative to the tenant's ospace. */
 export const ASIDE_PATH = "/system/triggerevent";
 
-/** `waiting`: run by its owner, or by maintenance if it has none. `failed`: stays until a user sets it to `waiting`. */
+/**
+ * `waiting`: its owner will run it, or maintenance if it has no owner. `failed`: it stays until a user sets it to
+ * `waiting`.
+ */
 export type AsideState = "waiting" | "failed";
 
 export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemClass {
@@ -22,7 +25,7 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
       }),
       ...columns("timestamp", { time: "Time of the change, in whole milliseconds" }),
       ...columns("int", {
-        // Not a key column in a class created before this column existed.
+        // In a class that was created before this column existed, it is not a key column.
         us: "Microseconds of the change behind its time, 0 to 999",
         attempts: "Number of runs that failed before it was set aside; 0: it was not",
       }),
@@ -38,7 +41,7 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
   };
 }
 
-/** MQL may run an entry again with `SET state='waiting'`, and may remove it. */
+/** MQL may set a change to waiting again (`SET state='waiting'`), and may remove it. */
 function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
   return {
     // The event contains a whole object, which may be of any class.

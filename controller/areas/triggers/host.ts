@@ -4,7 +4,7 @@ import type { RunTrail } from "../audit/index.ts";
 import type { RunLog } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** Host functions available to the text of a trigger, with the rights of its author. */
+/** Host functions for the script of a trigger, with the rights of its author. */
 export function triggerHost(
   hostObjects: HostObjects,
   { author, log, audit }: { readonly author: Principal; readonly log: RunLog; readonly audit: Pick<RunTrail, "ready"> },

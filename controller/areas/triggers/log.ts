@@ -14,7 +14,10 @@ interface Dependencies {
 
 const BOUNDS = { entries: TRIGGER_LOG_LINES_MAX, characters: TRIGGER_LOG_LINE_MAX_CHARACTERS };
 
-/** Console log of kind trigger, by `<class>#<trigger>`. Runs do not wait for it: writes of objects wait for runs. */
+/**
+ * Console logs of triggers, named `<class>#<trigger>`. Runs do not wait until their messages are stored, because writes
+ * of objects wait for runs.
+ */
 export class TriggerLog {
   readonly #runtime: Dependencies["runtime"];
   readonly #logs: RunLogs;
@@ -29,7 +32,7 @@ export class TriggerLog {
     return this.#logs.begin();
   }
 
-  /** Starts to store the messages of a run. */
+  /** Starts to store the messages of a run. Drops them if `TRIGGER_LOG_RUNS_MAX` writes are still in progress. */
   end(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, name: string, log: RunLog): void {
     if (log.entries().length === 0) return;
     if (this.#writing.size >= TRIGGER_LOG_RUNS_MAX) {

@@ -25,7 +25,8 @@ export class ChangeOrder {
     const found = new Map<TriggerTask, Earlier>();
     for (const tenant of new Set(tasks.map(({ event }) => event.tenant))) {
       const some = tasks.filter(({ event }) => event.tenant === tenant);
-      // Read before the stored changes, because a change is stored before it leaves its controller's outbox.
+      // Read before the stored changes, because a change is stored before it is removed from the outbox of its
+      // controller.
       const elsewhere = await this.#elsewhere(tenant, some);
       const kept = await this.#kept(tenant, some);
       for (const task of some) {
@@ -39,7 +40,8 @@ export class ChangeOrder {
   async #elsewhere(tenant: string, tasks: readonly TriggerTask[]): Promise<ReadonlySet<TriggerTask>> {
     const { objects, ospaceOf, clock } = this.#with;
     const earliest = await objects.foreignChanges(systemPrincipal(tenant, await ospaceOf(tenant), ""));
-    // An entry of an outbox may be a change that was never made, so old entries do not block.
+    // An entry of an outbox may be a change that was never made, so entries older than `TRIGGER_ORDER_WAIT_MS` block
+    // nothing.
     const fromMs = clock.nowMs() - TRIGGER_ORDER_WAIT_MS;
     const isBehind = ({ event }: TriggerTask): boolean =>
       event.timeMs > fromMs && (earliest.get(objectOf(event)) ?? Infinity) < event.timeMs;

@@ -23,7 +23,10 @@ export class TaskResumption {
     this.#with = dependencies;
   }
 
-  /** Resumes waiting changes that have no earlier change. This controller then owns the others as well. */
+  /**
+   * Resumes the waiting changes of owners for which `isMine` is true, if they have no unfinished earlier change. This
+   * controller becomes the owner of all of them.
+   */
   async resume(tenant: string, isMine: (owner: string) => boolean): Promise<void> {
     const { queues, storedTasks, ospaceOf, controllers } = this.#with;
     const platform = systemPrincipal(tenant, await ospaceOf(tenant), "");
@@ -35,7 +38,8 @@ export class TaskResumption {
           if (task === undefined) await storedTasks.remove(kept);
           else if (!task.trigger.disabled) tasks.push(await this.#claimed(task, kept.owner));
         }
-        // Another controller may have claimed them when it resumed the changes before them.
+        // In the meantime another controller may have claimed them, because it resumed earlier changes of the same
+        // objects.
         const ready = await storedTasks.ofOwner(await queues.ready(tasks), controllers.own);
         const later = await this.#claimAfter(ready);
         for (const task of ready) queues.resume(task);
@@ -45,8 +49,8 @@ export class TaskResumption {
   }
 
   /**
-   * Claims the later changes of the same objects for this controller, so that they do not move one by one. No other
-   * controller starts them in the meantime, because the changes before them still wait.
+   * Claims the later changes of the same objects for this controller, so that one controller runs all changes of an
+   * object. No other controller starts them in the meantime, because earlier changes still wait.
    */
   async #claimAfter(tasks: readonly TriggerTask[]): Promise<readonly TriggerTask[]> {
     const claimed: TriggerTask[] = [];
@@ -67,14 +71,20 @@ export class TaskResumption {
     return claimed;
   }
 
-  /** Call before the run, because the run may remove the stored change. */
+  /**
+   * Makes this controller the owner of the stored change. Call before the run, because the run may remove the stored
+   * change.
+   */
   async #claimed(task: TriggerTask, owner: string): Promise<TriggerTask> {
     const { own } = this.#with.controllers;
     if (owner !== own) await this.#with.storedTasks.put([task], { state: "waiting", owner: own });
     return task;
   }
 
-  /** `undefined` if the trigger was removed. The current trigger runs a change that a user set to waiting again. */
+  /**
+   * The task with the trigger version that applied at the time of the change. If the change has no owner, because a
+   * user set it to waiting again, the current version applies. `undefined` if the trigger was removed.
+   */
   async #taskOf({ event, trigger: named, owner }: StoredTask, platform: Principal): Promise<TriggerTask | undefined> {
     const { objects } = this.#with;
     const version = event.triggers?.find((one) => triggerName(one) === triggerName(named));

@@ -9,25 +9,25 @@ import { withUntouched } from "./untouched.ts";
 export interface RunOptions {
   readonly engine: Pick<ScriptEngine, "run">;
   readonly host: ScriptHost;
-  /** The author with his current rights and the chain of triggers that led here. */
+  /** The author with the current rights, and the chain of triggers that led to this run. */
   readonly principal: Principal;
 }
 
-/** The outcome of one run. `isRefused`: the text returned `false`. */
+/** `isRefused`: the script returned `false`. */
 export interface RunOutcome extends TriggerOutcome {
   readonly isRefused: boolean;
 }
 
-/** The parts of a trigger that decide how its text runs. */
+/** The parts of a trigger that determine how its script runs. */
 export type TriggerText = Pick<TriggerDefinition, "class" | "name" | "text" | "language">;
 
-/** On one line with the text, so that its line numbers stay the same. */
+/** Code before and after the script. `begin` is on the first line of the script, so its line numbers stay the same. */
 const FRAMES = {
   lua: { begin: "RETURN=(function() ", check: "do return end ", end: "\nend)()" },
   javascript: { begin: "var RETURN=(function(){", check: "return;", end: "\n})()" },
 } as const;
 
-/** Throws the error of the text as the engine reports it. */
+/** Runs the script once. Throws the errors of the script as the engine reports them. */
 export async function runTrigger(trigger: TriggerText, write: TriggeredWrite, of: RunOptions): Promise<RunOutcome> {
   const { begin, end } = FRAMES[trigger.language];
   const { action, id, object, old } = write;
@@ -54,7 +54,7 @@ export async function runTrigger(trigger: TriggerText, write: TriggeredWrite, of
   };
 }
 
-/** Throws `AppError("syntax")` if the text does not parse. Does not run it. */
+/** Checks the syntax of the script without running it. Throws `AppError("syntax")` if it is wrong. */
 export async function checkTrigger(trigger: TriggerText, of: RunOptions): Promise<void> {
   const { begin, check, end } = FRAMES[trigger.language];
   const source = begin + check + trigger.text + end;
@@ -62,7 +62,7 @@ export async function checkTrigger(trigger: TriggerText, of: RunOptions): Promis
   await of.engine.run({ ...call, source, globals: {}, results: [] }, of.host);
 }
 
-/** Returns true if the error is not the fault of the text: the same run may succeed later. */
+/** True if the script did not cause the error, so the same run may succeed later. */
 export function mayRunAgain(error: unknown): boolean {
   return isAppError(error, "unavailable", "limited", "cancelled", "unknown_outcome");
 }

@@ -10,12 +10,12 @@ import type { TriggerLog } from "./log.ts";
 import { checkTrigger, mayRunAgain, runTrigger, type RunOutcome, type TriggerText } from "./run.ts";
 
 export interface RunnerDependencies {
-  /** Absent: this controller runs no texts and stores none. */
+  /** Absent: this controller neither runs nor stores triggers. */
   readonly engine: Pick<ScriptEngine, "run"> | undefined;
-  /** Host functions available to the principal's texts; `log` receives their messages. */
+  /** Host functions with the rights of the principal. `log` receives the messages of the run. */
   readonly host: (principal: Principal, log: RunLog) => BoundHost;
   readonly audit: Pick<RunTrail, "record">;
-  /** The user with his current rights; `undefined` if he does not exist or is not active. */
+  /** The user with the current rights; `undefined` if the user does not exist or is not active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly runtime: Pick<Runtime, "clock">;
 }
@@ -35,12 +35,18 @@ export class TriggerRunner {
     this.#with = dependencies;
   }
 
-  /** `AppError("syntax")` if the text does not parse, `unavailable` if this controller runs no triggers. */
+  /**
+   * Checks the syntax of the script. `AppError("syntax")` if it is wrong; `unavailable` if this controller runs no
+   * triggers.
+   */
   async check(trigger: TriggerText, principal: Principal): Promise<void> {
     await checkTrigger(trigger, { engine: this.#engine(), host: NO_HOST, principal });
   }
 
-  /** Returns the author as the principal of the run. Without an author the trigger is stopped, and its log says so. */
+  /**
+   * Returns the trigger's author as principal of the run. If the author cannot run it, returns the reason and writes it
+   * to the trigger's log.
+   */
   async author(trigger: TriggerDefinition, by: Principal): Promise<Runner> {
     const { tenant, traceparent, chain, scriptDepth } = by;
     const { author, why } = runnerOf(trigger, await this.#with.author(tenant, trigger.author));
@@ -50,7 +56,10 @@ export class TriggerRunner {
     return { why };
   }
 
-  /** A failure of the text becomes an entry of its log and `AppError("invalid")`, and so does a refused write. */
+  /**
+   * Runs the trigger once. If the script fails or refuses the write, that is logged and thrown as
+   * `AppError("invalid")`. Errors for which `mayRunAgain` is true are thrown unchanged.
+   */
   async run(trigger: TriggerDefinition, author: Principal, write: TriggeredWrite): Promise<RunOutcome> {
     const name = triggerName(trigger);
     const log = this.#with.log.begin();
@@ -104,8 +113,8 @@ export class TriggerRunner {
 }
 
 /**
- * A trigger receives whole objects of its class and of the subclasses. Its author therefore needs unrestricted access
- * to all of them, as when the trigger was stored.
+ * The author as the one who runs the trigger. A trigger receives whole objects of its class and of all subclasses, so
+ * its author needs unrestricted access to these. That was also required when the trigger was stored.
  */
 function runnerOf({ author: name, class: path }: TriggerDefinition, author: Principal | undefined): Runner {
   if (author === undefined) return { why: `its author ${name} is not active.` };
@@ -113,7 +122,7 @@ function runnerOf({ author: name, class: path }: TriggerDefinition, author: Prin
   return { why: `its author ${name} may not read and write all of ${path}, and of the classes below it, any more.` };
 }
 
-/** A text that is only checked makes no calls. */
+/** Host for a check of the syntax, which makes no calls. */
 const NO_HOST: ScriptHost = { call: () => Promise.reject(new AppError("unsupported", "Nothing is called here.")) };
 
 function refusal({ message, details }: AppError, trigger: string): AppError {

@@ -44,7 +44,7 @@ export interface TriggerDependencies extends RunnerDependencies {
   readonly announce: (changes: readonly ObjectChange[]) => void;
 }
 
-/** Triggers of classes: stored in the definitions of the classes, run before and after writes of their objects. */
+/** Triggers of classes. They are stored in the definitions of the classes and run before or after writes of objects. */
 export class TriggerService implements ObjectTriggers {
   readonly #with: TriggerDependencies;
   readonly #log: TriggerLog;
@@ -72,7 +72,7 @@ export class TriggerService implements ObjectTriggers {
     this.#resumption = new TaskResumption({ objects, storedTasks, queues, ospaceOf, controllers });
   }
 
-  /** Consequences of deleting the user: the triggers that would stop, as far as the principal may see them. */
+  /** Warning about the triggers that stop if the user is removed, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "triggers:read")) return [];
@@ -104,7 +104,7 @@ export class TriggerService implements ObjectTriggers {
     await this.#with.objects.putTrigger(principal, trigger);
   }
 
-  /** When it resolves, no controller runs the trigger. */
+  /** Removes a trigger. When it resolves, no controller runs the trigger any more. */
   async remove(principal: Principal, trigger: { readonly class: string; readonly name: string }): Promise<void> {
     requirePermission(principal, "triggers:write");
     await this.#with.objects.dropTrigger(principal, { ...trigger, class: trigger.class.replace(/\/+$/, "") });
@@ -136,7 +136,7 @@ export class TriggerService implements ObjectTriggers {
     await this.#queues.take(tasks);
   }
 
-  /** Continues changes that wait for triggers and that no other running controller owns. */
+  /** Resumes waiting changes that have no owner, or whose owner is this controller or one that no longer runs. */
   async maintain(tenant: string): Promise<void> {
     const { objects, ospaceOf, controllers } = this.#with;
     await objects.followTriggers(systemPrincipal(tenant, await ospaceOf(tenant), ""));
@@ -146,7 +146,7 @@ export class TriggerService implements ObjectTriggers {
     );
   }
 
-  /** Resolves when all messages of triggers so far are stored. */
+  /** Resolves when all messages of triggers so far are stored, or could not be stored. */
   settled(): Promise<void> {
     return this.#log.settled();
   }
@@ -176,7 +176,7 @@ export class TriggerService implements ObjectTriggers {
     this.#with.runtime.log.debug({ trigger: triggerName(trigger), id }, "a trigger ran after a change");
   }
 
-  /** Key of the object in the write queue. The trigger must not write this object. */
+  /** Key of the object whose change the trigger runs for. The chain of the trigger must not write this object. */
   async #keyOf(
     { class: path, id, tenant, traceparent }: ObjectChangeEvent,
     ospace: string,
@@ -186,7 +186,7 @@ export class TriggerService implements ObjectTriggers {
     return view === undefined ? [] : [`${view.cid}:${id.slice(id.indexOf(":") + 1)}`];
   }
 
-  /** The object as it is in the event; otherwise as it is now. */
+  /** The object from the event. If the event does not contain it, the current object. */
   async #objectOf({ whole, class: path, id }: ObjectChangeEvent, author: Principal): Promise<Row> {
     if (whole !== undefined) return whole.object.values;
     const [now] = await this.#with.objects.get(author, [{ id, class: path }]);
@@ -204,7 +204,7 @@ export class TriggerService implements ObjectTriggers {
   }
 }
 
-/** The change as the trigger sees it. `old`: the object with the former values in place of the changed ones. */
+/** The change in the form that the trigger sees. `old`: the object with the former values of the changed columns. */
 function writeOf({ action, class: path, id, whole }: ObjectChangeEvent, object: Row): TriggeredWrite {
   const write = { action, class: path, id, object };
   if (action === "DELETE") return { ...write, old: object };

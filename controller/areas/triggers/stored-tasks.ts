@@ -14,11 +14,11 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
 import type { TriggerTask } from "./trigger-task.ts";
 
-/** A stored change, as read from its class. */
+/** A stored change for one trigger, as read from its class. */
 export interface StoredTask {
   readonly event: ObjectChangeEvent;
   readonly trigger: Pick<TriggerDefinition, "class" | "name">;
-  /** The controller that runs it; empty: none. */
+  /** Id of the controller that runs it. Empty: it has no owner. */
   readonly owner: string;
 }
 
@@ -29,7 +29,7 @@ interface Dependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** Changes that wait durably for a trigger, or on which a trigger failed. Stored as objects of a system class. */
+/** Changes that are stored until a trigger has run, or because it failed. They are objects of a system class. */
 export class StoredTasks {
   readonly #with: Dependencies;
 
@@ -37,7 +37,7 @@ export class StoredTasks {
     this.#with = dependencies;
   }
 
-  /** Stores changes of one tenant; idempotent. `owner`: the controller that continues with them, or empty. */
+  /** Stores changes of one tenant. `owner`: id of the controller that continues with them, or empty. Idempotent. */
   async put(
     tasks: readonly TriggerTask[],
     as: { state: AsideState; owner: string; error?: string; attempts?: number },
@@ -56,7 +56,7 @@ export class StoredTasks {
     }
   }
 
-  /** Idempotent. */
+  /** Removes the stored change of a task. Idempotent. */
   async remove(task: Pick<TriggerTask, "event"> & Pick<StoredTask, "trigger">): Promise<void> {
     const principal = await this.#platform(task.event.tenant);
     const view = (await this.#with.objects.catalog(principal)).get(principal.ospace + ASIDE_PATH);
@@ -64,12 +64,12 @@ export class StoredTasks {
     if (id !== undefined) await this.#with.objects.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
   }
 
-  /** Waiting changes in pages, in no order. */
+  /** All waiting changes in pages, in no particular order. */
   async *waiting(tenant: string): AsyncGenerator<readonly StoredTask[]> {
     for await (const rows of this.#read(tenant, WAITING)) yield rows.map(keptOf);
   }
 
-  /** Waiting changes of the objects with these ids, in no order. */
+  /** Waiting changes of the objects with these ids, in no particular order. */
   async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<StoredTask> {
     const where = [{ kind: "equals", column: "object", values: ids } as const];
     const meant = new Set<unknown>(ids);
@@ -77,7 +77,7 @@ export class StoredTasks {
       for (const row of rows) if (meant.has(row["object"])) yield keptOf(row);
   }
 
-  /** Reads again which of these changes wait for this owner. */
+  /** Reads the changes again; returns those that still wait and have this owner. */
   async ofOwner(tasks: readonly TriggerTask[], owner: string): Promise<readonly TriggerTask[]> {
     const [first] = tasks;
     if (first === undefined) return [];

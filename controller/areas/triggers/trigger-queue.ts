@@ -3,7 +3,10 @@ import type { TriggerTask } from "./trigger-task.ts";
 
 export interface Underway {
   readonly task: TriggerTask;
-  /** Resolves with the error of the last run, or `undefined` if it succeeded. Rejects if it was not run to its end. */
+  /**
+   * Resolves with the error of the last run, or `undefined` on success. Rejects if the controller ends first, or if the
+   * result cannot be stored.
+   */
   readonly end: Promise<string | undefined>;
   isKept: boolean;
   /** Number of failed runs. */
@@ -14,7 +17,7 @@ export interface Underway {
 export type AttemptEnd = { readonly error: string | undefined };
 
 interface Draining {
-  /** Resolves with `undefined` if the change must be run again. Rejects if it is given up without a run. */
+  /** Runs the change once. Resolves with `undefined` if it must be run again. Rejects if the change is given up. */
   readonly attempt: (underway: Underway) => Promise<AttemptEnd | undefined>;
   readonly pause: (pauseMs: number) => Promise<void>;
   /** Called after the change has left the queue and before `end` settles. */
@@ -41,7 +44,7 @@ export class TriggerQueue {
     let resolve: Waiting["resolve"] = () => undefined;
     let reject: Waiting["reject"] = () => undefined;
     const end = new Promise<string | undefined>((...given) => ([resolve, reject] = given));
-    // The callers of `take` handle the rejection. A resumed change stays stored.
+    // Prevents an unhandled rejection. The callers of `take` handle it; a resumed change stays stored.
     end.catch(() => undefined);
     const underway: Underway = { task, end, isKept, failures: 0 };
     const later = this.#waiting.findIndex((one) => one.underway.task.event.timeMs > task.event.timeMs);
@@ -50,7 +53,10 @@ export class TriggerQueue {
     return underway;
   }
 
-  /** Runs until no change waits. An earlier change added in the meantime runs before the current one is retried. */
+  /**
+   * Runs the changes until none waits. If an earlier change is added in the meantime, it runs before the current one is
+   * retried.
+   */
   async drain(by: Draining): Promise<void> {
     if (this.#isDraining) return;
     this.#isDraining = true;

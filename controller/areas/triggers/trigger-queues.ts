@@ -13,21 +13,21 @@ import { keyOf, queueOf, nameOf, type Earlier, type TriggerTask, type Named } fr
 import { TriggerQueue, type AttemptEnd, type Underway } from "./trigger-queue.ts";
 import { mayRunAgain } from "./run.ts";
 
-/** Minimum pause in ms before the queues check for changes left in the store again. */
+/** Minimum pause in ms between two checks for changes that were left in the store. */
 const LOOK_MIN_MS = 10;
 
 export interface LanesDependencies {
   readonly runtime: Pick<Runtime, "clock">;
   readonly run: (task: TriggerTask) => Promise<void>;
-  /** Finds the unfinished earlier changes. A task that is missing from the result has none. */
+  /** Finds unfinished earlier changes of the same objects. A task that has none is not in the result. */
   readonly earlier: (tasks: readonly TriggerTask[]) => Promise<ReadonlyMap<TriggerTask, Earlier>>;
-  /** Stores them durably as waiting for this controller. */
+  /** Stores the tasks durably as waiting, with this controller as owner. */
   readonly keep: (tasks: readonly TriggerTask[]) => Promise<void>;
-  /** Called when a stored task has succeeded. */
+  /** Called when a stored task has succeeded, to remove it. */
   readonly done: (task: TriggerTask) => Promise<void>;
-  /** Called when all runs have failed: stores it as failed. */
+  /** Called when a task has failed `TRIGGER_ATTEMPTS_MAX` times, to store it as failed. */
   readonly failed: (task: TriggerTask, error: string) => Promise<void>;
-  /** Calls `ready` and `resume` for the tasks stored for this controller that are not in progress. */
+  /** Reads the stored tasks of this controller that are not in progress, and calls `ready` and `resume` for them. */
   readonly takeUp: (tenant: string) => Promise<void>;
 }
 
@@ -40,20 +40,21 @@ interface Trigger {
 
 /**
  * Runs triggers after changes. Each trigger has up to `TRIGGER_RUNS_AT_ONCE` concurrent runs. The changes of one object
- * run one after the other in the order of their times. No trigger waits for another. A change that takes long, fails
- * too often, or has an earlier change on another controller is stored durably, so that the caller need not wait.
+ * run one after the other in the order of their times. Triggers do not wait for one another. A change is stored durably
+ * if it takes long, fails too often, or has an earlier change on another controller. Then the caller need not wait for
+ * it.
  */
 export class TriggerQueues {
   readonly #with: LanesDependencies;
-  /** By task, so that a change reported again in the meantime runs once. */
+  /** By task. A change that is reported again while it is in progress runs only once. */
   readonly #underway = new Map<string, Underway>();
   /** By trigger and object. */
   readonly #queues = new Map<string, TriggerQueue>();
   readonly #triggers = new Map<string, Trigger>();
-  /** Maps triggers with changes left in the store to their tenants. */
+  /** Triggers with tasks left in the store, by name, each with its tenant. */
   readonly #left = new Map<string, string>();
   #takingUp: Promise<void> | undefined;
-  /** Tasks that ended during a scan of the store: the scan may still return them. */
+  /** Tasks that ended during a scan of the store. The scan may still return them, so they must not be resumed. */
   readonly #ended = new Set<string>();
   #scans = 0;
   readonly #closing = new AbortController();
@@ -70,7 +71,7 @@ export class TriggerQueues {
     try {
       const mine = new Set<Underway>();
       const left = await this.#begin(tasks, mine);
-      // Stored at once: another controller may wait until earlier changes leave this controller's outbox.
+      // Stored without delay, because another controller may wait until the changes leave this controller's outbox.
       await this.#leave(left);
       const ends = Promise.all(Array.from(mine, ({ end }) => end));
       if (!(await isBefore(ends, patience.signal))) await this.#keep([...mine]);
@@ -79,7 +80,10 @@ export class TriggerQueues {
     }
   }
 
-  /** Read the stored tasks and call `ready` and `resume` within `work`: a task that just ended is not resumed. */
+  /**
+   * Runs `work`, which reads stored tasks and calls `ready` and `resume`. A task that ends during `work` is not
+   * resumed.
+   */
   async scan(work: () => Promise<void>): Promise<void> {
     this.#scans += 1;
     try {
@@ -90,7 +94,9 @@ export class TriggerQueues {
     }
   }
 
-  /** Returns the tasks that can be resumed: they have no earlier change, and there is room. */
+  /**
+   * Returns the tasks that can be resumed: there is room, and their earlier changes are finished or in progress here.
+   */
   async ready(tasks: readonly TriggerTask[]): Promise<readonly TriggerTask[]> {
     const fresh = tasks.filter((task) => this.#isNew(task));
     const { ready, left } = await this.#sorted(fresh);
@@ -115,7 +121,10 @@ export class TriggerQueues {
     await this.#takingUp;
   }
 
-  /** Starts the tasks that have no earlier change and for which there is room; returns the others. */
+  /**
+   * Starts the tasks for which there is room and whose earlier changes are finished or in progress here. Adds all tasks
+   * in progress to `mine`; returns the others.
+   */
   async #begin(tasks: readonly TriggerTask[], mine: Set<Underway>): Promise<readonly TriggerTask[]> {
     const fresh: TriggerTask[] = [];
     for (const task of tasks) {
@@ -173,7 +182,7 @@ export class TriggerQueues {
     return underway;
   }
 
-  /** Resolves with `undefined` if the task must be run again. */
+  /** Runs the task once. Resolves with `undefined` if it must be run again. */
   async #attempt(underway: Underway, slots: LimitFunction): Promise<AttemptEnd | undefined> {
     const { task } = underway;
     try {
@@ -198,13 +207,13 @@ export class TriggerQueues {
     await Promise.all(unkept.filter(isOver).map((one) => this.#forget(one)));
   }
 
-  /** Handles a task that ended while it was being stored. */
+  /** Completes a task that ended while it was being stored: removes it, or stores it as failed. */
   async #forget({ task, end }: Underway): Promise<void> {
     const error = await end;
     await (error === undefined ? this.#with.done(task) : this.#with.failed(task, error));
   }
 
-  /** Leaves the tasks in the store until there is room and they have no earlier change. */
+  /** Stores the tasks. They stay in the store until there is room and their earlier changes are finished. */
   async #leave(tasks: readonly TriggerTask[]): Promise<void> {
     if (tasks.length === 0) return;
     await this.#with.keep(tasks);
@@ -216,7 +225,7 @@ export class TriggerQueues {
     if (this.#left.size > 0) this.#takingUp ??= this.#takeUp().finally(() => (this.#takingUp = undefined));
   }
 
-  /** Resumes stored tasks of a trigger once at most half of its maximum is in progress. */
+  /** Resumes the stored tasks of a trigger when at most half of `TRIGGER_WAITING_MAX` tasks are in progress. */
   async #takeUp(): Promise<void> {
     let pauseMs = LOOK_MIN_MS;
     while (this.#left.size > 0) {

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Row, Value } from "../../../common/value.ts";
 
 /**
- * Returns the object as a Lua text left it, with the values that the text did not touch as they were. A Lua table
- * cannot hold null, so lists with null would otherwise lose it.
+ * Restores null values that Lua lost. A Lua table cannot hold null, so a list with null changes on its way through Lua.
+ * Values that the script did not change are returned as they were before.
  */
 export function withUntouched(before: Row, after: Row): Row {
   const untouched = Object.entries(before).filter(
@@ -17,7 +17,7 @@ function holdsNull(value: Value): boolean {
   return Object.values(value).some((entry: Value) => entry === null || holdsNull(entry));
 }
 
-/** The value as Lua's JSON has it: lists with a gap and empty lists become objects with positions from 1. */
+/** The value as it comes back from Lua. A list with a gap, and an empty list, become objects with positions from 1. */
 function asInLua(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   const shift = Array.isArray(value) ? 1 : 0;

@@ -42,7 +42,7 @@ export interface AgentCommandsDependencies {
   readonly peers?: Pick<Peers, "watch"> | undefined;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Returns true if the host was given the command, by the records of its area. Absent: every command is accepted. */
+  /** Returns true if some area has on record that the host was given the command. Absent: every command is accepted. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
 }
 
@@ -61,7 +61,7 @@ export interface CommandEntries {
 /** Where a command is registered: in a session of this controller, or with the controller that holds the session. */
 type Place =
   | { readonly kind: "here"; readonly epoch: number }
-  /** Without `epoch`: the call was made and is not answered yet. */
+  /** `epoch` is `undefined` until the other controller has answered the call. */
   | { readonly kind: "there"; readonly controller: string; readonly call: PeerCall; epoch: number | undefined };
 
 interface Running {
@@ -72,7 +72,7 @@ interface Running {
   place: Place | undefined;
   /** True if a session may have received the command. */
   sent: boolean;
-  /** True once the command should have been accepted by an agent. */
+  /** True after `COMMAND_REACH_MS`. By then an agent should have received the command. */
   late: boolean;
   /** True while this controller looks for another one that holds the session. */
   isLookedFor: boolean;
@@ -89,7 +89,7 @@ interface Served {
 }
 
 /**
- * Sends commands over agent sessions, whichever controller holds them. A sent command waits for its result until its
+ * Sends commands over agent sessions of this controller and of others. A sent command waits for its result until its
  * deadline, even if the session ends. In the next session it is sent again under the same id, and the agent answers
  * from its journal.
  */
@@ -123,7 +123,7 @@ export class AgentCommands implements Transport, CommandEntries {
     }
   }
 
-  /** A session of the host ended here: its commands move to wherever the next session is. */
+  /** A session of the host ended here: its commands continue in its next session, on this or another controller. */
   left({ tenant, host }: { readonly tenant: string; readonly host: string }, epoch: number): void {
     for (const served of [...this.#served]) {
       const { watch, listener } = served;
@@ -159,7 +159,7 @@ export class AgentCommands implements Transport, CommandEntries {
       this.#running.get(keyOf(source.tenant, source.host, body.value.commandId))?.wait.coming(body.value);
     }
     await this.#records.keep(source, own);
-    // One commit of the store keeps what came from many hosts, and all of these go on then.
+    // One commit stores entries of many hosts, so the work of all of them continues at once. It is done in slices.
     for (const { body } of own) {
       if (slices.isOverNow()) await slices.pause();
       if (body?.$case !== "output" && body?.$case !== "result") continue;
@@ -171,7 +171,7 @@ export class AgentCommands implements Transport, CommandEntries {
     return foreign;
   }
 
-  /** Ids that no dispatch here waits for and that no area has on record for the host. */
+  /** Ids of commands that the host was not given: no dispatch here waits for them, and no area has them on record. */
   async #foreign({ tenant, host }: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
     const foreign = new Set<string>();
     const { given } = this.#with;
@@ -271,8 +271,8 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   /**
-   * Registers the command where the session of its host is, unless it is registered there already. A cancelled command
-   * is sent with no time left, so a host that does not have it never starts it.
+   * Sends the command in the session of its host, here or on another controller, unless it was already sent in that
+   * session. A cancelled command is sent with no time left, so a host that does not have it never starts it.
    */
   #place(running: Running): void {
     if (running.wait.over || (isCancelled(running) && !this.#mayHaveArrived(running))) return;
@@ -315,7 +315,7 @@ export class AgentCommands implements Transport, CommandEntries {
       return;
     this.#leave(running);
     const { tenant, host } = running.target;
-    // Ignore events of an earlier call.
+    // Ignores events of an earlier call.
     const mine = (act: (there: Place & { kind: "there" }) => void) => () =>
       running.place?.kind === "there" && running.place.call === call && act(running.place);
     const call: PeerCall | undefined = this.#with.peers?.watch(

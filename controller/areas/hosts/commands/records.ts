@@ -86,7 +86,9 @@ export class CommandRecords {
   }
 }
 
-/** Entries with a longer id are left to the caller, which records them. */
+/**
+ * False for an entry whose command id is too long. Such entries are ignored here; the caller records them as errors.
+ */
 function isNamed({ body }: Entry): boolean {
   return (
     (body?.$case !== "output" && body?.$case !== "result") || body.value.commandId.length <= COMMAND_ID_MAX_CHARACTERS

@@ -15,7 +15,7 @@ export interface CommandWaitOptions {
   readonly options: DispatchOptions;
   readonly runtime: Runtime;
   readonly records: CommandRecords;
-  /** Called once. */
+  /** Called once, when the wait ends. */
   readonly over: () => void;
 }
 
@@ -86,7 +86,7 @@ export class CommandWait implements CommandListener {
     this.catchUp();
   }
 
-  /** Reads what is stored; call it whenever something may have been stored that was not reported. */
+  /** Reads the stored output and result. Call it whenever something may have been stored without a report. */
   catchUp(): void {
     if (this.over) return;
     this.#readAgain = true;
@@ -157,7 +157,10 @@ export class CommandWait implements CommandListener {
     this.finish(this.#ended(this.#result));
   }
 
-  /** An agent told to cancel at the deadline, just before its own timer fires, reports `cancelled`. */
+  /**
+   * Outcome for the agent's result. If the deadline passes here first, this controller tells the agent to cancel, and
+   * the agent reports `cancelled`. Then the outcome is the one for the deadline.
+   */
   #ended(result: CommandResult): Ending {
     const known = endingOf(result);
     const isCancelled = this.#with.options.signal?.aborted === true;

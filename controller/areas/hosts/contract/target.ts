@@ -4,7 +4,7 @@ import { depotsContract, refusedDepotsContract, removedDepotsContract } from "./
 import { endingsContract } from "./target/endings.ts";
 import { targetSubject, type TargetUnderTest } from "./target/subject.ts";
 
-/** Contract of both transports. The host is this machine, so that effects can be checked. */
+/** Contract of both transports. The target host is this machine, so the tests can check effects on it. */
 export function targetContract(name: string, open: () => Promise<TargetUnderTest>): void {
   describe(`target: ${name}`, () => {
     const subject = targetSubject(open);

@@ -64,8 +64,8 @@ export class AgentSessions {
   }
 
   /**
-   * Excludes a session whose lease has expired, even before the loss is reported: another controller may hold the
-   * host's session by now.
+   * The session of the host on this controller. Excludes a session whose lease has expired, even before the loss is
+   * reported, because another controller may hold the host's session by now.
    */
   live(tenant: string, host: string): LiveSession | undefined {
     return this.#held?.held() === false ? undefined : this.#live.get(sessionKey(tenant, host));

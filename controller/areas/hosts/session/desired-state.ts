@@ -30,12 +30,12 @@ export class DesiredState {
     this.#readAtMs = dependencies.runtime.clock.monotonicMs();
   }
 
-  /** Returns true if the content belongs to a policy that this host is to have. */
+  /** Returns true if the content belongs to a policy of this host. */
   refersTo(digest: string): boolean {
     return this.#digests.has(digest);
   }
 
-  /** Sends the desired state. All calls during a send share one further send afterwards. */
+  /** Sends the desired state. Calls while it is being sent are combined into one more send. */
   refresh(): Promise<void> {
     this.#stale = true;
     this.#asked = true;
@@ -71,7 +71,7 @@ export class DesiredState {
     }
   }
 
-  /** The controller that changes the state notifies the others. This covers a lost notification. */
+  /** Covers a lost notification. Normally the controller that changes the state notifies the others. */
   async #recheck(): Promise<void> {
     try {
       this.#stale = true;

@@ -9,7 +9,10 @@ export interface EntryIntakeDependencies {
   readonly sink: EntrySink;
   readonly room: EntryRoom;
   readonly source: EntrySource;
-  /** Entries of all sessions of a tenant go on in turns: those of many hosts that come at once hold up no other call. */
+  /**
+   * Shared by all sessions of a tenant. They take turns, so that entries of many hosts at once do not block other
+   * calls.
+   */
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   readonly send: (frame: ControllerFrame["frame"]) => void;
   /** Returns true if the session is over. */
@@ -37,16 +40,17 @@ export class EntryIntake {
     return this.#waitingForRoom;
   }
 
-  /** Stops reading the stream until there is room for these entries. */
+  /** Queues the batch. Resolves when there is room for its entries; the stream is not read until then. */
   async take(batch: Batch): Promise<void> {
     if (batch.streamId !== this.#with.source.streamId)
       throw new AppError("invalid", "A batch is of another stream than the session's.");
     const last = checkedOrder(batch);
-    // The batch was sent twice. A batch that was sent in part creates the same rows again.
+    // The batch was sent twice. (A batch of which a part was sent before creates the same rows again.)
     if (last <= this.#lastSequence) return;
     this.#lastSequence = last;
     this.#unacknowledged += batch.entries.length;
-    // The agent may have sent entries before it read an acknowledgement, but never more than one window ahead.
+    // The agent may have sent a window of entries before it read an acknowledgement. So two windows may be
+    // unacknowledged.
     if (this.#unacknowledged > 2 * SESSION_WINDOW_ENTRIES) {
       throw new AppError("limited", `More than ${SESSION_WINDOW_ENTRIES} entries are on the way unacknowledged.`);
     }
@@ -62,7 +66,10 @@ export class EntryIntake {
     this.#place.leave();
   }
 
-  /** Batches that arrive while the sink works are passed on together and acknowledged once. */
+  /**
+   * Passes queued batches to the sink. Batches that arrive in the meantime are passed on together and acknowledged
+   * once.
+   */
   async #accept(): Promise<void> {
     const { sink, source, slices, send, isOver, failed } = this.#with;
     try {

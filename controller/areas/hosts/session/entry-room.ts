@@ -17,8 +17,8 @@ export interface EntryRoomLimits {
 }
 
 /**
- * Bounds the bytes of received entries that are not yet stored, for each session and for all together. A session
- * without room waits in order, and its stream is not read meanwhile. A session that holds nothing may take a batch
+ * Bounds the bytes of received entries that are not yet stored, for each session and for all together. Sessions without
+ * room wait in order, and their streams are not read during that time. A session that holds nothing may take a batch
  * larger than its own bound.
  */
 export class EntryRoom {
@@ -60,8 +60,8 @@ export class EntryRoom {
   }
 
   /**
-   * A session that waits for its own entries delays no other. A session that waits for the others is never overtaken;
-   * otherwise it might wait forever.
+   * Admits waiting batches in their order. A session at its own limit delays no other session. A session that waits
+   * because of the others is never overtaken; otherwise it might wait forever.
    */
   #admit(): void {
     let full = false;

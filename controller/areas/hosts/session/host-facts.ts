@@ -48,7 +48,8 @@ export class HostFacts {
   }
 
   /**
-   * An agent sends the states of all policies at once: older ones are dropped. True until the last ones are written.
+   * Drops waiting policy states if there are new ones, because an agent always sends all of them. Returns true until
+   * the last states are written.
    */
   #noteStates(values: Facts): boolean {
     if (values[POLICY_STATE] !== undefined) {

@@ -103,7 +103,7 @@ export class LiveSession implements AgentSession {
     switch (body?.$case) {
       case "batch":
         await this.#entries.take(body.value);
-        // Waiting for room may have taken long, and the stream was not read meanwhile.
+        // Waiting for room may have taken long. During that time the stream was not read.
         this.#heardAtMs = this.#with.runtime.clock.monotonicMs();
         return;
       case "ask":
@@ -130,12 +130,12 @@ export class LiveSession implements AgentSession {
     await this.#with.ended(this);
   }
 
-  /** Returns true if the content belongs to something this host is to have. */
+  /** Returns true if the content belongs to a policy of this host. */
   refersTo(digest: string): boolean {
     return this.#desired.refersTo(digest);
   }
 
-  /** Sends the desired state. All calls during a send share one further send afterwards. */
+  /** Sends the desired state. Calls while it is being sent are combined into one more send. */
   refresh(): Promise<void> {
     return this.#desired.refresh();
   }

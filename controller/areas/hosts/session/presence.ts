@@ -8,14 +8,20 @@ import type { KvEntry, KvStore } from "../../../store/kv.ts";
 import { txnOnce } from "../../../store/once.ts";
 
 const SESSIONS = "sessions/";
-/** Prefix of one entry per session of a controller, written and removed together with the session's key. */
+/**
+ * Prefix of the keys of `heldKey`. A controller has one entry for each of its sessions, written and removed with the
+ * session's key.
+ */
 export const HELD = "sessionsof/";
 
 export function sessionKey(tenant: string, host: string): string {
   return `${SESSIONS}${tenant}/${host}`;
 }
 
-/** This key outlives the lease of the session: it shows what a controller left behind when it ended. */
+/**
+ * Key of an entry that the controller holds a session of the host. It has no lease, so it remains if the controller
+ * dies, and shows which hosts to mark as offline.
+ */
 export function heldKey(controller: string, tenant: string, host: string): string {
   return `${HELD}${controller}/${tenant}/${host}`;
 }
@@ -129,7 +135,10 @@ export class Presence {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Calls `listener` when the store ended sessions of this controller: those of the host with smaller epochs. */
+  /**
+   * Calls `listener` when a session of this controller was ended in the store, by a newer session or by `drop`. All
+   * sessions of the host with an epoch smaller than `revision` are over.
+   */
   onEnd(listener: (name: HostName, revision: number) => void): void {
     this.#replaced.add(listener);
   }
@@ -197,7 +206,7 @@ export class Presence {
     throw new AppError("unavailable", `The session of ${host} could not be ended: others of its name keep coming.`);
   }
 
-  /** Removes the record that the controller held a session of the host. Returns false while it still holds one. */
+  /** Removes the entry that the controller holds a session of the host. Returns false while it still holds one. */
   async forget(controller: string, { tenant, host }: HostName): Promise<boolean> {
     const { kv } = this.#with;
     const key = heldKey(controller, tenant, host);

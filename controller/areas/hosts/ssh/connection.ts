@@ -169,9 +169,9 @@ export class SshConnection {
   }
 
   /**
-   * `listen` is called in the turn in which the channel opens. The packet that opens it may also hold the end of a
-   * short command, and an event before its listener is lost. The test "The end of a command that is over at once" fails
-   * otherwise.
+   * Calls `listen` in the turn in which the channel opens. The packet that opens the channel may also contain the end
+   * of a short command, and an event is lost if it has no listener yet. The test "The end of a command that is over at
+   * once" fails otherwise.
    */
   #exec<T>(command: string, listen: (stream: ClientChannel) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {

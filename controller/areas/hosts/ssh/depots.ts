@@ -92,7 +92,10 @@ export async function removeDepot(connection: SshConnection, place: DepotPlace, 
   await must(connection, `rm -rf -- ${quoted(place.folder)} ${quoted(`${place.folder}.old`)}`, signal);
 }
 
-/** Also repairs the result of an attempt that ended between the two moves. */
+/**
+ * Script that replaces the current folder by the staged one. Also repairs an earlier attempt that ended between its two
+ * moves.
+ */
 function switchScript(folder: string, beside: string): string {
   const [to, from, old] = [quoted(folder), quoted(beside), quoted(`${folder}.old`)];
   return [

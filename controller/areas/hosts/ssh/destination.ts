@@ -34,8 +34,8 @@ export interface SealedFor {
 }
 
 /**
- * Seals a credential together with its destination. A record with another destination cannot open it, however the
- * record was written.
+ * Seals a credential together with its destination. If the record later has another destination, by any kind of write,
+ * the credential cannot be opened.
  */
 export function sealCredential(secrets: SecretBox, name: Credential, secret: string, whose: SealedFor): string {
   return secrets.seal(secret, contextOf(name, whose));
@@ -72,7 +72,7 @@ export function credentialContexts(name: string, tenant: string, record: HostRec
 
 export type HostPlace = Pick<HostRecord, "host" | "iplist" | "config" | "sshkey">;
 
-/** Effects of a record change on the values stored for the former destination. */
+/** Stored values that a record change removes, because they are for the former destination. */
 export interface Move {
   readonly credentialsGone: readonly Credential[];
   readonly keyGone: boolean;

@@ -21,8 +21,9 @@ export interface PlacedDepot extends DepotPlace {
 }
 
 /**
- * The journal for hosts without an agent, which an agent would keep on its host: commands that were begun, and the
- * depots on the host. It is in the tenant's KvStore, so two dispatches of one id on any controllers begin it once only.
+ * Journal for hosts without an agent: commands that were begun, and depots on the host. (An agent keeps such a journal
+ * on its own host.) It is in the tenant's KvStore. So a command id begins only once, even if two controllers dispatch
+ * it.
  */
 export class SshJournal {
   readonly #kv: (tenant: string) => Promise<KvStore>;
@@ -33,7 +34,10 @@ export class SshJournal {
     this.#clock = dependencies.clock;
   }
 
-  /** `undefined`: the command may begin. Otherwise its earlier outcome, or that its end is unknown. */
+  /**
+   * Records that the command begins. Returns `undefined` if it may begin. If it was begun before, returns its outcome;
+   * if that is unknown, an outcome `failed` that says so.
+   */
   async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
     const kv = await this.#kv(target.tenant);
     const nowMs = this.#clock.nowMs();
@@ -75,7 +79,7 @@ export class SshJournal {
     return entry && decodeStored<PlacedDepot>(entry.value);
   }
 
-  /** The host was removed: forgets which depots it has. */
+  /** Call when the host was removed. Removes the entries about its depots. */
   async forget(tenant: string, host: string): Promise<void> {
     const kv = await this.#kv(tenant);
     for await (const { key } of entriesUnder(kv, `${DEPOTS}${host}/`)) await kv.delete(key);

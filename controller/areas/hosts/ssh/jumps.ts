@@ -41,7 +41,7 @@ export class SshJumps {
     this.#with = dependencies;
   }
 
-  /** Throws `AppError("unavailable")` that names the jump host. */
+  /** Opens a stream to the host through its jump host. Throws `AppError("unavailable")` that names the jump host. */
   async way(
     { tenant, traceparent }: Target,
     { behind, signal }: { readonly behind: ProxiedHost; readonly signal: AbortSignal },

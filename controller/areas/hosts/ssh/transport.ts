@@ -111,7 +111,7 @@ export class SshTransport implements Transport {
       const stop = () => {
         over.abort();
         if (!begun) return resolve(reason());
-        // Waits for the time that it takes to end the command: the command is over when its processes are dead.
+        // The command ends when its processes are dead, which may take this long.
         clock.after(SSH_ENDING_MS, () => resolve(reason()));
       };
       const stopTimer = clock.after(options.timeoutMs, stop);
@@ -198,7 +198,7 @@ export class SshTransport implements Transport {
     return this.#script(connection, work, { script, environment: command.environment ?? {} });
   }
 
-  /** If the depot's command fails, the depot is reverted. */
+  /** Deploys the depot. If its command fails or its time is over, the former depot is restored. */
   async #deploy(
     connection: SshConnection,
     work: Work,
@@ -220,7 +220,7 @@ export class SshTransport implements Transport {
     return end;
   }
 
-  /** Does nothing if the host has another version or none. */
+  /** Removes the depot. Does nothing if the host has another version or none. */
   async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
     const { target, signal } = work;
     const placed = await this.#with.journal.depotOf(target, command.name);

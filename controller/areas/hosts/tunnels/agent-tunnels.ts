@@ -57,7 +57,10 @@ export class AgentTunnels {
     return this.#ask(session, place, signal);
   }
 
-  /** Accepts an agent's answer. Throws `AppError("denied")` if the tunnel was not requested or no caller waits. */
+  /**
+   * Handles an agent's answer: the stream of the tunnel, or in `code` and `message` the reason why there is none.
+   * Throws `AppError("denied")` if the tunnel was not requested or no caller waits.
+   */
   take({ tenant, host }: AgentIdentity, { id, code, message }: TunnelOpened, stream: Duplex): void {
     const asked = this.#asked.get(id);
     if (asked?.place.tenant !== tenant || asked.place.host !== host)

@@ -23,12 +23,12 @@ import { readResult, rowsOf, type Passed } from "./results.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "../types.ts";
 
 export interface BodyDependencies {
-  /** Absent: no body runs here, and its records are errors. */
+  /** Absent: this controller runs no bodies. The records of rules with a body are errors. */
   readonly engine?: Pick<ScriptEngine, "runEach"> | undefined;
-  /** Whose share of the threads the bodies have; that of rules when absent. */
+  /** The share of the script threads that bodies use; `rule` when absent. */
   readonly kind?: ScriptKind;
   readonly hostObjects: () => Pick<HostObjects, "bind">;
-  /** The user with the present rights; `undefined` if the user does not exist or is not active. */
+  /** The user with the current rights; `undefined` if the user does not exist or is not active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly objects: Pick<Objects, "catalog">;
   readonly rules: Pick<Rules, "forwarded">;
@@ -38,18 +38,18 @@ export interface BodyDependencies {
   readonly runtime: Runtime;
 }
 
-/** Records of one rule, parsed by its options, for what its body and other rules make of them. */
+/** Records of one rule that its options have already parsed. The body and forwarding come next. */
 export interface BodyWork {
   readonly rule: Rule;
   readonly records: readonly RawRecord[];
   readonly parsed: readonly ParsedRecord[];
   readonly tenant: string;
-  /** Keys of the rules that passed the records on. */
+  /** Keys of the rules that passed the records on, the first rule first. */
   readonly chain: readonly string[];
   readonly signal?: AbortSignal | undefined;
-  /** Those that were found before, by their names: they hold for all that belongs together. */
+  /** Authors that were already looked up, by user name. Shared by all rules of one call. */
   readonly authors: Map<string, Principal>;
-  /** Parses by another rule, to which this one passes records on. */
+  /** Parses records by another rule, to which this rule passes them on. */
   readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
 }
 
@@ -58,11 +58,11 @@ interface BodyRecord {
   readonly row: ParsedRow;
 }
 
-/** Runs bodies and passes records on to other rules, with the rights of the authors of the rules. */
+/** Runs bodies, and passes records on to other rules. Both have the rights of the rule's author. */
 export class RuleBodies {
   readonly #with: BodyDependencies;
   readonly #logs: RunLogs;
-  /** When each rule without an author last said so. */
+  /** Time at which each rule without an active author last logged that it is stopped. */
   readonly #stopped = new Map<string, number>();
 
   constructor(dependencies: BodyDependencies) {
@@ -72,8 +72,8 @@ export class RuleBodies {
   }
 
   /**
-   * `AppError("unavailable")` while the author is not active, and for what may succeed later. What a body does wrong is
-   * the outcome of its record.
+   * Returns the rows and errors of all records. A failure of the body is an error of its record only.
+   * `AppError("unavailable")` if the author is not active. Throws errors after which a repetition may succeed.
    */
   async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
     const { rule, records, parsed, tenant } = work;
@@ -95,7 +95,7 @@ export class RuleBodies {
     return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
   }
 
-  /** Outcomes of the body for each record. Adds records that it forwards to `passed`. */
+  /** Runs the body for each record. Adds the records that it passes on to `passed`. */
   async #run(run: Running): Promise<readonly ParsedRecord[]> {
     const { parsed, records, rule, author, tenant } = run;
     const { engine } = this.#with;
@@ -148,7 +148,10 @@ export class RuleBodies {
     return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
   }
 
-  /** A record that ends the run of all is found by halves, and is the only one that has no outcome of its own. */
+  /**
+   * If a record ends the whole run, this splits the records into halves until that record is alone. So only that record
+   * fails. A syntax error is the error of all records.
+   */
   async #series(
     piece: readonly BodyRecord[],
     run: (each: readonly Readonly<Record<string, Value>>[]) => Promise<readonly (ScriptOutcome | AppError)[]>,
@@ -197,7 +200,9 @@ export class RuleBodies {
     return this.#with.rules.forwarded(author, rule, key);
   }
 
-  /** The author as the one who runs it; without one nothing does, and the rule's log says so. */
+  /**
+   * The principal of the rule's author. If the author is not active, this logs it and throws `AppError("unavailable")`.
+   */
   async #author({ rule, tenant, authors }: BodyWork): Promise<Principal> {
     const { author: user = "" } = rule.supplements;
     const author = authors.get(user) ?? (await this.#with.author(tenant, user));
@@ -259,7 +264,7 @@ function outcomeOf(outcome: ScriptOutcome | AppError, { row, record }: BodyRecor
   }
 }
 
-/** Where in the text of the rule it went wrong. */
+/** Place in the text of the rule at which its body failed, if the error names one. */
 function placeOf({ details = {} }: AppError): Pick<ParseFault, "at"> {
   const { line, column } = details;
   return typeof line === "number" && typeof column === "number" ? { at: { line, column } } : {};
@@ -269,7 +274,7 @@ function passedRow(
   one: ParsedRecord,
   { part, ordinal, target, author }: { part: string; ordinal: number; target: Rule; author: Principal },
 ): ParsedRecord {
-  // A record that is passed on is written with the rights of the author who passes it on.
+  // A passed-on record is written with the rights of the author of the rule that passes it on.
   if (!one.ok) return { ...one, ordinal, part };
   const { withoutRawBytes } = target;
   return {

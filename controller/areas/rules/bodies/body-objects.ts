@@ -11,7 +11,7 @@ import { cachedClasses, readRuleText } from "../definitions/options.ts";
 import type { PinnedTable } from "../definitions/supplements.ts";
 import type { Rule } from "../types.ts";
 
-/** Context of a run for the host functions of rules. */
+/** Data of a run for the host functions of rules. */
 export interface RuleRun {
   readonly rule: Rule;
   readonly memory: RuleMemory;
@@ -20,7 +20,7 @@ export interface RuleRun {
 const CACHE_VALUE_MAX_CHARACTERS = 65_536;
 const KINDS = ["rule"] as const;
 
-/** `record`: what the body of a rule asks its controller for. Each is a global function, too. */
+/** Host object `record`: functions for the body of a rule. Each of them is also a global function. */
 export const RECORD_HOST_OBJECT: HostObject = {
   name: "record",
   summary: "What the body of a rule asks for; each function is a global one, too",
@@ -110,7 +110,7 @@ export const RECORD_HOST_OBJECT: HostObject = {
   ],
 };
 
-/** `websocket`: `message` by another name. */
+/** Host object `websocket`: another name for `message`. */
 export const WEBSOCKET_HOST_OBJECT: HostObject = {
   name: "websocket",
   summary: "Frames to those who listen at /websocket/<subject>, as message.send",
@@ -132,7 +132,7 @@ export const WEBSOCKET_HOST_OBJECT: HostObject = {
   ],
 };
 
-/** Functions defined around the body, which make no host calls. */
+/** Functions that the frame defines for the body. They make no host calls. */
 export const RULE_LOCAL_OBJECT: HostObject = {
   name: "",
   summary: "What the body of a rule makes of its record",
@@ -229,7 +229,7 @@ function scopeOf(address: string, version: number): string {
   return SCOPES.find(([, list]) => list.check(address, family))?.[0] ?? "global";
 }
 
-/** Rows of the tables that are pinned with a rule, by name and key. */
+/** Parsed rows of the tables that are pinned with a rule, by table name and key. */
 const tables = new WeakMap<Rule["supplements"], Map<string, ReadonlyMap<string, Value>>>();
 
 function rowOf({ principal, about }: HostContext, name: string, key: string): Value | undefined {

@@ -14,11 +14,13 @@ type CachedRow = Readonly<Record<string, Value>>;
 interface CachedClass {
   readonly untilMs: number;
   readonly rows: Promise<readonly CachedRow[]>;
-  /** Rows by their values in some columns, for each set of columns that was asked for. */
+  /** Indexes of the rows by the values of some columns, one for each queried set of columns. */
   readonly indexes: Map<string, ReadonlyMap<string, readonly CachedRow[]>>;
 }
 
-/** Rows of classes that bodies look into again and again, in this process: at most `RULE_CACHED_CLASS_MS` old. */
+/**
+ * Rows of classes that bodies read often, in the memory of this process. They are at most `RULE_CACHED_CLASS_MS` old.
+ */
 export class ClassCache {
   readonly #clock: Clock;
   readonly #classes = new Map<string, CachedClass>();
@@ -27,7 +29,10 @@ export class ClassCache {
     this.#clock = clock;
   }
 
-  /** The rows that have all these values, as the principal of the call sees them; the class is read by `odb.mql`. */
+  /**
+   * The rows that have all these values. The class is read by `odb.mql` with the rights of the caller.
+   * `AppError("too_large")` beyond `RULE_CACHED_CLASS_MAX_ROWS` or `RULE_CACHED_CLASS_MAX_CHARACTERS`.
+   */
   async find(context: HostContext, path: string, where: CachedRow): Promise<readonly CachedRow[]> {
     const cached = this.#cached(context, path);
     const columns = Object.keys(where).sort();
@@ -85,7 +90,7 @@ function indexOf(rows: readonly CachedRow[], columns: readonly string[]): Readon
   return index;
 }
 
-/** A number is found by its text, too: the fields of a record are texts where no type is given. */
+/** A number equals its text, because the fields of a record are texts if the rule gives no type. */
 function keyOf(row: CachedRow, columns: readonly string[]): string {
   const values = columns.map((column) => (Object.hasOwn(row, column) ? row[column] : undefined) ?? null);
   return JSON.stringify(values.map((value) => (typeof value === "number" ? String(value) : value)));

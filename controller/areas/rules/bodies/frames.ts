@@ -1,7 +1,7 @@
 import type { RuleBody, RuleLanguage } from "../definitions/options.ts";
 
 /**
- * Code around the bodies of rules, as a frame of `controller/scripting`: it takes the record from `OBJECT` and
+ * Code around the bodies of rules, for `frame` of `controller/scripting`. It takes the record from `OBJECT` and
  * `RECORD`, and writes the result of the body into `RESULT`.
  */
 const LUA = String.raw`
@@ -218,10 +218,10 @@ const JAVASCRIPT = String.raw`
   };
 })`;
 
-/** By the language of the body. */
+/** The frame by the language of the body. */
 export const RULE_FRAMES: Readonly<Record<RuleLanguage, string>> = { lua: LUA, javascript: JAVASCRIPT };
 
-/** The body as a text of which nothing runs. */
+/** The body as a script that can be parsed but runs nothing, for a check of its syntax. */
 export function checkedOnly({ language, script }: RuleBody): string {
   return language === "lua" ? `do return end ${script}` : `if (false) {${script}\n}`;
 }

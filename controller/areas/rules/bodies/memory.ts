@@ -12,7 +12,10 @@ interface Kept {
   characters: number;
 }
 
-/** Values that bodies keep by `setcache`, in this process. Tenants have a bound; their oldest values go first. */
+/**
+ * Values that bodies store by `setcache`, in the memory of this process. Each tenant has a limit; its oldest values are
+ * removed first.
+ */
 export class RuleMemory {
   /** Rows of the classes in `--cache_classes`. */
   readonly classes: ClassCache;
@@ -29,7 +32,9 @@ export class RuleMemory {
     return found !== undefined && found.untilMs > this.#clock.nowMs() ? found.text : undefined;
   }
 
-  /** A text that is larger than all that is kept of a tenant is not kept. */
+  /**
+   * Removes the tenant's oldest values until all fit `RULE_CACHED_TENANT_MAX_CHARACTERS`. `ttlSeconds` 0: no expiry.
+   */
   set(tenant: string, key: string, { text, ttlSeconds }: { readonly text: string; readonly ttlSeconds: number }): void {
     const kept = this.#tenants.get(tenant) ?? { values: new Map<string, Cached>(), characters: 0 };
     this.#tenants.set(tenant, kept);

@@ -5,7 +5,7 @@ import { hostFunction, type HostFunction, type HostObject } from "../../../scrip
 const TEXT = { name: "text", schema: Type.String() } as const;
 const COUNTED = "one character is one unit of UTF-16 in JavaScript, one byte in Lua";
 
-/** Each runs in Lua and in JavaScript alike. */
+/** Examples by function. Each runs in Lua and in JavaScript. */
 const EXAMPLES: Readonly<Record<string, string>> = {
   length: 'setvar("n", omnibus.length("abc"))',
   lower: 'setvar("note", omnibus.lower("WEB-1"))',
@@ -24,7 +24,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   real: 'setvar("note", omnibus.real("7.5"))',
 };
 
-/** `omnibus`: functions on texts, defined around the body (`frames.ts`), the same in both languages. */
+/** Host object `omnibus`: text functions that the frame defines (`frames.ts`). They are the same in both languages. */
 export const OMNIBUS_HOST_OBJECT: HostObject = {
   name: "omnibus",
   summary: "Functions on texts",

@@ -7,7 +7,7 @@ import { NO_FIELD } from "../definitions/paths.ts";
 import { readTimes, timeColumns } from "../definitions/times.ts";
 import type { ParsedRow, RawRecord, Rule } from "../types.ts";
 
-/** A record as it goes to another rule. */
+/** A record that is passed on to another rule. */
 export interface Passed {
   readonly ordinal: number;
   readonly rule: string;
@@ -19,7 +19,7 @@ export interface BodyResult {
   readonly rows: readonly BodyRow[];
   readonly passed: readonly Pick<Passed, "rule" | "text">[];
   readonly isDropped: boolean;
-  /** Why the body asked to be run again with this record; absent: it did not. */
+  /** Reason why the body asks for another run with this record. Absent: it does not ask. */
   readonly again: string | undefined;
 }
 
@@ -29,7 +29,7 @@ interface BodyRow {
   readonly set: Readonly<Record<string, Value>>;
 }
 
-/** The frame wrote it, but the body may have written over the frame. */
+/** Checks the form of the result, because the body may have overwritten the variables of the frame. */
 export function readResult(value: Value | undefined): BodyResult {
   const { rows, forwards, dropped, again } = objectOf(value);
   const made = listOf(rows).map((row): BodyRow => {
@@ -55,7 +55,10 @@ interface Of {
   readonly catalog: ClassCatalog;
 }
 
-/** Rows as they are stored: what the options say of the rule's class, or fields by their names; over it what was set. */
+/**
+ * Makes the rows to store. A row of the rule's class begins with the values of the rule's options. A row of another
+ * class begins with the fields that have the names of its columns. Values that the body set replace these.
+ */
 export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedRow> {
   const { row, author } = of;
   let made = 0;
@@ -63,7 +66,7 @@ export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedR
     if (one.class === undefined && of.rule.class === "" && Object.keys(one.set).length === 0) continue;
     const target = targetOf(one.class ?? of.rule.class, of);
     const values: Row = target.path === of.rule.class ? { ...row.values } : namedFields(row, target.columns);
-    // A number that a body sets is in milliseconds, as all times of bodies are.
+    // A number that a body sets is in milliseconds, like all times in bodies.
     const counted = new Set<string>();
     for (const [name, value] of Object.entries(one.set)) {
       const column = columnOf(name, target);
@@ -114,7 +117,10 @@ function targetOf(path: string, { rule, author, catalog }: Of): Target {
   };
 }
 
-/** In a rule of a class of records only these have the time; one without a class has nothing else to give it to. */
+/**
+ * The time of the record, for a class of records. A rule without a class may send a record with `--time` to a class of
+ * objects: then the time has no effect, and the row reports that.
+ */
 function ownTimeOf(
   { ordinal, timeMs, timeFault: fault }: ParsedRow,
   { path, isOfRecords }: Target,
@@ -129,7 +135,7 @@ function without(columns: readonly string[], left: ReadonlySet<string>): readonl
   return left.size === 0 ? columns : columns.filter((column) => !left.has(column));
 }
 
-/** A variable that begins with `_` means the column of that name, with or without the `_`. */
+/** The column that a variable of the body means: its name, or its name without a leading `_`. */
 function columnOf(name: string, { path, columns }: Target): string {
   if (columns.includes(name) || name === "tags") return name;
   const bare = name.startsWith("_") ? name.slice(1) : name;
@@ -152,7 +158,7 @@ function objectOf(value: Value | undefined): Readonly<Record<string, Value>> {
     : {};
 }
 
-/** An empty table of Lua is not a list. */
+/** In Lua an empty list is an empty table, which arrives as an object. */
 function listOf(value: Value | undefined): readonly Value[] {
   return Array.isArray(value) ? (value as readonly Value[]) : [];
 }

@@ -6,7 +6,10 @@ import { digestOf, type PinnedClass, type Supplements } from "./supplements.ts";
 import { requireRecords, timesOf } from "./times.ts";
 import type { RuleTarget } from "../types.ts";
 
-/** The rule with what its rows follow from in the classes that they go to, its own and those that bodies name. */
+/**
+ * Pins the current definitions of all classes that rows may be stored in: the class of the rule, and paths in quotes in
+ * its body. The same applies to rules that get its records. `AppError("too_large")` beyond `RULE_PINNED_MAX_BYTES`.
+ */
 export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): SupplementedRule {
   const texts = [rule.text, ...Object.values(rule.supplements.forwards ?? {}).map(({ text }) => text)];
   const classes: Record<string, PinnedClass> = {};
@@ -23,7 +26,10 @@ export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): Supp
 const SENT = /\bsetClass\s*\(/g;
 const SENT_TO = /\bsetClass\s*\(\s*(["'])([^"'\\\n]{1,500})\1\s*\)/g;
 
-/** `AppError("invalid")` where `--time` has no effect as all classes that the body sends to are of objects. */
+/**
+ * Throws `AppError("invalid")` if `--time` has no effect, because the body sends records to classes of objects only.
+ * Does nothing if the rule has `--class`, or if some call of `setClass` has no constant path.
+ */
 export function requireTimedRecords(rule: RuleText, catalog: Pick<ClassCatalog, "get">): void {
   const times = timesOf(rule);
   const script = bodyOf(rule)?.script ?? "";
@@ -35,7 +41,7 @@ export function requireTimedRecords(rule: RuleText, catalog: Pick<ClassCatalog, 
   if (first && views.every((view) => view?.kind === "entity")) requireRecords(times, first);
 }
 
-/** A body names classes itself. */
+/** Target of a rule without a class: its body names the classes. */
 export const NO_TARGET: RuleTarget = { path: "", columns: [] };
 
 /** The part of a class that a rule is compiled for. */
@@ -43,7 +49,7 @@ export function targetOf({ path, columns, kind }: ClassView): RuleTarget {
   return { path, columns, kind };
 }
 
-/** With the columns of the class that the text was pinned with. */
+/** The target with the columns that are pinned for the class, or else with its current columns. */
 export function targetThen(view: ClassView, { classes = {} }: Supplements): RuleTarget {
   const { path, columns, kind } = view;
   const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;

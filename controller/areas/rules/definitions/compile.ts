@@ -33,7 +33,7 @@ import { templateOf } from "./template.ts";
 import { ownTime, readTimes, requireRecords, timeColumns, timesOf } from "./times.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget, RuleTimes } from "../types.ts";
 
-/** A rule text made ready to parse with. */
+/** A compiled rule text. */
 export type CompiledRule = Pick<
   Rule,
   | "class"
@@ -50,8 +50,8 @@ export type CompiledRule = Pick<
 >;
 
 /**
- * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for a text that cannot be used
- * at all.
+ * Path of the class by `--class` or `--mqltmpl`; empty if only the body names classes. `AppError("syntax")` or
+ * `AppError("invalid")` for an unusable text.
  */
 export function ruleClass(text: string): string {
   const rule = readRuleText(text);
@@ -69,7 +69,8 @@ function classOption(rule: RuleText): string | undefined {
 }
 
 /**
- * Checks a rule whose class does not exist yet. A missing option is an error only when the rule is used.
+ * Checks a rule text without its class, which need not exist yet. A missing option is no error here, but later when the
+ * rule is used.
  */
 export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void {
   const rule = readRuleText(text);
@@ -79,7 +80,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   retryOf(rule);
   timesOf(rule);
   keepsRawBytes(rule);
-  // Columns of the future class, for a rule that names none.
+  // Placeholder for the columns of the class, for a rule that names no fields.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
 }
@@ -90,7 +91,7 @@ const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok
 
 /** Message about an option that a rule still needs before it can be used; `undefined` if it has all. */
 export function missingOption(rule: RuleText): string | undefined {
-  // A body may name classes, and read the raw record itself.
+  // A body may name classes and read the raw record itself, so only a grok pattern can be missing.
   if (bodyOf(rule)) return isGrok(rule) && expressionsOf(rule).length === 0 ? NO_PATTERN : undefined;
   if (classOption(rule) === undefined) return NO_CLASS;
   if (!single(rule, "parser")) return NO_PARSER;
@@ -98,8 +99,8 @@ export function missingOption(rule: RuleText): string | undefined {
 }
 
 /**
- * Message about a csv or text rule without field names, for a class without columns of users. It is an error only when
- * the rule is used, as the class may get columns.
+ * Message if a csv or text rule has no field names: no `--fields`, and no columns of users in the class. It is an error
+ * only when the rule is used, because the class may get columns until then.
  */
 export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): string | undefined {
   const kind = parserName(rule);
@@ -108,7 +109,7 @@ export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "col
   return isMissing ? noFields(kind) : undefined;
 }
 
-/** True if the rule has a parser, and the expressions that the parser needs. */
+/** True if the rule has a parser and, for grok, at least one expression. */
 function hasParser(rule: RuleText): boolean {
   return (single(rule, "parser") ?? "") !== "" && (!isGrok(rule) || expressionsOf(rule).length > 0);
 }
@@ -121,18 +122,18 @@ function parserName(rule: RuleText): string {
   return (single(rule, "parser") ?? "").toLowerCase();
 }
 
-/** Rules that get each raw record, as `--forward` names them. */
+/** Keys of the rules that `--forward` names. They get each raw record. */
 export function forwardedTo(rule: RuleText): readonly string[] {
   return rule.options.filter(({ name }) => name === "forward").flatMap(({ value }) => names(value));
 }
 
-/** The grok expressions of a rule text; none of other rules. */
+/** The grok expressions of a rule text; empty for a rule with another parser. */
 export function grokExpressions(text: string): readonly string[] {
   const rule = readRuleText(text);
   return isGrok(rule) ? expressionsOf(rule) : [];
 }
 
-/** Class that a rule is compiled for, and the texts that it uses besides its own. */
+/** Class that a rule is compiled for, and the data that the rule uses besides its text. */
 type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
 
 /** Compiles a rule for its class. */
@@ -177,7 +178,10 @@ function namesOf(columns: RuleTarget["columns"]): readonly string[] {
   return columns.map(({ name }) => name);
 }
 
-/** How the rule reads csv. Without `--fields` the heading line names the fields, or otherwise the class. */
+/**
+ * How the rule reads csv; `undefined` for other parsers. The fields are named by `--fields`; without it by the heading
+ * line (`--header`), or else by the class.
+ */
 function csvOf(rule: RuleText, columns: readonly string[]): CsvRows | undefined {
   if (parserName(rule) !== "csv") return undefined;
   const options = csvOptions(rule);
@@ -218,7 +222,7 @@ function parserOf(rule: RuleText, { columns, csv }: ParserFor, { patterns }: Sup
   }
 }
 
-/** The only column of a class that users do not define: every class has it. */
+/** The only column that every class has and that users do not define. */
 const PLATFORM_COLUMN = "tags";
 
 function fieldsOf(rule: RuleText, kind: string, columns: readonly string[]): readonly string[] {
@@ -262,14 +266,14 @@ function noFields(kind: string): string {
   return `A ${kind} rule needs --fields, or a class for which users defined columns.`;
 }
 
-/** The field of `OBJECT` for a body without a parser. */
+/** Field of `OBJECT` with the raw text, for a body without a parser. */
 const RAW_FIELD = "_raw";
 
 interface ParseWay {
   readonly parser: Parser;
   readonly mapping: Mapping;
   readonly times: TimeWay;
-  /** True if a body decides what happens to a record that fills no column. */
+  /** True if the rule has a body, which decides what happens to a record that fills no column. */
   readonly hasBody: boolean;
 }
 
@@ -277,7 +281,7 @@ interface TimeWay {
   readonly of: RuleTimes;
   /** Columns of the class that hold times. */
   readonly columns: readonly string[];
-  /** Gives the value that `--time` names; absent without that option. */
+  /** Source of the value that `--time` names; absent without that option. */
   readonly source: Source | undefined;
 }
 
@@ -299,7 +303,7 @@ function parseRecords(records: readonly RawRecord[], way: ParseWay): readonly Pa
   return parsed;
 }
 
-/** The parser, which reports each field that no column takes. */
+/** Wraps the parser. The result reports each field that no column takes. */
 function watched(parser: Parser, taken: ReadonlySet<string>, onUnused: (field: string) => void): Parser {
   return (texts, records) => {
     const results = parser(texts, records);
@@ -333,7 +337,7 @@ function mapped(
   }
   const { of, columns, source } = times;
   const own = source && ownTime(source(result.fields ?? {}, record), of, record);
-  // A body may give the columns other values.
+  // The body may change the values, so they are checked after it.
   if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {}, ...own };
   if (Object.keys(values).length === 0) return { ok: false, ordinal, error: NO_FIELD };
   const fault = columns.length === 0 ? undefined : readTimes(values, columns, { times: of, record });

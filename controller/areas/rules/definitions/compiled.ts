@@ -7,7 +7,7 @@ import type { Rule } from "../types.ts";
 import { NO_TARGET, targetThen } from "./classes.ts";
 import { compileRule, ruleClass, type CompiledRule } from "./compile.ts";
 
-/** Compiles rules for the present state of their classes, and keeps the latest `RULE_CACHE_MAX_ENTRIES`. */
+/** Compiles rules for the current state of their classes. Caches `RULE_CACHE_MAX_ENTRIES` compiled rules. */
 export class CompiledRules {
   readonly #objects: Pick<Objects, "catalog">;
   /** By tenant, key, digest and state of the classes; the oldest is removed first. */
@@ -43,7 +43,7 @@ export class CompiledRules {
   }
 }
 
-/** The class as it is now. `AppError("not_found")` if it does not exist. */
+/** The class in its current state. `AppError("not_found")` if it does not exist. */
 export async function presentClass(
   objects: Pick<Objects, "catalog">,
   principal: Principal,

@@ -1,15 +1,15 @@
 import { AppError } from "../../../../common/errors.ts";
 import { RULE_EXTENSION_MAX_BYTES, RULE_EXTENSION_ROWS_MAX } from "../../../../common/limits.ts";
 
-/** The rows of an extension table by their `key`; of rows with the same key the last. */
+/** Rows of an extension table by the value of their label `key`. Of several rows with one key, the last is used. */
 export type ExtensionRows = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** Other than tabs and ends of lines. */
+/** Control characters except for tabs and line ends. */
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 /**
- * Reads LTSV: a row on each line, `label:value` separated by tabs; blank lines are left out. `AppError("syntax")` that
- * names the line, `too_large`.
+ * Reads LTSV: each line is a row of `label:value` pairs separated by tabs. Blank lines are ignored.
+ * `AppError("syntax")` that names the line, or `AppError("too_large")`.
  */
 export function readExtension(text: string): ExtensionRows {
   if (Buffer.byteLength(text) > RULE_EXTENSION_MAX_BYTES)

@@ -7,18 +7,18 @@ import { names, type RuleOption, type RuleText } from "./options.ts";
 import { type InsertTemplate, templateOf, templateValue } from "./template.ts";
 import type { RawRecord, RuleTarget } from "../types.ts";
 
-/** Where a class column gets its value from. */
+/** Computes the value of a class column; `undefined`: the column stays empty. */
 export type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
 
 const NO_ROWS: ExtensionRows = new Map();
 
-/** Column name and source, for every column that the rule fills. */
+/** Name and source of every column that the rule fills. */
 export type Mapping = readonly (readonly [column: string, source: Source])[];
 
 /**
- * Each column gets the field of its own name, or what `--mqltmpl` gives it, unless a line `--var_<column>` says where
- * its value comes from. The raw record's facts `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as
- * fields.
+ * A column gets its value by the option `--var_<column>`. Without that option, it gets the field of its own name, or
+ * its value in `--mqltmpl`. Fields also include `_host`, `_source`, `_time` and `_raw` of the raw record, and the named
+ * groups of the log policy's file match.
  */
 export function mappingOf(rule: RuleText, target: RuleTarget, extension = ""): Mapping {
   const rows = looksUp(rule) ? readExtension(extension) : NO_ROWS;
@@ -47,7 +47,7 @@ export function looksUp(rule: RuleText): boolean {
   return rule.options.some(({ name, value }) => name.startsWith("var_") && /^lookup\s/i.test(value));
 }
 
-/** Names of the fields that some column gets its value from. */
+/** Names of the fields that the rule uses for a column or the time of a record. */
 export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<string> {
   const named = rule.options.filter(({ name }) => name.startsWith("var_"));
   const template = templateOf(rule);
@@ -61,7 +61,7 @@ export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<str
   return new Set([...(template ? [] : target.columns.map((column) => column.name)), ...operands]);
 }
 
-/** A path takes something of the member it begins with, whose name may have points. */
+/** A field name may contain dots, so a path `a.b.c` may use the field `a`, `a.b` or `a.b.c`. */
 function withBeginnings(path: string): readonly string[] {
   const names = path.split(".");
   return names.map((_, at) => names.slice(0, at + 1).join("."));
@@ -75,8 +75,9 @@ function columnOf({ name, line }: Pick<RuleOption, "name" | "line">, target: Rul
 }
 
 /**
- * `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `lookup f,label` · `'constant'` · `OBJECT.a` · a field's bare
- * name. A field `a.b` is the member of that name, or the member `b` of the object `a`.
+ * Reads the value of an option `--var_<column>`: `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `lookup
+ * f,label` · `'constant'` · `OBJECT.a` · the name of a field. A field `a.b` is the field of that name, or else the
+ * member `b` of the field `a`.
  */
 function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   const value = line.value;
@@ -103,14 +104,17 @@ function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   }
 }
 
-/** The source that a word names: a field, or a constant text in quotes. */
+/** The source for a word: the name of a field, or a constant in single quotes. */
 export function operand(text: string): Source {
   const constant = /^'(.*)'$/s.exec(text);
   if (constant) return () => constant[1] ?? "";
   return field(text.startsWith("OBJECT.") ? text.slice("OBJECT.".length) : text);
 }
 
-/** The source of `--time`: one field, or several as one text with a blank between them; nothing where one is absent. */
+/**
+ * The source for `--time`: one field, or several fields joined by blanks. `undefined` for a record that lacks one of
+ * several.
+ */
 export function timeSource(fields: string): Source {
   const parts = names(fields).map(operand);
   const [only, ...more] = parts;
@@ -129,7 +133,10 @@ function listed(parts: readonly Source[]): Source {
   return (fields, record) => parts.map((part) => part(fields, record)).filter((value) => value !== undefined);
 }
 
-/** The value with that label, `val` without one, of the row whose key is the field's value; nothing without such a row. */
+/**
+ * Source for `lookup field,label`: the value of `label` (by default `val`) in the table row whose key is the field's
+ * value. `undefined` without such a row.
+ */
 function lookedUp(operands: readonly string[], rows: ExtensionRows, line: RuleOption): Source {
   const [key, label = "val", ...more] = operands;
   if (key === undefined || more.length > 0)
@@ -154,7 +161,7 @@ function mappedOver(pairs: readonly string[], line: RuleOption): Source {
   };
 }
 
-/** With points in its name, the member that is called so, or else the one within others. */
+/** Source for a field. If the name contains dots and no field has this name, it is a path to a nested member. */
 function field(name: string): Source {
   const isPath = name.includes(".");
   return (fields, record) => {

@@ -4,9 +4,9 @@ import type { ClassView } from "../../objects/index.ts";
 import { compileGrok } from "../grok/grok.ts";
 
 /**
- * The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. If
- * the mapping names several of the fields, one line has all of them, with blanks between; otherwise they are
- * alternatives.
+ * The input of `rule/new`. `fields` and `mapping` are for grok: names of patterns, and class field to captured name. If
+ * the mapping uses several patterns, a line consists of all patterns with blanks between them. Otherwise the patterns
+ * are alternatives.
  */
 export interface NewRule {
   readonly class: string;
@@ -46,10 +46,10 @@ export function grokOptions({ fields, mapping }: NewRule, own: Parameters<typeof
 /** Separates successive patterns of a line. */
 const BLANKS = "[ \\t]+";
 
-/** Columns of several patterns mean one line of all of them; otherwise the patterns are alternatives. */
+/** True if the mapping uses several patterns: then a line consists of all patterns. */
 function isOneLine(captures: readonly (readonly string[])[], mapping: Readonly<Record<string, string>>): boolean {
   const mapped = new Set(Object.values(mapping));
-  // A pattern is known by the first name that it captures.
+  // The mapping uses a pattern if it has the first name that the pattern captures.
   const names = new Set(captures.flatMap((ofPattern) => ofPattern.slice(0, 1)));
   return [...names].filter((name) => mapped.has(name)).length > 1;
 }

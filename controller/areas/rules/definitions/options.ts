@@ -8,13 +8,13 @@ import {
 } from "../../../../common/limits.ts";
 
 /**
- * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class:
- * /x`, with spaces allowed after `--`. This reads those lines; what follows them is the script.
+ * A rule is a text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class: /x`,
+ * with spaces allowed after `--`. The rest of the text is the script.
  */
 export interface RuleText {
   /** Options in the order written; an option given twice is listed twice. */
   readonly options: readonly RuleOption[];
-  /** Empty when the rule works by its options alone. Its lines have the numbers they have in the text. */
+  /** Empty if the rule has options only. It begins with blank lines, so its line numbers are those of the rule text. */
   readonly script: string;
 }
 
@@ -24,18 +24,18 @@ export type RuleLanguage = "lua" | "javascript";
 export interface RuleBody {
   readonly language: RuleLanguage;
   readonly script: string;
-  /** `--ignore`: it runs, and no row is stored. */
+  /** `--ignore`: the body runs, but its rows are not stored. */
   readonly isIgnored: boolean;
 }
 
 export interface RuleOption {
   readonly name: string;
   readonly value: string;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
 }
 
-/** Names that have a meaning, exactly or up to `_` and a number or field. */
+/** Names of options. Other names are options if they begin with one of `FAMILIES`. */
 const EXACT = new Set([
   "class",
   "language",
@@ -64,10 +64,13 @@ const EXACT = new Set([
   "time_zone",
   "raw_bytes",
 ]);
-/** Ordinary words, with which comments of earlier rules begin: options as `--name=…` only, or `--header` alone. */
+/**
+ * Options that are also ordinary words, with which comments of older rules may begin. They are options only as
+ * `--name=…`, or `--header` alone.
+ */
 const WORDS = new Set(["header", "separator", "quote", "escape", "null", "time"]);
 const PLAIN_FORM = /^\s*(?:\/\/\s*)?--(?:[a-z]+=|header\s*$)/i;
-/** In JavaScript a comment begins otherwise. */
+/** A comment line in Lua or JavaScript; not the block comment `--[[`. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;
 const LANGUAGES: Readonly<Record<string, RuleLanguage>> = { lua: "lua", javascript: "javascript", js: "javascript" };
 const FAMILIES = ["var_", "pattern_"];
@@ -87,7 +90,7 @@ export function readRuleText(text: string): RuleText {
   return { options, script: scriptOf(lines, next) };
 }
 
-/** The body of a rule; `undefined` without one or with `--direct`. `AppError("invalid")` for another language. */
+/** The body of a rule; `undefined` without one or with `--direct`. `AppError("invalid")` for an unknown language. */
 export function bodyOf(rule: RuleText): RuleBody | undefined {
   const name = (single(rule, "language") ?? "lua").toLowerCase();
   const language = Object.hasOwn(LANGUAGES, name) ? LANGUAGES[name] : undefined;
@@ -97,12 +100,15 @@ export function bodyOf(rule: RuleText): RuleBody | undefined {
     : { language, script: rule.script, isIgnored: isOn(rule, "ignore") };
 }
 
-/** True if the rule has an option that means yes without a value. */
+/** True if the option is given without a value, or with `true`, `1` or `yes`. */
 export function isOn(rule: RuleText, name: string): boolean {
   return /^(true|1|yes)?$/i.test(single(rule, name) ?? "false");
 }
 
-/** True if marked records keep their raw bytes: always, except by `--raw_bytes=false`. `AppError("invalid")` for other values. */
+/**
+ * False only for `--raw_bytes=false`, `0` or `no`: then marked records have no raw bytes. `AppError("invalid")` for
+ * other values.
+ */
 export function keepsRawBytes(rule: RuleText): boolean {
   const given = single(rule, "raw_bytes") ?? "";
   if (!/^(true|1|yes|false|0|no)?$/i.test(given))
@@ -110,7 +116,7 @@ export function keepsRawBytes(rule: RuleText): boolean {
   return given === "" || isOn(rule, "raw_bytes");
 }
 
-/** The value of an option that may be given once; `AppError("syntax")` if it is given twice. */
+/** Value of an option that may be given once; `undefined` without it. `AppError("syntax")` if it is given twice. */
 export function single(rule: RuleText, name: string): string | undefined {
   const found = rule.options.filter((option) => option.name === name);
   const second = found[1];
@@ -130,11 +136,14 @@ export function cachedClasses(rule: RuleText): readonly string[] {
   return paths;
 }
 
-/** How a record that asked for it is tried again. */
+/** How failed records are tried again. */
 export interface RuleRetry {
-  /** True with `--retry`: every failure of the body is tried again. Otherwise only the function `retry` asks for it. */
+  /**
+   * True with `--retry`: every record on which the body fails is retried. Otherwise only the function `retry` asks for
+   * it.
+   */
   readonly onFailure: boolean;
-  /** Runs after the first one. */
+  /** Maximum number of retries of a record. */
   readonly total: number;
   readonly intervalMs: number;
 }
@@ -164,7 +173,7 @@ function intervalOf(text: string | undefined): number {
 
 const CLASS_PATH = /^(?:\/[\p{L}\p{N}_]+)+\/?$/u;
 
-/** Comma-separated names, trimmed, empty ones left out. */
+/** Splits at commas, trims the names, and leaves out empty ones. */
 export function names(value: string | undefined): readonly string[] {
   return (value ?? "")
     .split(",")
@@ -176,7 +185,7 @@ export function writeRuleText(options: readonly (readonly [name: string, value: 
   return options.map(([name, value]) => `--${name}=${value}\n`).join("");
 }
 
-/** Reads an option; a comment that is not a known option is only a comment. */
+/** Reads an option line. `undefined` for a comment that is no known option. */
 function readOption(line: string, number: number): RuleOption | undefined {
   const match = /^\s*(?:--|\/\/\s*(?:--)?)\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
   const name = match?.[1]?.toLowerCase();
@@ -185,7 +194,7 @@ function readOption(line: string, number: number): RuleOption | undefined {
   return { name: isField ? keepCase(match[1] ?? name) : name, value: (match[2] ?? "").trim(), line: number };
 }
 
-/** True for a line that begins with such a word and is no option, as options of that name have another form. */
+/** True for a comment that only begins with the name of an option in `WORDS`. */
 export function isComment(line: string, name: string): boolean {
   return WORDS.has(name) && !PLAIN_FORM.test(line);
 }

@@ -1,7 +1,7 @@
 import type { ConfigOwner } from "../../config/index.ts";
 import { isReadable, type RuleService } from "../service.ts";
 
-/** Rules as entries of configuration: by no way there what their own interface refuses or does not show. */
+/** Rules as configuration entries: the same texts are refused or hidden as in the interface of rules. */
 export function ruleOwner(rules: Pick<RuleService, "check">): ConfigOwner {
   return {
     prefix: "/rules",

@@ -3,10 +3,10 @@ import { counted } from "../../../../common/text/counted.ts";
 import type { RuleText } from "./options.ts";
 import type { NestedPath, ParsedRecord, Rule } from "../types.ts";
 
-/** Why a record is none that fills no column. */
+/** Error of a record that fills no column. */
 export const NO_FIELD = "It holds no field of the rule's class.";
 
-/** The nested members that `--var_<column>=field a.b` names. */
+/** Columns with a nested member as source: `--var_<column>=field a.b`. */
 export function nestedPaths(rule: RuleText): readonly NestedPath[] {
   return rule.options.flatMap(({ name, value }) => {
     const path = /^(?:field\s+)?(?:OBJECT\.)?([\w-]+(?:\.[\w-]+)+)$/i.exec(value)?.[1];
@@ -14,7 +14,7 @@ export function nestedPaths(rule: RuleText): readonly NestedPath[] {
   });
 }
 
-/** The member of that very name, or else the one that the path leads to through objects. */
+/** The field with exactly this name, or else the nested member at the path. Names of members may contain dots. */
 export function memberAt(fields: Readonly<Record<string, Value>>, path: string): Value | undefined {
   if (Object.hasOwn(fields, path)) return fields[path];
   for (let dot = path.indexOf("."); dot > 0; dot = path.indexOf(".", dot + 1)) {
@@ -27,7 +27,7 @@ export function memberAt(fields: Readonly<Record<string, Value>>, path: string):
   return undefined;
 }
 
-/** Notices paths of a rule that lead to nothing in all of some records. */
+/** Finds nested paths of a rule that have no value in any of the records that it saw. */
 export class PathWatch {
   readonly #open: Set<NestedPath>;
   #records = 0;

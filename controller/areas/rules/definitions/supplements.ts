@@ -3,31 +3,34 @@ import type { Value } from "../../../../common/value.ts";
 
 /** Data that a rule uses besides its text. It is pinned with the rule, so a repeated batch is parsed the same way. */
 export interface Supplements {
-  /** Users' grok patterns by name, those that the rule's expressions reach. */
+  /** Grok patterns of users by name: all that the expressions of the rule use, directly or through others. */
   readonly patterns: Readonly<Record<string, string>>;
-  /** The rule's extension table as LTSV text, where the rule looks something up; absent: it looks up nothing. */
+  /** The rule's extension table as LTSV text. Absent: the rule looks up nothing. */
   readonly extension?: string;
-  /** User who stored the text; the rule runs with his rights. Absent: the platform, and the rule has its rights. */
+  /** User who stored the text, and with whose rights the rule runs. Absent: the rule has the rights of the platform. */
   readonly author?: string;
   /** Tables that the body looks up, by their names in the body. */
   readonly tables?: Readonly<Record<string, PinnedTable>>;
-  /** Rules that records are passed on to, by their keys: all that are reached. */
+  /** All rules that may get records from this one, directly or through others, by key. */
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
-  /** Zones of times without one; absent where the rule has a zone, or all records are of UTC. */
+  /** Zones for times without a zone. Absent if the rule has a zone, or if UTC applies to all records. */
   readonly zones?: RecordZones;
-  /** Definitions that the rows follow from, by the paths of their classes. */
+  /** Definitions of the classes that rows may be stored in, by path. */
   readonly classes?: Readonly<Record<string, PinnedClass>>;
 }
 
-/** Zones of records by where they come from, as their names. */
+/** Names of the time zones of records, by their origin. */
 export interface RecordZones {
-  /** Absent: UTC. */
+  /** Zone of the host. Absent: UTC. */
   readonly host?: string | undefined;
-  /** Names of zones, by the policies that have one. */
+  /** Zone of each policy that has one, by policy name. */
   readonly policies: Readonly<Record<string, string>>;
 }
 
-/** A `WriteBasis` of the area objects, which threads that parse must not reach. */
+/**
+ * The same form as `WriteBasis` of the area objects. It is repeated here, because parsing threads must not import that
+ * area.
+ */
 export interface PinnedClass {
   readonly cid: number;
   readonly keys: readonly string[];
@@ -48,7 +51,7 @@ interface PinnedTrigger {
   readonly modifiedAtMs: number;
 }
 
-/** An extension table of a rule as LTSV text, or rows of a table of `/extend`. */
+/** The extension table of a rule as LTSV text, or the rows of a table of `/extend`. */
 export type PinnedTable = string | readonly Readonly<Record<string, Value>>[];
 
 export interface ForwardedRule {
@@ -63,7 +66,7 @@ export function isSupplemented({ patterns, extension, author, classes, zones }: 
   return isUsing || classes !== undefined || zones !== undefined;
 }
 
-/** SHA-256 of all that decides what rows a rule makes; of the text alone where it uses nothing else. */
+/** SHA-256 of everything that determines the rows of a rule. For a rule without supplements, of the text alone. */
 export function digestOf(text: string, supplements: Supplements): string {
   return createHash("sha256")
     .update(isSupplemented(supplements) ? canonical(text, supplements) : text)

@@ -4,19 +4,19 @@ import { numberOf } from "../../../../common/numbers.ts";
 import type { Value } from "../../../../common/value.ts";
 import { names, type RuleOption, type RuleText, single } from "./options.ts";
 
-/** `--mqltmpl`: a prepared INSERT; `--mqltmpl_fields` names the fields for its `?`. */
+/** `--mqltmpl`: a prepared INSERT. `--mqltmpl_fields` names the fields for its `?` in their order. */
 export interface InsertTemplate {
   /** Path of the class. */
   readonly class: string;
   readonly line: number;
   readonly values: readonly (readonly [column: string, value: ValueNode])[];
-  /** One for each `?`, in their order. */
+  /** Names of the fields, one for each `?`. */
   readonly fields: readonly string[];
 }
 
 /**
- * `undefined` without the option. `AppError("syntax")` for a text that is not MQL, `invalid` unless it is one INSERT of
- * one row with as many `?` as there are fields.
+ * `undefined` if the rule has no such option. `AppError("syntax")` for a text that is not MQL. `AppError("invalid")`
+ * unless it is an INSERT of one row with as many `?` as fields.
  */
 export function templateOf(rule: RuleText): InsertTemplate | undefined {
   const text = single(rule, "mqltmpl");
@@ -34,7 +34,7 @@ export function templateOf(rule: RuleText): InsertTemplate | undefined {
   return { class: insert.class.path, line: option.line, values, fields };
 }
 
-/** The value a node means; `fieldAt` gives those of the `?`. */
+/** Value of a node in the INSERT. `fieldAt` returns the value for a `?` by its index. */
 export function templateValue(node: ValueNode, fieldAt: (index: number) => Value | undefined): Value | undefined {
   switch (node.kind) {
     case "text":

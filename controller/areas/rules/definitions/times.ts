@@ -18,7 +18,7 @@ import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "../types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
 
-/** Reads `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
+/** Reads `--time`, `--time_layout`, `--time_unit` and `--time_zone`. `AppError("invalid")` for wrong values. */
 export function timesOf(rule: RuleText): RuleTimes {
   const layouts = rule.options.filter(({ name }) => name === "time_layout");
   if (layouts.length > TIME_LAYOUTS_PER_RULE_MAX)
@@ -44,7 +44,7 @@ function unitOf(text: string | undefined): EpochUnit | undefined {
   throw new AppError("invalid", `--time_unit is ${EPOCH_UNITS.join(", ")}, not ${text || "nothing"}.`);
 }
 
-/** Options of times by which the rule reads none. `patterns` are those of users that its expressions reach. */
+/** Warnings about time options in a rule that reads no times. `patterns`: the users' grok patterns that it uses. */
 export function idleTimes(
   rule: RuleText,
   { columns }: Pick<RuleTarget, "columns">,
@@ -63,7 +63,9 @@ export function timeColumns(columns: RuleTarget["columns"]): readonly string[] {
   return columns.flatMap(({ name, type }) => (type === "timestamp" ? name : []));
 }
 
-/** `AppError("invalid")` where the option would have no effect: objects have the time of their last write. */
+/**
+ * Throws `AppError("invalid")` if a rule for a class of objects has `--time`: their time is that of their last write.
+ */
 export function requireRecords({ field }: RuleTimes, { path, kind }: RuleTarget): void {
   if (field === undefined || kind !== "entity") return;
   throw new AppError(
@@ -72,7 +74,7 @@ export function requireRecords({ field }: RuleTimes, { path, kind }: RuleTarget)
   );
 }
 
-/** Reads the columns of a row in place; answers why one could not be read. */
+/** Converts the time columns of a row in place. Returns the reason if a value cannot be read. */
 export function readTimes(
   values: Row,
   columns: readonly string[],
@@ -89,16 +91,16 @@ export function readTimes(
   return undefined;
 }
 
-/** A time as a text that any column takes: ISO 8601, in UTC. A text that is not a time is returned unchanged. */
+/** Converts a time to ISO 8601 in UTC, which any column accepts. Returns a text that is not a time unchanged. */
 export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
   const time = readTime(text, times, contextOf(times, record));
   return typeof time === "number" ? isoOf(time) : text;
 }
 
-/** Times of a rule without options of times. */
+/** Time options of a rule that has none. */
 export const NO_TIMES: RuleTimes = { layouts: [], zone: undefined, field: undefined };
 
-/** The time of a record by its own field, or the reason why it has that of its reading. */
+/** The time in the field that `--time` names, or the reason why it cannot be read. Empty without `--time`. */
 export function ownTime(
   value: Value | undefined,
   times: RuleTimes,
@@ -115,7 +117,10 @@ export function ownTime(
   return { timeFault: `The field ${times.field}: ${shown(value)} ${time.reason}.` };
 }
 
-/** The reason why no record is stored with this time of its own; a repetition written at the same time has the same. */
+/**
+ * The reason why a record with this time is refused; `undefined` if it is accepted. `writtenMs` is the write time, so a
+ * repetition with the same write time has the same result.
+ */
 export function refusedTime(timeMs: number, writtenMs: number): string | undefined {
   if (timeMs < 0) return `Its time ${isoOf(timeMs)} is before 1970.`;
   if (timeMs <= writtenMs + WRITE_AHEAD_MAX_MS) return undefined;
@@ -132,9 +137,9 @@ interface Reading {
 }
 
 function timeIn(value: string | number, { times, record, context }: Reading): ReadTime {
-  // The fact `_time` is in milliseconds, also if other fields have another unit.
+  // `_time` of the raw record is in milliseconds, even if other fields have another unit.
   if (value === record.timeMs) return value;
-  // The type `timestamp` of grok, and bodies, give ISO 8601, also if other fields have a layout.
+  // Grok's type `timestamp` and bodies give ISO 8601 in UTC, even if other fields have a layout.
   const isIso = typeof value === "string" && ISO_8601_IN_UTC.test(value);
   const time = readTime(value, times, context);
   return isIso && typeof time !== "number" ? readTime(value, NO_TIMES, context) : time;

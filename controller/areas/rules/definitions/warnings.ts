@@ -3,17 +3,18 @@ import { missingOption } from "./compile.ts";
 import { CSV_OPTIONS } from "../parsing/csv.ts";
 import { ALL_OPTIONS, bodyOf, isComment, isOption, readRuleText, type RuleText, single } from "./options.ts";
 
-/** They are for bodies. */
+/** Options that have an effect only in a rule with a body. */
 const WITHOUT_EFFECT = new Set(["cache_classes", "retry", "retry_total", "retry_interval"]);
 
 const OF_CSV: ReadonlySet<string> = new Set(CSV_OPTIONS);
 
 /**
- * A comment that looks like an option: prose has neither a name at the very beginning nor a sign behind its first word.
+ * A comment that looks like an option: a name directly after `--`, followed by `=` or `:`, or a first word followed by
+ * `=`. Comments in prose have neither.
  */
 const LIKE_OPTION = /^\s*(?:--|\/\/\s*--)(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*=)/i;
 
-/** A word and a value, the form of other options: prose mostly has more words. */
+/** A comment of exactly one word and one value, without `=`. Prose mostly has more words. */
 const WORD_AND_VALUE = /^\s*(?:--|\/\/\s*--)([a-z]+)\s+\S+\s*$/i;
 
 /** Warnings about options without effect, and about options that the rule still needs. */
@@ -45,7 +46,7 @@ function optionsOfCsv(rule: RuleText): readonly string[] {
 function unknownOptions(text: string): readonly string[] {
   const [head = ""] = [/^\n*/.exec(readRuleText(text).script)?.[0]];
   const lines = text.split(/\r?\n/);
-  // In a body a comment is a comment.
+  // Comments inside the body are not checked.
   return lines.slice(0, head === "" ? lines.length : head.length).flatMap((line, at) => {
     const match = LIKE_OPTION.exec(line);
     const name = match?.[1] ?? match?.[2];

@@ -3,7 +3,10 @@ import { checkPinned } from "../store.ts";
 import { digestOf, type RecordZones } from "./supplements.ts";
 import type { Rule } from "../types.ts";
 
-/** The rule with the zones of those whose records it is to parse: they are pinned with it. `AppError("too_large")`. */
+/**
+ * Pins the zones of a host and its policies with the rule, unless UTC applies or the rule has a zone.
+ * `AppError("too_large")` beyond `RULE_PINNED_MAX_BYTES`.
+ */
 export function withZones(rule: Rule, zones: RecordZones): Rule {
   const isUtc = zones.host === undefined && Object.keys(zones.policies).length === 0;
   if (isUtc || single(readRuleText(rule.text), "time_zone") !== undefined) return rule;
@@ -12,7 +15,7 @@ export function withZones(rule: Rule, zones: RecordZones): Rule {
   return { ...rule, supplements, digest: digestOf(rule.text, supplements) };
 }
 
-/** The zone of records of a policy; absent: UTC, or what the rule says. */
+/** Zone for times without a zone in records of the policy. `undefined`: the zone of the rule, or UTC. */
 export function zoneFor({ supplements: { zones } }: Rule, policy: string): string | undefined {
   if (zones === undefined) return undefined;
   return Object.hasOwn(zones.policies, policy) ? zones.policies[policy] : zones.host;

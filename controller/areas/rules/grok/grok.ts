@@ -6,12 +6,12 @@ import { beginningOf } from "../../../../common/text/cut.ts";
 import { setMember } from "../../../../common/members.ts";
 import { GROK_PATTERNS } from "./known-patterns.ts";
 
-/** A compiled grok expression: what it captures, by name. */
+/** A compiled grok expression with the names of its captures. */
 export interface Grok {
   readonly captures: readonly string[];
   /**
-   * Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under
-   * `client`. `readTime` gives what is kept of a part of type `timestamp`; absent: its text.
+   * Captured texts by name; `undefined` if the line does not match. `%{IP}` is captured as `IP`, `%{IP:client}` as
+   * `client`. `readTime` converts captures of type `timestamp`; without it they stay texts.
    */
   match(line: string, readTime?: ReadTime): Readonly<Record<string, string | number>> | undefined;
   /** Upper bound for the steps of `match`, as in `Pattern.steps`. */
@@ -27,19 +27,21 @@ type CaptureType = (typeof TYPES)[number];
 interface Capture {
   readonly name: string;
   readonly type: CaptureType;
-  /** The text has quotes around it, which are not kept. */
+  /** True if the captured text is in quotes, which are removed. */
   readonly isQuoted: boolean;
 }
 
-/** `%{PATTERN}`, `%{PATTERN:name}`, `%{PATTERN:name:type}`; also what is none of these, or has no end. */
+/**
+ * `%{PATTERN}`, `%{PATTERN:name}` or `%{PATTERN:name:type}`. It also matches malformed references, which are refused.
+ */
 const REFERENCE = /%\{([^{}]*)(\}?)/g;
 const REFERENCE_BODY = /^([A-Za-z0-9_]+)(?::([^:]+)(?::([^:]*))?)?$/;
-/** Patterns whose text has quotes. */
+/** Patterns that match a text in quotes. */
 const QUOTED = new Set(["QS", "QUOTEDSTRING"]);
 
 /**
- * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a
- * circle, or an expression that is not usable.
+ * Expands references and compiles the expression through the regular-expression gate. `AppError("invalid")` for an
+ * unknown pattern, a circle of patterns, or an unusable expression.
  */
 export function compileGrok(expression: string, own: Readonly<Record<string, string>> = {}): Grok {
   const captures: Capture[] = [];
@@ -48,7 +50,7 @@ export function compileGrok(expression: string, own: Readonly<Record<string, str
   return grokByNumber(compilePattern(expand(expression, { own, captures: [], depth: 0, named: false })), captures);
 }
 
-/** The patterns among `all` that the expressions name, and those that these name, by name. */
+/** The patterns in `all` that the expressions use, directly or through other patterns, by name. */
 export function patternsReached(
   expressions: readonly string[],
   all: Readonly<Record<string, string>>,
@@ -74,7 +76,7 @@ interface Expansion {
   readonly own: Readonly<Record<string, string>>;
   readonly captures: Capture[];
   readonly depth: number;
-  /** Reading groups by name costs several times as much. */
+  /** True if groups get names. It costs several times as much to read groups by name as by number. */
   readonly named: boolean;
 }
 
@@ -93,7 +95,7 @@ function expand(expression: string, expansion: Expansion): string {
   return expanded;
 }
 
-/** At each level, so that patterns that name others many times do not grow from one to the next. */
+/** Called at each level of expansion, because patterns that contain others many times would grow exponentially. */
 function refuseTooLong(expression: string): void {
   if (expression.length <= PATTERN_MAX_CHARACTERS) return;
   throw new AppError(
@@ -108,7 +110,7 @@ interface Reference {
   readonly type: CaptureType;
 }
 
-/** `AppError("invalid")` for what would otherwise be taken as it is written, and match nothing. */
+/** Reads a reference. `AppError("invalid")` if it is malformed: as plain text it would match nothing. */
 function readReference(whole: string, body: string, end: string): Reference {
   const told = JSON.stringify(beginningOf(whole, REFERENCE_SHOWN_CHARACTERS));
   if (end === "") throw new AppError("invalid", `The grok reference ${told} has no closing brace.`);
@@ -130,9 +132,9 @@ function expandReference({ pattern, name, type }: Reference, expansion: Expansio
   const users = own(expansion.own, pattern);
   const body = users ?? own(GROK_PATTERNS, pattern);
   if (body === undefined) throw new AppError("invalid", `There is no grok pattern named ${pattern}.`);
-  // A pattern that users named before the standard set had one of this name is not meant within the set.
+  // Inside a standard pattern, a name always means the standard pattern, even if users have a pattern of that name.
   const inner = { ...expansion, depth: expansion.depth + 1, ...(users === undefined && { own: {} }) };
-  // Only what the author wrote is kept under its pattern's name, not what those patterns are made of.
+  // Without a name, only references in the author's own expression capture a text, not those inside patterns.
   const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
   if (keep === undefined) return `(?:${expand(body, inner)})`;
   const index = expansion.captures.push({ name: keep, type, isQuoted: users === undefined && QUOTED.has(pattern) }) - 1;
@@ -143,7 +145,10 @@ function own(table: Readonly<Record<string, string>>, name: string): string | un
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-/** No group but those of the captures, which stand in the order of their opening parentheses: that of their numbers. */
+/**
+ * For an expression without further groups. The captures are in the order of their opening parentheses, which is the
+ * order of the group numbers.
+ */
 function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
   return {
     captures: [...new Set(captures.map((capture) => capture.name))],
@@ -160,7 +165,7 @@ function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
   };
 }
 
-/** The author's own expression captures as well. */
+/** For an expression with further groups, which its author wrote. Those with names are captured as well. */
 function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
   return {
@@ -188,7 +193,7 @@ interface Captured {
   readonly readTime: ReadTime | undefined;
 }
 
-/** Keeps a text that is not empty, the first one of each name. */
+/** Sets a field, unless the text is empty or an earlier capture has set it. */
 function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
   if (!text || !capture) return;
   const bare = capture.isQuoted ? text.slice(1, -1) : text;
@@ -197,7 +202,8 @@ function keep(fields: Record<string, string | number>, { text, capture, readTime
 }
 
 /**
- * A text that is not a number, or one that no double holds, is kept as text: the column takes it exactly or refuses it.
+ * Converts a captured text to its type. A text that is no number stays a text, and so does a number that no double
+ * represents: the column then takes it exactly or refuses it.
  */
 function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
   if (type === "timestamp") return readTime === undefined ? text : readTime(text);

@@ -1,6 +1,6 @@
 /**
- * The ordinary grok patterns by their customary names, written for a linear-time engine: no look-around, no atomic
- * groups. A pattern refers to others as `%{NAME}` or `%{NAME:field}`.
+ * The standard grok patterns by their usual names, for a regular-expression engine with linear time: without
+ * look-around and atomic groups. A pattern refers to others as `%{NAME}` or `%{NAME:field}`.
  */
 export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   USERNAME: "[a-zA-Z0-9._-]+",

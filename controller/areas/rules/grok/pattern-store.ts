@@ -12,29 +12,35 @@ const WRITE_BYTES = 12;
 /** A user's grok pattern. */
 export interface StoredPattern {
   readonly pattern: string;
-  /** A sample that it is meant to match; empty: none. */
+  /** A sample text that the pattern should match; empty: none. */
   readonly eg: string;
 }
 
-/** `write` is new with every write, so that a writer knows its own. */
+/** `write` is a new random text for every write, so that a writer recognizes its own value. */
 interface Stored {
   readonly write: string;
   readonly patterns: readonly (readonly [name: string, pattern: StoredPattern])[];
 }
 
-/** All patterns as they were read, in the order of their names. Revision 0: there were never any. */
+/**
+ * All patterns of a tenant, in the order of their names, with the revision that was read. Revision 0: none was stored
+ * yet.
+ */
 export interface PatternsState {
   readonly revision: number;
   readonly patterns: ReadonlyMap<string, StoredPattern>;
 }
 
-/** The patterns of a tenant: one value, as they name each other. */
+/** Reads the patterns of a tenant. They are one value, because patterns refer to each other. */
 export async function readPatterns(kv: Pick<KvStore, "get">): Promise<PatternsState> {
   const entry = await kv.get(PATTERNS);
   return { revision: entry?.revision ?? 0, patterns: new Map(entry && decodeStored<Stored>(entry.value).patterns) };
 }
 
-/** False when they are not as they were read any more. */
+/**
+ * Writes the patterns. Returns false if they changed since they were read at `revision`. `AppError("too_large")` beyond
+ * `GROK_OWN_PATTERNS_MAX_BYTES`.
+ */
 export async function writePatterns(
   kv: Pick<KvStore, "put">,
   { revision, patterns }: PatternsState,

@@ -20,18 +20,18 @@ export interface NamedPattern extends StoredPattern {
   readonly name: string;
 }
 
-/** Texts that a pattern captured of its sample, by name. */
+/** Values that a pattern captured from its sample, by name. */
 export type SampleFields = Readonly<Record<string, string | number>>;
 
 export interface WrittenPattern {
-  /** Empty without a sample, and where it does not match. */
+  /** Empty without a sample, and if the pattern does not match it. */
   readonly sample: SampleFields;
   readonly warnings: readonly string[];
 }
 
 /**
  * Grok patterns of users, in addition to the standard set. Every use reads the store, so a change applies to later
- * records on every controller. A batch that was begun before is parsed by its pinned patterns.
+ * records on every controller. A batch that was pinned before the change is parsed with its pinned patterns.
  */
 export class PatternService {
   readonly #stores: Stores;
@@ -44,14 +44,14 @@ export class PatternService {
     this.#retry = new Retry(runtime);
   }
 
-  /** Users' own, by their names. */
+  /** Patterns of users, in the order of their names. */
   async list(principal: Principal): Promise<readonly NamedPattern[]> {
     requirePermission(principal, "rules:read");
     const { patterns } = await this.#read(principal);
     return Array.from(patterns, ([name, pattern]) => ({ name, ...pattern }));
   }
 
-  /** Also of the standard set. `AppError("not_found")`. */
+  /** A pattern of users or of the standard set. `AppError("not_found")` if there is none. */
   async find(principal: Principal, name: string): Promise<NamedPattern> {
     requirePermission(principal, "rules:read");
     const found = (await this.#read(principal)).patterns.get(name);
@@ -61,8 +61,9 @@ export class PatternService {
   }
 
   /**
-   * Inserts or replaces. A sample that does not match is a warning. Refuses what does not compile, also with the patterns
-   * that use it, and names of the standard set, unless it is there from before the set had that name.
+   * Inserts or replaces a pattern. A sample that does not match is a warning. `AppError("invalid")` if the pattern does
+   * not compile; `conflict` if patterns that use it would not compile. Refuses a name of the standard set with
+   * `conflict`, unless users had that pattern before it became a standard one.
    */
   async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<WrittenPattern> {
     requirePermission(principal, "rules:write");
@@ -79,7 +80,10 @@ export class PatternService {
     });
   }
 
-  /** `AppError("not_found")`; `conflict` while another pattern uses it. Rules that use it fail from then on. */
+  /**
+   * `AppError("not_found")` if users have no such pattern; `conflict` if another pattern uses it. Rules that use it
+   * fail from then on.
+   */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "rules:write");
     await this.#change(principal, ({ patterns }) => {
@@ -92,7 +96,10 @@ export class PatternService {
     });
   }
 
-  /** Made over what was read, or begun anew. */
+  /**
+   * Stores the state that `make` returns. If another writer changed the patterns since they were read, reads and makes
+   * the state again, up to `GROK_PATTERN_CHANGE_ATTEMPTS_MAX` times. Then `AppError("conflict")`.
+   */
   async #change<T>(
     { tenant }: Principal,
     make: (before: PatternsState) => Promise<{ readonly next: PatternsState["patterns"]; readonly answer: T }>,
@@ -132,7 +139,7 @@ function tried({ name, eg }: NamedPattern, own: Readonly<Record<string, string>>
   return { sample: {}, warnings: [`The pattern ${name} does not match its sample: change one of the two.`] };
 }
 
-/** A pattern that others use must remain usable there. */
+/** `AppError("conflict")` if another pattern that uses this one would no longer compile. */
 async function checkUsers(name: string, own: Readonly<Record<string, string>>): Promise<void> {
   for (const user of usersOf(name, own)) {
     try {
@@ -143,12 +150,12 @@ async function checkUsers(name: string, own: Readonly<Record<string, string>>): 
         cause: error,
       });
     }
-    // Each compilation takes milliseconds.
+    // A compilation takes milliseconds, so other work runs in between.
     await setImmediate();
   }
 }
 
-/** Other patterns that reach this one. */
+/** Names of other patterns that use this one, directly or through others. */
 function usersOf(name: string, own: Readonly<Record<string, string>>): readonly string[] {
   return Object.keys(own).filter((other) => other !== name && name in patternsReached([`%{${other}}`], own));
 }

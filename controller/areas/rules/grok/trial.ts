@@ -3,18 +3,21 @@ import { GROK_STEPS_MAX } from "../../../../common/limits.ts";
 import { compileGrok } from "./grok.ts";
 import { NO_TIMES, timeText } from "../definitions/times.ts";
 
-/** Fields that an expression captures from a line, by name, or the reason why it captures none. */
+/** Fields that an expression captures from a line, by name, or the reason why there are none. */
 export type GrokMatch = { readonly fields: Readonly<Record<string, string | number>> } | { readonly error: string };
 
 export interface GrokTrial {
   readonly expression: string;
-  /** Users' patterns that it reaches. */
+  /** Patterns of users that the expression uses. */
   readonly patterns: Readonly<Record<string, string>>;
-  /** Times of type `timestamp` are read as now. */
+  /** Current time. It completes times of type `timestamp` that lack a date or year. */
   readonly nowMs: number;
 }
 
-/** Matches blank lines as all others: only rules leave them out. `AppError("invalid")` of `compileGrok`. */
+/**
+ * Returns a function that matches lines. It matches blank lines like all others; only rules leave them out.
+ * `AppError("invalid")` as in `compileGrok`.
+ */
 export function grokTrial({ expression, patterns, nowMs }: GrokTrial): (line: string) => GrokMatch {
   if (expression === "") throw new AppError("invalid", "The pattern is empty.");
   const grok = compileGrok(expression, patterns);

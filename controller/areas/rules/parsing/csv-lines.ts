@@ -13,9 +13,10 @@ import { isW3cHeading, type CsvRows } from "./csv.ts";
 type Pieces = AsyncIterable<readonly string[]> | Iterable<readonly string[]>;
 
 /**
- * Joins lines while a value in quotes continues; a carriage return at the end of a line is removed. The record takes
- * the place of its first line and the others are blank, so that each line keeps its number. Lines that make no row
- * together, or whose quotes are open for too long, are records by themselves.
+ * Joins lines while a value in quotes continues, and removes a carriage return at the end of a record. A joined record
+ * replaces its first line; its other lines become blank, so each line keeps its number. Lines stay separate records if
+ * they form no valid row together. They also do if the quotes stay open for `CSV_JOINED_LINES_MAX` lines or more than
+ * `RECORD_MAX_BYTES` characters.
  */
 export async function* joinedLines(pieces: Pieces, rows: CsvRows): AsyncGenerator<readonly string[]> {
   const joiner = new LineJoiner(rows);
@@ -27,7 +28,7 @@ export async function* joinedLines(pieces: Pieces, rows: CsvRows): AsyncGenerato
   yield* batches(joiner.end());
 }
 
-/** Lines that are read in one turn of the event loop. */
+/** Splits lines into parts that are read in one turn of the event loop each. */
 function* turnsOf(lines: readonly string[]): Generator<readonly string[]> {
   let [from, characters] = [0, 0];
   for (const [at, line] of lines.entries()) {
@@ -46,7 +47,7 @@ function* batches(lines: readonly string[]): Generator<readonly string[]> {
 class LineJoiner {
   readonly #rows: CsvRows;
   #reader: CsvReader | undefined;
-  /** Lines whose quotes are open. */
+  /** Lines of a row whose quotes are still open. */
   #held: string[] = [];
   #characters = 0;
 
@@ -64,12 +65,12 @@ class LineJoiner {
     return made;
   }
 
-  /** To be called after the last line. Quotes that are open behind a later line are open at the end as well. */
+  /** Call after the last line. Lines whose quotes are still open become separate records. */
   end(): readonly string[] {
     return this.#alone();
   }
 
-  /** Records that the line completes. */
+  /** Returns the records that this line completes. */
   #line(line: string): readonly string[] {
     if (this.#reader === undefined && !this.#mayOpen(line)) return [ended(line)];
     const reader = (this.#reader ??= new CsvReader(this.#rows.options.form));
@@ -83,16 +84,18 @@ class LineJoiner {
     return this.#forget([ended(this.#held.join("\n")), ...more.map(() => "")]);
   }
 
-  /** A comment and a line without quotes are rows by themselves. */
+  /**
+   * False for comments and lines without quotes: they are always separate records, unless quotes are open before them.
+   */
   #mayOpen(line: string): boolean {
     const { form, comment } = this.#rows.options;
     return form.quote !== "" && line.includes(form.quote) && !(comment !== undefined && line.startsWith(comment));
   }
 
   /**
-   * The first line is a record by itself, and so is each behind it whose quotes are closed in it. Where they are not,
-   * what follows is within quotes as it was before, so that no line is read again: a thousand open quotes cost as much
-   * as one.
+   * Called if quotes are open for too long. The first line becomes a separate record, and so do the following lines
+   * until one opens quotes itself. That line begins the new row. The lines behind it are inside quotes as before, so
+   * they are not read again: a thousand open quotes cost as much as one.
    */
   #giveUp(): readonly string[] {
     const made: string[] = [];
@@ -102,7 +105,7 @@ class LineJoiner {
       made.push(ended(line));
     } while (this.#held.length > 0 && !this.#isOpenAlone(this.#held[0] ?? ""));
     if (this.#held.length === 0) return this.#forget(made);
-    // Without the values of the lines that are gone.
+    // A new reader inside quotes, without the values of the removed lines.
     this.#reader = new CsvReader(this.#rows.options.form);
     this.#reader.take(this.#rows.options.form.quote);
     return made;
@@ -115,7 +118,10 @@ class LineJoiner {
     return reader.isInQuotes;
   }
 
-  /** The lines held are records by themselves: a row that begins with a later one ends as theirs does. */
+  /**
+   * Makes each held line a separate record. A row that began with a later held line would end in the same way, so no
+   * other join is tried.
+   */
   #alone(): readonly string[] {
     return this.#forget(this.#held.map(ended));
   }
@@ -132,13 +138,15 @@ function ended(line: string): string {
   return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
 
-/** A line, and the heading line that names its fields where the rule does not. */
+/** A line with its heading line. The heading names the fields if the rule does not. */
 export interface HeadedLine {
   readonly text: string;
   readonly heading: string | undefined;
 }
 
-/** The heading line of each raw text of one file's life: `first` until a W3C heading is among them. */
+/**
+ * The heading line for each raw text of one life of a file. It is `first` until a W3C heading line is among the texts.
+ */
 export function headingsOf(
   texts: readonly string[],
   { csv, first }: { readonly csv: CsvRows | undefined; readonly first: string | undefined },
@@ -147,14 +155,14 @@ export function headingsOf(
   return texts.map((text) => (heading = csv?.options.isW3c === true && isW3cHeading(text) ? firstLine(text) : heading));
 }
 
-/** A record may have several. */
+/** The first line of a record that may have several. */
 function firstLine(text: string): string {
   return text.slice(0, text.search(LINE_END));
 }
 
 const LINE_END = /[\r\n]|$/;
 
-/** Finds the heading line of a file or call, and blanks it and what a csv rule leaves out. */
+/** Finds the heading line of a file or call. Makes it blank, and also the lines that a csv rule leaves out. */
 export class HeadingLine {
   readonly #rows: CsvRows | undefined;
   readonly #isWhole: boolean;
@@ -162,7 +170,10 @@ export class HeadingLine {
   #text: string | undefined;
   #isOver: boolean;
 
-  /** `isWhole`: a whole file, which has to begin with the heading line that the rule names. */
+  /**
+   * `isWhole`: the lines are a whole file. If the rule has `--header` and `--fields`, its first line must name these
+   * fields.
+   */
   constructor(rows: CsvRows | undefined, { isWhole }: { readonly isWhole: boolean }) {
     const { names = [], options } = rows ?? {};
     this.#rows = options?.hasHeader === true || options?.comment !== undefined ? rows : undefined;
@@ -171,7 +182,9 @@ export class HeadingLine {
     this.#isOver = options?.hasHeader !== true || options.isW3c;
   }
 
-  /** `AppError("invalid")` for a heading line that is none, or not the one that `--fields` names. */
+  /**
+   * `AppError("invalid")` if the first line is no heading line, or in a whole file not the one that `--fields` names.
+   */
   take(lines: readonly string[]): readonly HeadedLine[] {
     return lines.map((line) => ({ text: this.#take(line), heading: this.#text }));
   }
@@ -189,7 +202,7 @@ export class HeadingLine {
     return this.#first(line, rows) ? "" : line;
   }
 
-  /** True for a heading line. */
+  /** Handles the first line of a rule with `--header`. Returns true if it is a heading line. */
   #first(line: string, rows: CsvRows): boolean {
     if (this.#names.length === 0) {
       this.#names = rows.headingNames(line);

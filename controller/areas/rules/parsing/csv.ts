@@ -6,28 +6,28 @@ import { isOn, type RuleText, single } from "../definitions/options.ts";
 /** How a rule reads CSV. */
 export interface CsvOptions {
   readonly form: CsvForm;
-  /** `--header`: files have a line that names the fields. */
+  /** `--header`: each file has a line that names the fields. */
   readonly hasHeader: boolean;
-  /** `--header=w3c`: heading lines begin with `#Fields:`, and may also come between the rows. */
+  /** `--header=w3c`: heading lines begin with `#Fields:`. They may also be between the rows. */
   readonly isW3c: boolean;
-  /** A value without quotes that means none. */
+  /** Text of an unquoted value that means "no value". `undefined`: no text has this meaning. */
   readonly none: string | undefined;
   /** Lines that begin with this character are left out. */
   readonly comment: string | undefined;
 }
 
-/** Options that only the parser csv has. */
+/** Options that only the csv parser has. */
 export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "comment_sign"] as const;
 
 const BYTE_ORDER_MARK = "\uFEFF";
 const BLANK = 32;
 const W3C_HEADING = /^#Fields:/i;
-/** Separator of the names in a W3C heading. The values may have another one. */
+/** Separator of the names in a W3C heading line. The values may have another separator. */
 const W3C_NAMES_END = /[\s,;]+/;
 const BLANKS = /[ \t]+/;
 const BLANK_WORDS: ReadonlySet<string> = new Set(["space", "\\s"]);
 
-/** `AppError("invalid")` for values that are none, or that contradict each other. */
+/** `AppError("invalid")` for wrong values, and for values that contradict each other. */
 export function csvOptions(rule: RuleText): CsvOptions {
   const header = single(rule, "header");
   const isW3c = header?.toLowerCase() === "w3c";
@@ -47,7 +47,7 @@ export function csvOptions(rule: RuleText): CsvOptions {
   return { form, hasHeader: hasHeader(rule), isW3c, none, comment };
 }
 
-/** True when the heading lines of files name the fields, or are left out. */
+/** True with `--header`: files have heading lines. */
 export function hasHeader(rule: RuleText): boolean {
   return isOn(rule, "header") || single(rule, "header")?.toLowerCase() === "w3c";
 }
@@ -77,10 +77,10 @@ function refuseSame(characters: Readonly<Record<string, string | undefined>>): v
 
 type Columns = readonly (string | undefined)[];
 
-/** Reads lines as the options of a csv rule say. */
+/** Reads lines by the options of a csv rule. */
 export class CsvRows {
   readonly options: CsvOptions;
-  /** Names of the fields by `--fields` or the class; empty: the heading line has them. */
+  /** Names of the fields by `--fields` or the class. Empty: the heading line names them. */
   readonly names: readonly string[];
 
   constructor(options: CsvOptions, names: readonly string[]) {
@@ -88,14 +88,14 @@ export class CsvRows {
     this.names = names;
   }
 
-  /** A blank line, a comment, or a heading line of W3C. */
+  /** True for a blank line, a comment, and a W3C heading line. */
   isComment(text: string): boolean {
     const { isW3c, comment } = this.options;
     if (text.trim() === "" || (isW3c && isW3cHeading(text))) return true;
     return comment !== undefined && unmarked(text).startsWith(comment);
   }
 
-  /** True for comments (`isComment`), and for a heading line with these names. */
+  /** True for a line that makes no row: see `isComment`, or a heading line with exactly these names. */
   isLeftOut(text: string, names: readonly string[]): boolean {
     const { hasHeader, isW3c } = this.options;
     if (this.isComment(text)) return true;
@@ -104,7 +104,7 @@ export class CsvRows {
     return columns?.length === names.length && columns.every((column, at) => column?.trim() === names[at]);
   }
 
-  /** `AppError("invalid")` for a line that names no fields, or one of them twice. */
+  /** The names in a heading line. `AppError("invalid")` if it names no fields, or one of them twice. */
   headingNames(line: string): readonly string[] {
     const names = isW3cHeading(line) ? this.#w3cNames(line) : this.#lineNames(line);
     if (names.every((name) => name === "")) throw new AppError("invalid", "The heading line names no fields.");
@@ -128,7 +128,10 @@ export class CsvRows {
     return columns.map((column) => column?.trim() ?? "");
   }
 
-  /** The values of one row; those that stand for none are undefined. */
+  /**
+   * The values of one row; `undefined` for each unquoted value that equals `--null`. Returns an error for an invalid
+   * row.
+   */
   columns(text: string): { readonly columns?: Columns; readonly error?: string } {
     const { form, none } = this.options;
     const row = unmarked(text);
@@ -153,12 +156,13 @@ export function isW3cHeading(line: string): boolean {
   return W3C_HEADING.test(unmarked(line));
 }
 
-/** False, at a cost of the names alone, for most records: these are read once. */
+/** A cheap check before the line is parsed. It is false for most records, so these are parsed only once, as rows. */
 function mayNameAll(text: string, names: readonly string[]): boolean {
   if (text.length < names.length - 1 || !text.includes(names[0] ?? "")) return false;
-  // Each name in quotes, with each of its characters behind an escape, and a separator; a mark before the first.
+  // The most characters of a heading line: each name in quotes with every character escaped, separators, and a byte
+  // order mark.
   let left = names.reduce((sum, { length }) => sum + 2 * length + 3, 1);
-  // Programs fill columns with blanks, as many as they like.
+  // Blanks do not count, because programs may pad columns with any number of them.
   for (let at = 0; at < text.length && left >= 0; at += 1) if (text.charCodeAt(at) > BLANK) left -= 1;
   return left >= 0;
 }

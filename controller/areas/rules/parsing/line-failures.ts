@@ -10,7 +10,7 @@ import { counted } from "../../../../common/text/counted.ts";
 import { levelOf, type RunLogs, type SaidEntry } from "../../consolelog/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 
-/** Failures of one call that parses lines by a rule, as entries of the rule's console log. */
+/** Failures of one call that parses lines by a rule. They become entries of the rule's console log. */
 export class LineFailures {
   readonly beganMs: number;
   readonly #clock: Clock;
@@ -26,24 +26,30 @@ export class LineFailures {
     this.beganMs = clock.nowMs();
   }
 
-  /** A record that could not be parsed or stored; `line` counts from 1. */
+  /** Reports a record that could not be parsed or stored. `line` counts from 1. */
   line(line: number, error: string, raw: string): void {
     if (this.#entries.length >= RULE_FAILURES_LOGGED_MAX) this.#leftOut += 1;
     else this.#add(`Line ${line}: ${error}`, { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count: 1 });
   }
 
-  /** A record that has the time of its reading, as its own cannot be read: told once, with their number. */
+  /**
+   * Reports a record that gets the time of reading, because its own time cannot be read. All of them are one entry with
+   * their number.
+   */
   misdated(line: number, fault: string, raw: string): void {
     if (this.#misdated !== undefined) this.#misdated.count += 1;
     else this.#misdated = { first: `Line ${line}: ${fault}`, raw, count: 1 };
   }
 
-  /** The warning about them; empty when there are none. */
+  /** Warning about these records; empty if there are none. */
   ofMisdated(): string {
     return this.#misdated === undefined ? "" : misdatedText(this.#misdated);
   }
 
-  /** A malformed line that was stored without its mark, because objects of the class have none. All are one warning. */
+  /**
+   * Reports a malformed line that was stored without its mark, because objects of the class have none. All of them are
+   * one warning.
+   */
   unmarked(line: number, path: string, raw: string): void {
     this.#unmarked ??= { class: path, raw, lines: new Set() };
     this.#unmarked.lines.add(line);
@@ -62,7 +68,7 @@ export class LineFailures {
     return this.#entries;
   }
 
-  /** No line follows. `error` ended the call; absent: nothing did. */
+  /** Call after the last line. `error`: the error that ended the call, if any. */
   end(error?: unknown): void {
     if (this.#leftOut > 0) this.#add(`${counted(this.#leftOut, "more line")} failed.`, { count: this.#leftOut });
     if (this.#misdated !== undefined) {
@@ -88,23 +94,23 @@ export class LineFailures {
   }
 }
 
-/** The warning about records that have the time of their reading, with the fault of the first one. */
+/** Warning about records that get the time of reading. `first`: the fault of the first one. */
 export function misdatedText({ first, count }: { readonly first: string; readonly count: number }): string {
   return `${count} record${count === 1 ? " has" : "s have"} the time of reading in place of ${count === 1 ? "its" : "their"} own. ${first}`;
 }
 
-/** Keeps the failures of calls in the console logs of their rules. */
+/** Writes the failures of calls to the console logs of their rules. */
 export class FailureLog {
   readonly #clock: Clock;
   readonly #logs: Pick<RunLogs, "keep"> | undefined;
 
-  /** Without `logs` nothing is kept. */
+  /** `logs` absent: nothing is logged. */
   constructor({ clock, logs }: { readonly clock: Clock; readonly logs?: Pick<RunLogs, "keep"> | undefined }) {
     this.#clock = clock;
     this.#logs = logs;
   }
 
-  /** Runs the call, and has its failures in the log when it is over. */
+  /** Runs the call. Afterwards writes its failures to the log, also if it throws. */
   async of<T>(
     principal: Principal,
     { rule, source }: { readonly rule: string; readonly source: string },
@@ -124,12 +130,12 @@ export class FailureLog {
   }
 }
 
-/** A rule that is not there for the caller has no log either. */
+/** True if the rule does not exist for the caller: then there is no log either. */
 function isOfNoRule(error: unknown): boolean {
   return isAppError(error) && error.details?.["reason"] === "no_rule";
 }
 
-/** Other errors tell of the inside of the controller. */
+/** Message for the log. Other errors than `AppError` could reveal internals of the controller. */
 function textOf(error: unknown): string {
   return isAppError(error) ? error.message : "A fault of the controller: its own log has the details.";
 }

@@ -6,7 +6,7 @@ import { decodeText } from "../../../../common/text/text-stream.ts";
 import type { RecordMarks } from "../../objects/index.ts";
 import type { Rule } from "../types.ts";
 
-/** The bytes of lines, with the encoding they are in. */
+/** Bytes of lines and their encoding. */
 export interface LineBytes {
   readonly bytes: Buffer;
   readonly encoding: Encoding;
@@ -16,13 +16,13 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const REPLACEMENT = "\ufffd";
 
-/** Lines of a text that have malformed bytes, and these bytes. */
+/** The malformed lines of a text, with their bytes. */
 export class LineMarks {
   readonly #of: LineBytes;
-  /** Where each line begins, and behind the last one the end. */
+  /** Offsets of the lines in the bytes, and at the end the length of the bytes. */
   readonly #starts: readonly number[];
   readonly #malformed: ReadonlySet<number>;
-  /** Marks of the record that was asked about last: a rule may make many objects of one. */
+  /** Marks of the last record. A rule may make many objects of one record, which ask again. */
   #last: { readonly line: number; readonly marks: RecordMarks } | undefined;
 
   private constructor(of: LineBytes, starts: readonly number[], malformed: ReadonlySet<number>) {
@@ -31,7 +31,10 @@ export class LineMarks {
     this.#malformed = malformed;
   }
 
-  /** `text`: the bytes as they were read. A line feed is never part of a malformed character, so both have the same lines. */
+  /**
+   * Finds the malformed lines. `text`: the decoded bytes. A line feed is never part of a malformed character, so text
+   * and bytes have the same lines.
+   */
   static async of(text: string, of: LineBytes): Promise<LineMarks> {
     const { bytes, encoding } = of;
     const starts = [0];
@@ -42,7 +45,7 @@ export class LineMarks {
       const line = text.slice(place, feed < 0 ? text.length : feed);
       const from = starts.at(-1) ?? 0;
       const to = end < 0 ? bytes.length : end;
-      // A text may say U+FFFD itself.
+      // The text may contain a valid U+FFFD, so the bytes decide.
       if (line.includes(REPLACEMENT)) {
         if (decodeText(bytes.subarray(from, to), encoding, { isWithin: from > 0 }).malformed > 0)
           malformed.add(starts.length);
@@ -57,12 +60,15 @@ export class LineMarks {
     return new LineMarks(of, starts, malformed);
   }
 
-  /** Bytes of a malformed line as it was sent, without its end; `undefined` for the other lines. Lines count from 1. */
+  /**
+   * Number of bytes of a malformed line as it was sent, without its end; `undefined` for other lines. Lines count from
+   * 1.
+   */
   bytesOf(line: number): number | undefined {
     return this.#malformed.has(line) ? withoutEnd(this.#bytesOf(line, 1), this.#of.encoding).length : undefined;
   }
 
-  /** Marks of a record with `count` lines, of which the first has the number `line`, counted from 1. */
+  /** Marks of a record of `count` lines that begins at `line`, counted from 1; `undefined` if no line is malformed. */
   marksOf(line: number, count: number): RecordMarks | undefined {
     const lines = Array.from({ length: count }, (_, at) => line + at);
     if (!lines.some((one) => this.#malformed.has(one))) return undefined;
@@ -73,14 +79,14 @@ export class LineMarks {
     return marks;
   }
 
-  /** Bytes of `count` lines from `line` on, with their ends. */
+  /** Bytes of `count` lines from `line`, including their ends. */
   #bytesOf(line: number, count: number): Buffer {
     const { bytes } = this.#of;
     return bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
   }
 }
 
-/** Without the line feed, and a carriage return before it. */
+/** Removes a line feed at the end, and a carriage return before it. */
 function withoutEnd(bytes: Buffer, encoding: Encoding): Buffer {
   const line = withoutUnit(bytes, LINE_FEED, encoding);
   return line === bytes ? bytes : withoutUnit(line, CARRIAGE_RETURN, encoding);
@@ -92,20 +98,20 @@ function withoutUnit(bytes: Buffer, character: number, { unitBytes, newline }: E
   return at >= 0 && at % unitBytes === 0 && bytes.subarray(at).equals(unit) ? bytes.subarray(0, at) : bytes;
 }
 
-/** Option of a rule about raw bytes. */
+/** The option of a rule that concerns raw bytes. */
 type RawBytesRule = Pick<Rule, "withoutRawBytes">;
 
 /**
- * Shares the raw bytes of a line out among the objects that a rule makes of it: they keep at most `RECORD_MAX_BYTES`
- * together, the first one all of its own. A rule may make a hundred objects of a line.
+ * Limits the raw bytes of the objects that a rule makes of one line to `RECORD_MAX_BYTES` together. Without the limit,
+ * a hundred objects of a line would have its raw bytes. The first object always has all of them.
  */
 export class RawBytesShares {
-  /** Bytes that are taken, by line. */
+  /** Number of bytes used so far, by line. */
   readonly #taken = new Map<number, number>();
 
   /**
-   * `marked`, without raw bytes if objects before it have taken the share of the line, or if one of the rules that made
-   * the object keeps them out.
+   * Returns the marks of the next object of a line. They have no raw bytes if the limit is reached, or if one of the
+   * rules that made the object stores none.
    */
   take(line: number, marked: RecordMarks | undefined, rules: readonly RawBytesRule[] = []): RecordMarks | undefined {
     if (marked?.rawBytes === undefined) return marked;

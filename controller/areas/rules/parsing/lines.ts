@@ -26,12 +26,12 @@ export interface LinesOutcome {
 export interface LinesResult {
   readonly class: string;
   readonly records: number;
-  /** Number of records that were removed after an earlier run; they stay removed. */
+  /** Number of records that were removed after an earlier run. They stay removed. */
   readonly removed: number;
   readonly failed: number;
-  /** The first faults, with line numbers from 1. */
+  /** The first `ERRORS_SHOWN` faults, with line numbers from 1. */
   readonly errors: LineError[];
-  /** Fields of the records that have no column, with the number of these records. */
+  /** For example fields without a column, each with the number of records that have it. */
   readonly warnings: readonly string[];
 }
 
@@ -45,24 +45,28 @@ export interface LinesDependencies {
   readonly clock: Clock;
   readonly workers?: Workers<RuleTasks> | undefined;
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
-  /** Absent: no tenant has a quota. */
+  /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
   /** Console logs of rules; absent: failures are not logged. */
   readonly logs?: Pick<RunLogs, "keep"> | undefined;
 }
 
-/** Lines of one origin, stored with the rights of the principal. */
+/** Lines from one source, stored with the rights of the principal. */
 export interface LinesOf {
   readonly principal: Principal;
   readonly rule: Rule;
-  /** Source of the lines, which the rule reads as `_source`. */
+  /** Name of the source; the rule reads it as `_source`. */
   readonly source: string;
   readonly timeMs: number;
-  /** Together with line number and rule, the identity of the records: the same identity writes the same rows. */
+  /**
+   * The identity of a record is made of this text, the line number and the rule. The same identity writes the same row.
+   */
   readonly identity: string;
-  /** True if the lines are a whole file: with `--header` its first line is the heading line. */
+  /** True if the lines are a whole file. With `--header`, its first line must be the heading line. */
   readonly isWhole?: boolean;
-  /** True if the rows of a class keep the order of their lines. Absent: their ids are those of former versions. */
+  /**
+   * True if the ids of the rows keep the order of the lines. Absent: ids as in earlier versions, without that order.
+   */
   readonly isOrdered?: true;
   /** Lines with malformed bytes. Absent: there are none. */
   readonly marks?: LineMarks | undefined;
@@ -72,10 +76,10 @@ export interface LinesOf {
 
 /** Maximum number of listed faults; further ones are only counted. */
 export const ERRORS_SHOWN = 20;
-/** Maximum number of different unused names to count: a file with more has no column headings. */
+/** Maximum number of different unused names to count. A file with more names probably has no column headings. */
 const UNUSED_FIELDS_COUNTED = 20;
 
-/** The end of lines for a rule: in csv, a carriage return within quotes is part of the value. */
+/** The line end for a rule. In csv it is the line feed only, because quoted values may contain carriage returns. */
 export function endOfLines({ csv }: Pick<Rule, "csv">): RegExp {
   return csv ? /\n/ : /\r?\n/;
 }
@@ -89,8 +93,8 @@ export class RuleLines {
   }
 
   /**
-   * Parses and stores pieces of at most `CHANGE_BATCH_MAX` lines; the lines of a csv rule have their carriage returns.
-   * `AppError("denied")` for a caller without write rights on the class.
+   * Parses and stores the lines. Each piece has at most `CHANGE_BATCH_MAX` lines; the lines of a csv rule include their
+   * carriage returns. `AppError("denied")` if the caller has no write rights on the class.
    */
   async store(
     { principal, rule, source, timeMs, identity, isWhole = false, isOrdered, marks, failures, signal }: LinesOf,
@@ -152,7 +156,7 @@ export class RuleLines {
     }
   }
 
-  /** Gates of the caller and of the author of a body: both must allow a row. */
+  /** Gates of the caller and of the author of the body. A row is stored only if all of them allow it. */
   async #gates(run: LineRun, { class: path, by }: Pick<LineRow, "class" | "by">): Promise<readonly RowGate[]> {
     const { objects, clock } = this.#dependencies;
     const gates: RowGate[] = [];
@@ -162,8 +166,7 @@ export class RuleLines {
   }
 
   /**
-   * Stores all records together. If one of them fails, they are stored one by one, so that a bad value does not affect
-   * the others.
+   * Stores all records together. If this fails, stores them one by one, so that a bad value does not affect the others.
    */
   async #ingest(run: LineRun, records: readonly LineRow[], gates: readonly RowGate[]): Promise<void> {
     try {
@@ -193,17 +196,20 @@ export class RuleLines {
   }
 }
 
-/** False for classes of objects, and for a class of records with a column `marks` of its own. */
+/**
+ * True if the class has the platform's column `marks`: false for classes of objects, and for a class of records with a
+ * column `marks` of its own.
+ */
 function hasMarks(view: ClassView | undefined): boolean {
   return view?.recordColumns?.some(({ name }) => name === MARKS_FIELD) ?? false;
 }
 
-/** A row of a line. */
+/** A row that a rule made of a line. */
 interface LineRow {
   readonly line: number;
   readonly record: NewRecord;
   readonly class: string;
-  /** The author of the body that made it. */
+  /** Author of the body that made the row. Absent: the rule has no body. */
   readonly by?: Principal | undefined;
 }
 
@@ -231,11 +237,11 @@ class LineRun {
   readonly #slices: ParseSlices;
   readonly #failures: LineFailures;
   #lines: readonly string[] = [];
-  /** Numbers of the failed lines of this piece. */
+  /** Numbers of the failed lines in the current piece. */
   #failedLines = new Set<number>();
-  /** Number of lines with a record, without the failed ones. */
+  /** Number of lines with a record that have not failed. */
   #sound = 0;
-  /** Line number of the batch's first line. */
+  /** Number of the first line in the current piece. */
   first = 1;
   #next = 1;
   #records = 0;
@@ -258,7 +264,7 @@ class LineRun {
     this.#heading = new HeadingLine(rule.csv, { isWhole });
   }
 
-  /** Write rights of a principal on a class, looked up once for all lines. */
+  /** Write rights of a principal on a class. They are determined once for all lines. */
   async gate(principal: Principal, path: string, context: GateContext): Promise<RowGate> {
     const key = `${principal.user}\n${path}`;
     const known = this.#gates.get(key);
@@ -295,14 +301,14 @@ class LineRun {
     if (before !== undefined || this.#unused.size < UNUSED_FIELDS_COUNTED) this.#unused.set(field, (before ?? 0) + 1);
   }
 
-  /** Counts the rows that are found after the write; the others were removed. */
+  /** Counts the rows that exist after the write. The others were removed earlier. */
   stored(found: readonly (ObjectRow | undefined)[]): void {
     const there = found.filter((row) => row !== undefined).length;
     this.#records += there;
     this.#removed += found.length - there;
   }
 
-  /** Number of lines of the record that begins with this line: csv joins lines. */
+  /** Number of lines of the record that begins at this line. Only csv records may have several. */
   linesOf(line: number): number {
     return this.rule.csv === undefined ? 1 : (this.#lines[line - this.first] ?? "").split("\n").length;
   }

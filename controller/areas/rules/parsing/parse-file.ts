@@ -8,11 +8,11 @@ import { FailureLog, type LineFailures } from "./line-failures.ts";
 import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "../types.ts";
 
-/** Where `parsefile` gets its file from. */
+/** Source of the files for `parsefile`. */
 export interface FileSource {
   /**
-   * A file of the users' space, or otherwise of the system's; only of the system's if that is named.
-   * `AppError("not_found")` when the file does not exist for this principal.
+   * Opens a file of the user space, or if there is none, of the system space. With `space` "system", only the latter.
+   * `AppError("not_found")` if the file does not exist for this principal.
    */
   openServed(
     principal: Principal,
@@ -24,7 +24,7 @@ export interface OpenFile {
   /** SHA-256 of the content. */
   readonly digest: string;
   readonly size: number;
-  /** The time of records parsed out of it. */
+  /** Time of the records in the file, unless they have a time of their own. */
   readonly modifiedMs: number;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
@@ -44,8 +44,9 @@ interface Dependencies extends LinesDependencies {
 }
 
 /**
- * Parses a file line by line and stores the records. A record's identity is the file's content with its encoding, and its line, so parsing
- * the same file with the same rule again writes the same rows. What fails is in the console log of the rule.
+ * Parses a file line by line and stores the records. The identity of a record is made of the file's content, its
+ * encoding, the rule and the line number. So if the same file is parsed again by the same rule, the same rows are
+ * written. Failures are in the console log of the rule.
  */
 export class FileParser {
   readonly #dependencies: Dependencies;
@@ -58,7 +59,7 @@ export class FileParser {
     this.#failures = new FailureLog(dependencies);
   }
 
-  /** `AppError("invalid")` for bytes that are not text of the encoding, and for a file whose records all fail. */
+  /** `AppError("invalid")` if bytes are invalid in the encoding, or if all records of the file fail. */
   async parse(principal: Principal, request: ParseFileRequest): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rule, filename: source } = request;
@@ -77,7 +78,7 @@ export class FileParser {
     const file = await files.openServed(principal, name);
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
-    // Nothing is stored of a file that cannot be read whole.
+    // Reads the whole file first, so that nothing is stored of a file with invalid bytes.
     const text = { encoding, filename };
     await read(textOf((await files.openServed(principal, name)).bytes, text));
     const digest = createHash("sha256")
@@ -112,7 +113,7 @@ function allFailed(filename: string, key: string, { failed, errors }: LinesResul
   );
 }
 
-/** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */
+/** Lines without their ends, in pieces of at most `CHANGE_BATCH_MAX` lines. */
 async function* batches(text: AsyncIterable<string>, end: RegExp): AsyncGenerator<readonly string[]> {
   let rest = "";
   let lines: string[] = [];
@@ -131,7 +132,7 @@ async function* batches(text: AsyncIterable<string>, end: RegExp): AsyncGenerato
   if (lines.length > 0) yield lines;
 }
 
-/** Refuses bytes that are not text of the encoding. */
+/** Decodes the bytes. `AppError("invalid")` for bytes that are invalid in the encoding. */
 async function* textOf(
   bytes: AsyncIterable<Uint8Array>,
   { encoding, filename }: { readonly encoding: Encoding; readonly filename: string },

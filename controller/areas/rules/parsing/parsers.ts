@@ -10,11 +10,13 @@ import type { Grok } from "../grok/grok.ts";
 import { timeText } from "../definitions/times.ts";
 import type { RawRecord, RuleTimes } from "../types.ts";
 
-/** Values of a raw text by the field names of the parser. `undefined`: nothing to keep. */
+/** Values by the field names of the parser. `undefined`: the text makes no record. */
 export type Fields = Readonly<Record<string, Value>> | undefined;
 export type FieldsOrError = { readonly fields: Fields } | { readonly error: string };
 
-/** From raw texts to fields, one answer per text, in their order. `records` are those the texts are of. */
+/**
+ * Parses raw texts. The result has one element per text, in the same order. `records[i]` is the record of `texts[i]`.
+ */
 export type Parser = (
   texts: readonly string[],
   records: readonly Pick<RawRecord, "host" | "source" | "timeMs" | "zone" | "heading">[],
@@ -23,7 +25,7 @@ export type Parser = (
 export const FIELD_TYPES = ["INT", "FLOAT", "BOOL", "VAR"] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** The whole line into one field. */
+/** Puts the whole text into one field. */
 export function textParser(field: string): Parser {
   return each((text) => ({ [field]: text }));
 }
@@ -38,13 +40,13 @@ export function jsonParser(): Parser {
 }
 
 /**
- * Parses columns in the order of the fields; surplus columns are an error, missing ones at the end are left out.
- * Heading lines are left out at any place.
+ * Assigns columns to fields in their order. Too many columns are an error; missing columns at the end are left out.
+ * Heading lines are left out anywhere.
  */
 export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
   const namesOf = headings(rows);
   const parse = (text: string, heading: string | undefined): FieldsOrError => {
-    // A comment needs no heading line, and may come before it.
+    // A comment needs no heading line and may be before it.
     if (rows.isComment(text)) return { fields: undefined };
     return attempt(() => {
       const names = namesOf(heading);
@@ -64,12 +66,15 @@ function tooMany(columns: number, names: number, rows: CsvRows): AppError {
   return new AppError("invalid", `It has ${counted(columns, "column")} where ${named} names ${names}.`);
 }
 
-/** True for a value that does not mean none, in a column with a name. */
+/** True for a value in a column with a name, unless the value means "no value". */
 function isNamed(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
   return entry[0] !== "" && entry[1] !== undefined;
 }
 
-/** The names of the fields; those of the last heading line are remembered, or why it has none. */
+/**
+ * Returns a function from a heading line to the names of its fields. It caches the names, or the error, of the last
+ * heading line.
+ */
 function headings(rows: CsvRows): (heading: string | undefined) => readonly string[] {
   let known: { readonly heading: string; readonly names: readonly string[] | AppError } | undefined;
   return (heading) => {
@@ -97,7 +102,7 @@ const NO_W3C_HEADING =
 
 export const BITLOG_FIELDS = ["id", "file", "log"];
 
-/** Three fields: host and path as one text, which is the same for all records of a file; the path; a list of lines. */
+/** Makes three fields: `host:path`, which is the same for all records of a file; the path; a list of the lines. */
 export function bitlogParser(fields: readonly string[]): Parser {
   const [id = "", file = "", log = ""] = fields;
   if (fields.length !== BITLOG_FIELDS.length || new Set(fields).size !== fields.length)
@@ -110,7 +115,7 @@ export function bitlogParser(fields: readonly string[]): Parser {
     });
 }
 
-/** The first grok that matches a line gives its fields. */
+/** Uses the first grok expression that matches the text. */
 export function grokParser(
   groks: readonly Grok[],
   fields: readonly string[],
@@ -154,11 +159,11 @@ function typed(
   types: readonly FieldType[],
 ): Fields {
   const result: Record<string, Value> = {};
-  // If a name is given twice, its first place counts.
+  // If a name occurs twice, the type at its first place applies.
   const typeOf = new Map(types.map((type, at) => [fields[at], type] as const).toReversed());
   for (const [field, value] of entries) {
     const type = typeOf.get(field) ?? "VAR";
-    // An empty column says nothing; only text can be empty.
+    // An empty column is no value, unless it is text.
     if (value === "" && type !== "VAR") continue;
     setMember(result, field, typeof value === "string" ? convert(field, value, type) : value);
   }

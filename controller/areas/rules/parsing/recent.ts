@@ -6,26 +6,26 @@ import {
 } from "../../../../common/limits.ts";
 import type { RawRecord, Rule } from "../types.ts";
 
-/** A raw record of an agent; its id is the same wherever and however often it comes. */
+/** A raw record of an agent. Its id is the same on every controller, and when the record is sent again. */
 export interface RecentRecord extends RawRecord {
   readonly id: string;
 }
 
-/** The latest raw records of a policy, the last one last. */
+/** The latest raw records of a policy, the newest last. */
 export interface RecentOfPolicy {
-  /** Classes that the rule they came under names; none: it could not be used, or names none. */
+  /** Classes that the rule of these records may store rows in. Empty: the rule names none, or could not be used. */
   readonly classes: readonly string[];
   readonly records: readonly RecentRecord[];
-  /** Records that were too long to be kept. */
+  /** Number of records that were too long to be kept. */
   readonly leftOut: number;
 }
 
-/** Raw records that were taken together. */
+/** Raw records of one entry. */
 export interface TakenRecords {
-  /** Identity of the entry that had the records. */
+  /** Identity of the entry. */
   readonly id: string;
   readonly policy: string;
-  /** Absent: the rule of the policy cannot be used. */
+  /** Absent: the rule of the policy is unusable. */
   readonly rule: Rule | undefined;
   readonly raw: readonly RawRecord[];
 }
@@ -38,7 +38,7 @@ interface Kept {
 }
 
 interface OfTenant {
-  /** The one that had records last is the last. */
+  /** By name; the policy that received records last is at the end. */
   readonly policies: Map<string, Kept>;
   weight: number;
 }
@@ -46,13 +46,13 @@ interface OfTenant {
 const NONE: RecentOfPolicy = { classes: [], records: [], leftOut: 0 };
 
 /**
- * The latest raw records of each policy that this controller took, only in its memory: a controller that starts has
- * none. Rules are tried on them. Services that ask for them check who may see them.
+ * The latest raw records of each policy, as samples for trials of rules. They are only in the memory of this
+ * controller, so it has none after a start. The callers check who may see them.
  */
 export class RecentRecords {
   readonly #tenants = new Map<string, OfTenant>();
 
-  /** Known records, which a repeated batch brings again, are not taken twice. */
+  /** Adds the records of an entry, unless the entry is known: a batch may be repeated. */
   take(tenant: string, { id, policy, rule, raw }: TakenRecords): void {
     if (raw.length === 0) return;
     const tenantKept = this.#ofTenant(tenant);
@@ -91,7 +91,7 @@ export class RecentRecords {
   }
 }
 
-/** Removes records that were kept under a rule of other classes: other users may see these than the new ones. */
+/** Drops the policy's records if its rule now names other classes, because other users may read these. */
 function keptUnder(tenant: OfTenant, policy: string, classes: readonly string[]): Kept {
   const { policies } = tenant;
   const known = policies.get(policy);
@@ -120,7 +120,7 @@ function trim(kept: Kept): void {
   kept.records.splice(0, gone);
 }
 
-/** One more for the policy itself. */
+/** Estimated size. Each record has a fixed share, and one more share is for the policy itself. */
 function weightOf({ records, characters }: Kept): number {
   return characters + (records.length + 1) * RECENT_RECORD_CHARACTERS;
 }

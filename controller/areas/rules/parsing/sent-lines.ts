@@ -16,19 +16,19 @@ import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from 
 import type { Rule, Rules } from "../types.ts";
 
 export interface SentLinesRequest {
-  /** Parses the lines; either this or `subject`. */
+  /** Key of the rule for the lines. Either this or `subject` is given. */
   readonly rule?: string | undefined;
-  /** Channel that hears each line. */
+  /** Channel that gets each line as a frame. */
   readonly subject?: string | undefined;
   readonly text: string;
-  /** The lines of a rule may have malformed bytes. */
+  /** True if the lines may be malformed. Only with `rule`. */
   readonly isMarked?: boolean;
-  /** The bytes of `text` if some are malformed; the text has U+FFFD for these. */
+  /** The bytes of `text` if some lines are malformed. The text has U+FFFD in their place. */
   readonly malformed?: LineBytes | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Result of the lines for a rule; number of frames for a subject. */
+/** For a rule the result of its lines; for a channel the number of frames. */
 export type SentLinesResult = LinesResult | { readonly frames: number };
 
 interface Dependencies extends LinesDependencies {
@@ -39,7 +39,7 @@ interface Dependencies extends LinesDependencies {
 
 const IDENTITY_BYTES = 16;
 
-/** Lines that a program sends: to a rule, which makes records of them, or to a channel. Blank ones are left out. */
+/** Takes lines that a program sends, for a rule or for a channel. Blank lines are left out. */
 export class SentLines {
   readonly #with: Dependencies;
   readonly #lines: RuleLines;
@@ -52,8 +52,8 @@ export class SentLines {
   }
 
   /**
-   * `AppError("too_large")` for what is more than one call takes; then nothing of it is stored or sent. Sent again, the
-   * same lines are other records.
+   * Takes all lines of one call. `AppError("too_large")` beyond a limit; then nothing is stored or sent. Not
+   * idempotent: the same lines in a second call are other records.
    */
   async take(principal: Principal, request: SentLinesRequest): Promise<SentLinesResult> {
     const { rule, subject, text, isMarked = false } = request;
@@ -94,7 +94,10 @@ export class SentLines {
     });
   }
 
-  /** `AppError("invalid")` if no line of the rule can become a record. A body, or another rule, may choose a class. */
+  /**
+   * `AppError("invalid")` if the rule makes no records but only objects, which have no marks. A body, or a rule that
+   * gets the records, may choose a class of records, so such rules pass.
+   */
   async #requireMarks(principal: Principal, { class: path, body, forwardTo }: Rule): Promise<void> {
     if (body !== undefined || forwardTo.length > 0) return;
     const view = (await this.#with.objects.catalog(principal)).get(path);
@@ -112,9 +115,12 @@ export class SentLines {
   }
 }
 
-/** Without their ends, and without what is behind the last end when that is nothing. */
+/**
+ * Lines without their ends. There is no empty line after the last line end. `AppError("too_large")` beyond
+ * `SENT_LINES_MAX`.
+ */
 function linesOf(text: string, end = /\r?\n/): readonly string[] {
-  // With one too many, and the nothing behind it, so that a huge number of lines is never split.
+  // Room for one line too many and the empty text after its end. More parts are not needed to refuse the text.
   const lines = text.split(end, SENT_LINES_MAX + 2);
   if (lines.at(-1) === "") lines.pop();
   if (lines.length > SENT_LINES_MAX)
@@ -122,7 +128,10 @@ function linesOf(text: string, end = /\r?\n/): readonly string[] {
   return lines;
 }
 
-/** As few as a receiver that reads takes without being closed as too slow. */
+/**
+ * Lines as frames, without blank ones. `AppError("too_large")` beyond a limit. The limits are so low that a receiver
+ * that keeps reading is not disconnected as too slow.
+ */
 function framesOf(text: string): readonly string[] {
   const frames = linesOf(text).flatMap((line, at) => {
     if (line.length > SCRIPT_MESSAGE_MAX_CHARACTERS)
@@ -141,7 +150,7 @@ function framesOf(text: string): readonly string[] {
   return frames;
 }
 
-/** `sentBytes`: those of a malformed line, whose text has three for each malformed one. */
+/** `sentBytes`: number of bytes of a malformed line as sent. Its text has three bytes for each malformed character. */
 function checkLine(line: string, number: number, sentBytes: number | undefined): void {
   const bytes = sentBytes ?? (line.length > RECORD_MAX_BYTES ? line.length : Buffer.byteLength(line));
   if (bytes > RECORD_MAX_BYTES)

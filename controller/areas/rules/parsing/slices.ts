@@ -11,17 +11,23 @@ import type { OnUnused, ParsedRecord, RawRecord, Rule } from "../types.ts";
 export interface ParseOptions {
   readonly clock: Clock;
   readonly tenant: string;
-  /** Threads for what is costly; absent: everything is parsed in this one. */
+  /** Threads for costly parsing. Absent: everything is parsed on this thread. */
   readonly workers?: Workers<RuleTasks> | undefined;
-  /** Knows the authors of rules and runs bodies; absent: records of bodies are errors, others have no author. */
+  /**
+   * Knows the authors of rules and runs bodies. Absent: records of rules with a body are errors, and other rows have no
+   * author.
+   */
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** Parses in slices of time, so that many long records do not hold the thread. One for all that belongs together. */
+/**
+ * Parses in short slices, so that many long records do not block the thread. Use one instance for all records of a
+ * call.
+ */
 export class ParseSlices {
   readonly #options: ParseOptions;
-  /** Authors of the rules so far. Each is looked up once for all records of a call. */
+  /** Authors of rules by user name. Each is looked up once per call. */
   readonly #authors = new Map<string, Principal>();
   #beganMs: number;
 
@@ -30,7 +36,10 @@ export class ParseSlices {
     this.#beganMs = options.clock.monotonicMs();
   }
 
-  /** As `rule.parse`, which it gives a few records at a time, or a worker thread. */
+  /**
+   * Returns the same as `rule.parse`, and also runs bodies and forwards records. It parses a few records at a time, and
+   * costly ones on a worker thread.
+   */
   async parse(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {
     return this.#parse(rule, records, { onUnused, chain: [] });
   }
@@ -43,7 +52,8 @@ export class ParseSlices {
     const parsed = await this.#parseAll(rule, records, onUnused);
     const { bodies, tenant, signal } = this.#options;
     if (rule.body === undefined && rule.forwardTo.length === 0) {
-      // Records that another rule passed on are written with the rights of the author of that rule.
+      // No author is looked up here: a passed-on row gets the author of the rule that passed it on, and a rule without
+      // an author needs none.
       const isOfOther = chain.length > 0 || rule.supplements.author === undefined;
       if (isOfOther || bodies === undefined) return parsed;
     }
@@ -75,7 +85,7 @@ export class ParseSlices {
       for (const field of unused) onUnused?.(field);
       return parsed;
     } catch (error) {
-      // Other errors came of the parsing itself, which may do here what it did there.
+      // Other errors are caused by the parsing itself, which would do the same harm on this thread.
       if (!isAppError(error, "limited", "unavailable")) throw error;
       return rule.parse(records, onUnused);
     }
@@ -96,14 +106,14 @@ export class ParseSlices {
 
 const NO_BODIES = "This controller runs no bodies of rules.";
 
-/** Plain data from which a thread compiles the rule again. */
+/** Plain data from which a worker thread can compile the rule. */
 function plain({ digest, text, class: path, columns, timeColumns, supplements }: Rule): PlainRule {
   const { patterns, extension } = supplements;
   const used = extension === undefined ? { patterns } : { patterns, extension };
   return { digest, text, class: path, columns, timeColumns, supplements: used };
 }
 
-/** At least one record, however long. */
+/** End of the next piece. It has at least one record, and otherwise at most `PARSE_PIECE_MAX_CHARACTERS`. */
 function endOfPiece(records: readonly RawRecord[], first: number): number {
   let characters = 0;
   let next = first;

@@ -6,9 +6,12 @@ import type { RawRecord } from "../types.ts";
 
 export interface PolicySampleParts {
   readonly recent: Pick<RecentRecords, "of">;
-  /** Records that each other controller has; `undefined` for one that did not answer. */
+  /** Returns the records of each other controller; `undefined` for a controller that did not answer. */
   readonly others: (tenant: string, policy: string) => Promise<readonly (RecentOfPolicy | undefined)[]>;
-  /** `AppError("not_found")` of a policy that is none for the principal; no rule where that is hidden from it. */
+  /**
+   * `AppError("not_found")` if the policy does not exist for the principal. `rule` is absent if it is hidden from the
+   * principal.
+   */
   readonly policies: {
     get(principal: Principal, name: string): Promise<{ readonly rule?: string | undefined }>;
   };
@@ -17,13 +20,13 @@ export interface PolicySampleParts {
 export interface PolicySample {
   /** Key of the rule that the policy names. */
   readonly rule: string | undefined;
-  /** The last one last. */
+  /** The newest record is the last. */
   readonly records: readonly RawRecord[];
-  /** Text about missing records, for people. */
+  /** Texts for users about missing records. */
   readonly warnings: readonly string[];
 }
 
-/** The latest raw records of policies, as all controllers that run have them in memory. */
+/** The latest raw records of policies, from the memory of all running controllers. */
 export class PolicySamples {
   readonly #with: PolicySampleParts;
 
@@ -32,9 +35,9 @@ export class PolicySamples {
   }
 
   /**
-   * At most `count` of them. A raw record holds what is in all the rows that are made of it: it is shown to who may read
-   * all rows and columns of the classes that its rule names, `AppError("denied")` to others; where it names none, or could not be
-   * used, to who may read and write everything of the tenant.
+   * Returns at most `count` records. A raw record contains the values of all rows that are made of it. So the caller
+   * must be able to read all rows and columns of the classes that its rule names. If the rule names none or could not
+   * be used, the caller must be able to read and write everything of the tenant. Otherwise `AppError("denied")`.
    */
   async last(principal: Principal, policy: string, count: number): Promise<PolicySample> {
     requirePermission(principal, "policies:read");
@@ -62,7 +65,7 @@ function readsAll(principal: Principal, classes: readonly string[]): boolean {
   return classes.every((path) => seesWhole(classAccess(principal, path)));
 }
 
-/** Records by time; a record that several controllers took is listed once. */
+/** Records sorted by time. A record that several controllers have is listed once. */
 function merged(found: readonly RecentOfPolicy[]): readonly RawRecord[] {
   const byId = new Map<string, RecentRecord>();
   for (const { records } of found) for (const record of records) byId.set(record.id, record);

@@ -26,21 +26,21 @@ import { refusedTime } from "../definitions/times.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule } from "../types.ts";
 
 export interface TrialRequest {
-  /** Key of a stored rule; with `text`, of the rule that the text is meant for. */
+  /** Key of a stored rule. With `text`, the key under which the text would be stored. */
   readonly key?: string | undefined;
-  /** Absent: the stored text. */
+  /** Text of the rule. Absent: the stored text. */
   readonly text?: string | undefined;
-  /** A grok expression, tried alone in place of a rule. */
+  /** A grok expression to try instead of a rule. */
   readonly pattern?: string | undefined;
-  /** Sample records; absent: `policy` has them. */
+  /** Sample records. Absent: the records of `policy` are used. */
   readonly lines?: readonly string[] | undefined;
-  /** The latest raw records of this policy are the sample; without `key` and `text`, its rule is tried. */
+  /** Policy whose latest raw records are the sample. Its rule is tried if `key` and `text` are absent. */
   readonly policy?: string | undefined;
   /** Number of raw records of the policy; absent: `RECENT_RECORDS_DEFAULT`. */
   readonly last?: number | undefined;
   readonly host?: string | undefined;
   readonly source?: string | undefined;
-  /** Named groups of a log policy's file match. */
+  /** Named groups of a log policy's file match, for the lines. */
   readonly groups?: Readonly<Record<string, string>> | undefined;
   readonly signal: AbortSignal;
 }
@@ -48,7 +48,7 @@ export interface TrialRequest {
 export interface TrialRow {
   readonly class: string;
   readonly values: Record<string, Value>;
-  /** Time of a record with a time of its own (`--time`), in milliseconds since 1970. */
+  /** Time of a record by `--time`, in milliseconds since 1970. Absent without such a time. */
   readonly time?: number;
 }
 
@@ -59,34 +59,34 @@ export interface TrialError {
   readonly column?: number;
 }
 
-/** Result of one line; without rows and errors if the rule leaves the line out. */
+/** Result of one line. It has neither rows nor errors if the rule leaves the line out. */
 export interface TrialRecord {
   /** Line number, from 1. */
   readonly line: number;
-  /** Raw record of a policy; `time` in milliseconds since 1970, when its agent read it. */
+  /** Raw record of a policy. `time`: when its agent read it, in milliseconds since 1970. */
   readonly raw?: { readonly text: string; readonly time: number; readonly host: string; readonly source: string };
-  /** Fields that a pattern captures when it is tried alone, by name. */
+  /** Fields that `pattern` captured, by name. */
   readonly fields?: Readonly<Record<string, string | number>>;
   readonly rows: TrialRow[];
   readonly errors: TrialError[];
 }
 
 export interface TrialResult {
-  /** Class of the rule; empty for a pattern, and for a rule whose body names classes. */
+  /** Class of the rule. Empty for a pattern, and for a rule whose body names the classes. */
   readonly class: string;
   readonly records: TrialRecord[];
-  /** Entries that bodies would write into their console log. */
+  /** Entries that bodies would have written to their console log. */
   readonly log: { level: string; msg: string }[];
-  /** Host functions that bodies called and that a trial does not carry out. */
+  /** Names of host functions that bodies called but that a trial does not execute. */
   readonly notCalled: string[];
-  /** Total time for one line, in milliseconds. */
+  /** Average time for one line, in milliseconds. */
   readonly msPerRecord: number;
-  /** Texts about missing records of a policy, and about nested members that no line has. */
+  /** Texts about missing records of the policy, unreadable times, and nested members that no line has. */
   readonly warnings: readonly string[];
 }
 
 interface Sample {
-  /** Key of the rule that is tried where the request names none. */
+  /** Key of the policy's rule, which is tried if the request names none. */
   readonly rule?: string | undefined;
   readonly records: readonly RawRecord[];
   readonly warnings: readonly string[];
@@ -107,7 +107,7 @@ interface TrialDependencies
 /** A trial changes nothing, so it writes no audit entries. */
 const UNAUDITED = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
 
-/** Host functions whose effect leaves the controller. */
+/** Host functions with an effect outside of the controller. */
 const OUTWARD = new Set(["websocket.send", "message.send", "nats.send"]);
 
 /** Tries rules on sample lines. Nothing is stored, and only the caller sees the result. */
@@ -119,10 +119,9 @@ export class RuleTrials {
   }
 
   /**
-   * Bodies run with the read rights of the caller, not of their authors. A row that he may not write is an error of its
-   * line.
-   * `AppError("too_large")` beyond `RULE_TRIAL_MAX_LINES` and `RULE_TRIAL_MAX_CHARACTERS`; of the rule the errors of
-   * `RuleService.put` and `load`, of a policy those of `PolicySamples`.
+   * Tries the rule. Bodies run with the read rights of the caller, not with the rights of their authors. A row that the
+   * caller may not write is an error of its line. `AppError("too_large")` beyond `RULE_TRIAL_MAX_LINES` or
+   * `RULE_TRIAL_MAX_CHARACTERS`. Also throws the errors of `RuleService.put` and `load`, and of `PolicySamples`.
    */
   async run(principal: Principal, request: TrialRequest): Promise<TrialResult> {
     requirePermission(principal, "rules:write");
@@ -146,7 +145,7 @@ export class RuleTrials {
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 
-  /** Needs no rights on a class: a caller who sees the sample may see what is captured of it. */
+  /** Requires no rights on a class, because the caller already sees the sample that the pattern captures from. */
   async #pattern(principal: Principal, request: TrialRequest, expression: string): Promise<TrialResult> {
     if (request.key !== undefined || request.text !== undefined)
       throw new AppError("invalid", "Give either pattern, or the rule to try by key or text.");
@@ -163,7 +162,10 @@ export class RuleTrials {
     return { class: "", records, log: [], notCalled: [], msPerRecord, warnings };
   }
 
-  /** Runs in a thread, as a line may take long. Without a thread it runs here, and yields to others after each line. */
+  /**
+   * Matches the lines on a worker thread, because a line may take long. Without a thread, matches them here and lets
+   * other work run after each line.
+   */
   async #matches(
     { tenant }: Principal,
     {
@@ -257,7 +259,7 @@ export class RuleTrials {
     }
   }
 
-  /** Returns the values as they would be stored. */
+  /** Returns the values in their stored form. Throws if the caller may not write the row. */
   async #checked(principal: Principal, path: string, row: GatedRow): Promise<Record<string, Value>> {
     const { objects, runtime } = this.#with;
     const catalog = await objects.catalog(principal);
@@ -268,7 +270,7 @@ export class RuleTrials {
   }
 }
 
-/** Records that would have the time of their reading. */
+/** Warnings about records that would get the time of reading. */
 function misdatedLines(parsed: readonly ParsedRecord[]): readonly string[] {
   const told = parsed.flatMap((one) =>
     one.ok && one.timeFault !== undefined ? `Line ${one.ordinal + 1} has the time of reading: ${one.timeFault}` : [],
@@ -276,7 +278,7 @@ function misdatedLines(parsed: readonly ParsedRecord[]): readonly string[] {
   return [...new Set(told)];
 }
 
-/** A run whose host functions change nothing, in the controller or outside. */
+/** Host functions for a run that change nothing, neither in the controller nor outside. */
 function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): ReturnType<HostObjects["bind"]> {
   const beforeChange = (): Promise<void> =>
     Promise.reject(new AppError("denied", "A trial of a rule changes nothing."));
@@ -289,7 +291,7 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
   return { ...bound, call };
 }
 
-/** The given lines are those of one call, so the first may be the heading line. */
+/** Treats the given lines as those of one call, so the first one may be the heading line. */
 function headed(rule: Rule, raw: readonly RawRecord[]): readonly RawRecord[] {
   const found = new HeadingLine(rule.csv, { isWhole: false });
   const lines = found.take(raw.map(({ text }) => text));

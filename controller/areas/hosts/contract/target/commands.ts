@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { TargetSubject } from "./subject.ts";
 
-/** Lines that the shell of the host runs: what they are given and what is brought back. */
+/** Tests of command lines: shell, variables, input, output and exit code. */
 export function commandsContract({ run, exec }: TargetSubject): void {
   it("runs a line by the host's shell and brings output, error output and code", async () => {
     const { outcome, out, err } = await exec('echo out; echo err >&2; true && echo "it\'s $((1+1))"');
@@ -36,7 +36,7 @@ export function commandsContract({ run, exec }: TargetSubject): void {
   });
 }
 
-/** Several commands at once, and the same one again. */
+/** Tests of concurrent commands, with different ids and with the same id. */
 export function concurrentCommandsContract({ folder, exec }: TargetSubject): void {
   it("runs a command id once, however often it is given", async () => {
     const file = join(folder(), "once");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { TargetSubject } from "./subject.ts";
 
-/** Depots: put in place, replaced, and taken back when their command fails. */
+/** Tests of depots that are deployed, replaced, and reverted if their command fails. */
 export function depotsContract({ folder, deploy, inDepot }: TargetSubject): void {
   it("puts a depot in place, byte for byte, and runs its command there", async () => {
     const binary = Array.from({ length: 300 }, (_, at) => String.fromCharCode(at)).join("");
@@ -41,7 +41,7 @@ export function depotsContract({ folder, deploy, inDepot }: TargetSubject): void
   });
 }
 
-/** Depots that are removed, and remote paths. */
+/** Tests of removed depots and of remote paths. */
 export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSubject): void {
   it("puts the files into a remote path as well, beside what lies there", async () => {
     const remotePath = join(folder(), "remote", "app");
@@ -71,7 +71,7 @@ export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSu
   });
 }
 
-/** Depots that cannot be put in place. */
+/** Tests of depots that cannot be deployed. */
 export function refusedDepotsContract({ run, depotOf, deploy, inDepot }: TargetSubject): void {
   it("refuses a depot that would leave its folder", async () => {
     for (const path of ["../outside.txt", "/etc/odp-outside", "a/../../outside.txt"]) {

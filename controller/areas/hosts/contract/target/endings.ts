@@ -6,7 +6,7 @@ import type { TargetSubject } from "./subject.ts";
 
 const STUBBORN = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
 
-/** Commands that end before their time: by their deadline or because they are cancelled. */
+/** Tests of commands that are ended by their deadline or by a cancel. */
 export function endingsContract({ folder, exec }: TargetSubject): void {
   // These tests run concurrently because they wait for deadlines and for processes to end.
   it.concurrent("ends a command at its deadline, with all it started", async () => {

@@ -25,7 +25,7 @@ export interface TargetSubject {
   readonly folder: () => string;
   readonly run: (command: HostCommand, options?: Partial<DispatchOptions>) => Promise<CommandRun>;
   readonly exec: (line: string, options?: Partial<DispatchOptions>) => Promise<CommandRun>;
-  /** The depot `web` of these files. Those that end in `.sh` are executable. */
+  /** Makes the depot `web` with these files. Files whose names end in `.sh` are executable. */
   readonly depotOf: (version: string, files: Record<string, string>) => Promise<DepotToDeploy>;
   readonly deploy: (
     version: string,
