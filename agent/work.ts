@@ -152,7 +152,7 @@ class DesiredWork {
       await this.#file.store(state);
       this.revision = state.revision;
     } catch (error) {
-      // A controller sends it again in the next session, because the reported revision is still the old one.
+      // A controller sends the desired state again at the beginning of the next session.
       this.#log("error", "desired state not kept", { revision: state.revision, error: errorText(error) });
     }
     this.#supervisor.apply(state);
