@@ -14,7 +14,7 @@ import { lockFolder } from "./disk/lock.ts";
 import type { Log } from "./log.ts";
 import { work } from "./work.ts";
 
-/** The world outside, given by `main.ts`. */
+/** The environment of the program, passed by `main.ts`. */
 export interface AgentWorld {
   readonly clock: Clock;
   readonly random: Random;
@@ -24,7 +24,7 @@ export interface AgentWorld {
   readonly version: string;
 }
 
-/** Runs until the signal fires; everything that happened is then on disk. */
+/** Runs the agent until the signal fires. When the promise resolves, all results are on disk. */
 export async function runAgent(config: AgentConfig, world: AgentWorld, signal: AbortSignal): Promise<void> {
   const { clock, log } = world;
   await mkdir(config.folder, { recursive: true, mode: 0o700 });
@@ -44,7 +44,10 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   );
 }
 
-/** Undefined when the signal fired first. */
+/**
+ * The stored identity of this host. Without one, or if it has expired and a token is set, the host enrols. Undefined
+ * when the signal fires first.
+ */
 async function whoAmI(config: AgentConfig, world: AgentWorld, signal: AbortSignal): Promise<Identity | undefined> {
   const path = join(config.folder, "identity.json");
   const known = await loadIdentity(path);

@@ -4,18 +4,18 @@ import { AppError } from "../common/errors.ts";
 import { OUTBOX_MAX_BYTES } from "../common/limits.ts";
 
 export interface AgentConfig {
-  /** Base URL of a controller's HTTP interface; needed to enrol only. */
+  /** Base URL of a controller's HTTP interface. Needed only to enrol. */
   readonly controller: string | undefined;
   readonly token: string | undefined;
   readonly folder: string;
-  /** The host's name as it asks to be called. */
+  /** The name that the host requests when it enrols. */
   readonly name: string;
   readonly outboxMaxBytes: number;
-  /** True where controllers may connect over this agent. */
+  /** True if controllers may open a tunnel to this address and port. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
 }
 
-/** Each setting as an argument or as a variable; the argument wins. */
+/** The name of each setting as an argument and as an environment variable. The argument takes precedence. */
 const SETTINGS = {
   "--controller": "ODP_AGENT_CONTROLLER",
   "--token": "ODP_AGENT_TOKEN",
@@ -29,7 +29,7 @@ type Argument = keyof typeof SETTINGS;
 
 const OUTBOX_MIN_BYTES = 256 * 1024;
 
-/** Throws `AppError("invalid")` that names the setting which is unknown or wrong. */
+/** Reads the settings. Throws `AppError("invalid")` with the name of an unknown or invalid setting. */
 export function readConfig(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -87,7 +87,10 @@ function bytesOf(text: string | undefined): number {
   );
 }
 
-/** `all`, `none`, or places `<address>:<port>` with commas between; `*` stands for any address, and for any port. */
+/**
+ * Parses `all`, `none`, or a list of targets `<address>:<port>` separated by commas. `*` stands for any address or any
+ * port.
+ */
 function openTunnels(text: string): AgentConfig["isTunnelOpen"] {
   if (text === "all") return () => true;
   if (text === "none") return () => false;

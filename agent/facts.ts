@@ -3,7 +3,10 @@ import { statfs } from "node:fs/promises";
 import os from "node:os";
 import type { Facts } from "../proto/gen/agent/v1/agent.ts";
 
-/** Reads figures of the host; shares are of the time since the previous reading. */
+/**
+ * Reads figures of the host. The share of used CPU time is measured since the previous reading; at the first reading,
+ * since the start of the host.
+ */
 export class FactsReader {
   readonly #name: string;
   readonly #folder: string;

@@ -14,7 +14,7 @@ import { createLog } from "./log.ts";
 
 const VERSION = "0.1.0";
 
-// Commands would inherit them.
+// Close inherited file descriptors; otherwise commands would inherit them too.
 closeInherited({ closeSync, readdirSync, readFileSync });
 
 const clock: Clock = {
@@ -31,15 +31,15 @@ const log = createLog(clock, (line) => process.stdout.write(line));
 
 outliveOutput(process, { isatty, closeSync, openSync });
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
-// A controller known by its address alone makes a warning that is of no use here.
+// A controller that is known only by an IP address causes a deprecation warning, which is of no use here.
 process.noDeprecation = true;
 const ending = new AbortController();
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => ending.abort());
-// Timers and files do not hold the process; its work does.
+// The other timers do not keep the process alive, so this one does until the work has ended.
 const alive = setInterval(() => undefined, 3_600_000);
 
 try {
-  // Commands get the environment without what is meant for the agent.
+  // Commands get the environment without the agent's own variables.
   const environment = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith("ODP_AGENT_")),
   );

@@ -25,32 +25,34 @@ import { Supervisor } from "./policies/supervisor.ts";
 import type { Transport } from "./session/transport.ts";
 import { Tunnels } from "./tunnels/tunnels.ts";
 
-/** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
+/** The environment of an enrolled agent. `test/sim` passes a simulated one. */
 export interface WorkWorld {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly version: string;
   readonly identity: Identity;
-  /** The agent's own, locked. */
+  /** The folder of this agent, already locked. */
   readonly folder: string;
-  /** Where outbox, identity and what is wanted lie; depots and followed logs are on the real disk. */
+  /**
+   * The disk of the outbox, the identity and the desired state. Depots and followed logs are always on the real disk.
+   */
   readonly files: Files;
   readonly outboxMaxBytes: number;
   readonly transport: Transport;
   readonly exec: Exec;
-  /** True where controllers may connect over this agent. */
+  /** True if controllers may open a tunnel to this address and port. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
   readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
 }
 
 /**
- * How long the end waits for the controllers to take the last entries; what they do not take they get after the next
- * start.
+ * Time at the end for the controllers to acknowledge the last entries. Entries that are not acknowledged are sent after
+ * the next start.
  */
 const FLUSH_MS = 2_000;
 
-/** Works for the controllers until the signal fires; everything that happened is then on disk. */
+/** Works for the controllers until the signal fires. When the promise resolves, all results are on disk. */
 export async function work(world: WorkWorld, signal: AbortSignal): Promise<void> {
   const { clock, random, log, exec, folder, files, facts, identity, transport, version } = world;
   const outbox = await openOutbox(world);
@@ -93,7 +95,8 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
       openTunnel: (asked, call) => tunnels.take(asked, call),
     },
   });
-  // Beside the link: only what it delivers makes room in an outbox that is full.
+  // This runs concurrently with the link. It may wait for room in a full outbox, and only entries that the link
+  // delivers make room.
   const interrupted = finishInterrupted(journal, log);
   await state.resume();
   const linkEnd = new AbortController();
@@ -123,7 +126,7 @@ async function finishInterrupted(journal: Journal, log: Log): Promise<void> {
   }
 }
 
-/** The work that controllers want. It is on disk before the agent starts it. */
+/** The desired state of this host. It is stored before it is applied. If it cannot be stored, it is applied anyway. */
 class DesiredWork {
   readonly #file: StateFile;
   readonly #supervisor: Supervisor;
@@ -149,7 +152,7 @@ class DesiredWork {
       await this.#file.store(state);
       this.revision = state.revision;
     } catch (error) {
-      // It will be sent again, because the reported revision stays the old one.
+      // A controller sends the desired state again at the beginning of the next session.
       this.#log("error", "desired state not kept", { revision: state.revision, error: errorText(error) });
     }
     this.#supervisor.apply(state);
@@ -178,7 +181,7 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
   if (code !== 0) throw new AppError("unavailable", `The command of the depot ${depot.name} ${message}.`);
 }
 
-/** One value for each policy; the one without a name says that these are all. */
+/** One value for each policy. The value without a name is their number. */
 function statesOf(supervisor: Supervisor): Record<string, string> {
   const states = [...supervisor.states].slice(0, POLICY_STATES_MAX);
   return {

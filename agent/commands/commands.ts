@@ -9,7 +9,7 @@ export interface CommandsOptions {
   readonly host: Host;
   readonly journal: Journal;
   readonly plugins: readonly CommandPlugin[];
-  /** Says that a command was taken, or why not; may be lost with the connection. */
+  /** Reports that a command was accepted, or why it was refused. The report may be lost with the connection. */
   readonly tell: (state: CommandState) => void;
 }
 
@@ -19,7 +19,7 @@ interface Running {
   cancelled: boolean;
 }
 
-/** Takes commands: each at most once, journalled before its start, with exactly one result. */
+/** Runs commands. Each is run at most once, is stored in the journal before its start, and gets exactly one result. */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #running = new Map<string, Running>();
@@ -29,7 +29,7 @@ export class Commands {
     this.#options = options;
   }
 
-  /** Resolves when it is journalled and begun, or refused. */
+  /** Starts a command. Resolves when it is in the journal and has begun, or is refused. */
   async take(command: Command): Promise<void> {
     try {
       await this.#take(command);
@@ -40,7 +40,7 @@ export class Commands {
     }
   }
 
-  /** A command that has ended, or was never here, stays as it is. */
+  /** Cancels a running command. Nothing happens if the command is not running here. */
   async cancel({ commandId, epoch }: Cancel): Promise<void> {
     const { journal, host } = this.#options;
     try {
@@ -55,7 +55,7 @@ export class Commands {
     running.abort.abort();
   }
 
-  /** Ends what runs; resolves when every result is in the outbox. */
+  /** Ends the running commands. Resolves when every result is in the outbox. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { abort } of this.#running.values()) abort.abort();
@@ -75,9 +75,10 @@ export class Commands {
     if (!plugin) throw new AppError("unsupported", `This agent knows no command of the kind ${kind}.`);
     if (this.#running.size >= COMMANDS_RUNNING_MAX)
       throw new AppError("limited", `${COMMANDS_RUNNING_MAX} commands run already.`);
-    // Both times are the controller's, so its clock may differ from ours.
+    // Both times are from the controller, so its clock may differ from that of this host.
     const remainingMs = command.deadlineMs - command.sentMs;
-    // While the epoch was written down a newer session may have begun; from here on nothing comes between.
+    // A newer session may have begun while the epoch was written. Check again; nothing asynchronous happens between
+    // this check and the start.
     journal.check(command.epoch);
     await journal.start(command.id, remainingMs, command.traceparent);
     if (remainingMs <= 0) {
@@ -107,14 +108,18 @@ export class Commands {
       const { last, ...judged } = this.#judge(outcome, running);
       await journal.finish({ commandId: command.id, ...judged }, last);
     } catch (error) {
-      // The outbox took nothing: the next start finds the command open and says `interrupted`.
+      // The result is not in the outbox. After its next start, the agent finds the command open and gives it the result
+      // `interrupted`.
       host.log("error", "result not written", { command: command.id, error: errorText(error) });
     } finally {
       this.#running.delete(command.id);
     }
   }
 
-  /** A command that was told to end did so because of a cancel or because the agent ends. */
+  /**
+   * A command that was aborted was either cancelled, or the agent is stopping. In the second case its state is
+   * `interrupted`.
+   */
   #judge(outcome: Outcome, running: Running): Outcome {
     if (outcome.state !== "cancelled" || running.cancelled) return outcome;
     return { ...outcome, state: "interrupted", message: "The agent ended while the command ran." };

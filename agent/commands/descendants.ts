@@ -1,31 +1,41 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Every process a command starts inherits it, also one that leaves its process group and its session. */
+/**
+ * Environment variable that marks all processes of a command. They inherit it, even if they leave its process group and
+ * its session.
+ */
 export const COMMAND_VARIABLE = "ODP_COMMAND_PROCESS";
 
 /**
- * Ends what a command started and what these started, wherever they went; those that took the variable out of their
- * environment are not found. Linux alone shows the environment of processes; elsewhere nothing is found.
+ * Kills all processes of a command, also those that have left its process group. Processes that removed the variable
+ * from their environment are not found. Only Linux shows the environment of other processes; on other systems nothing
+ * is found.
  */
 export function killMarked(value: string, pause: () => void = pauseForStarts): void {
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const { ended, isUnsure } = killOnce(value);
     if (ended === 0 && !isUnsure) return;
-    // A process may start another one just before it ends: the next round finds that.
+    // A process may start another one just before it is killed. The next round finds that one.
     if (ended === 0) pause();
   }
 }
 
 const ROUNDS_MAX = 8;
-/** Longest time that a process needs to replace its program (`exec`), even on a busy host. */
+/** Maximum time that a process needs to replace its program (`exec`), even on a busy host. */
 const START_PAUSE_MS = 10;
 
-/** Blocks the agent's only thread, so everything else waits. Acceptable because commands seldom end this way. */
+/**
+ * Blocks the only thread of the agent, so all its other work waits. This is acceptable because commands are seldom
+ * ended like this.
+ */
 function pauseForStarts(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, START_PAUSE_MS);
 }
 
-/** `isUnsure` when a process has no environment to look at: another program is just taking its place, or it has none. */
+/**
+ * Kills the marked processes that are there now. `isUnsure`: a process has an empty environment, perhaps because it is
+ * just replacing its program.
+ */
 function killOnce(value: string): { readonly ended: number; readonly isUnsure: boolean } {
   const marker = Buffer.from(`\0${COMMAND_VARIABLE}=${value}\0`);
   let ended = 0;
@@ -38,7 +48,7 @@ function killOnce(value: string): { readonly ended: number; readonly isUnsure: b
       process.kill(pid, "SIGKILL");
       ended++;
     } catch {
-      // It has ended already.
+      // The process has ended already.
     }
   }
   return { ended, isUnsure };
@@ -55,7 +65,9 @@ function processes(): number[] {
   }
 }
 
-/** Variables that end in a zero; `undefined` for a process that ended, or that is not for us to see. */
+/**
+ * The variables of a process, each with a NUL byte at its end. Undefined when the process has ended or cannot be read.
+ */
 function environmentOf(pid: number): Buffer | undefined {
   try {
     return readFileSync(`/proc/${pid}/environ`);
@@ -67,7 +79,7 @@ function environmentOf(pid: number): Buffer | undefined {
 /** `PF_KTHREAD` of the kernel's `sched.h`. */
 const KERNEL_THREAD = 0x00200000;
 
-/** Neither ended nor a thread of the kernel: `proc(5)`, state and flags in `stat`. */
+/** True for a process that has not ended and is no kernel thread, by state and flags in `stat` (`proc(5)`). */
 function isProgram(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

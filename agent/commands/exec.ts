@@ -14,21 +14,21 @@ export interface ExecOptions {
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: Uint8Array | undefined;
-  /** After it everything the process started is ended; none for a process that runs for ever. */
+  /** Time after which the process and everything it started are ended. Absent: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Ends everything the process started. */
+  /** Ends the process and everything it started. */
   readonly signal?: AbortSignal | undefined;
-  /** Called with one piece at a time; nothing more is read from that pipe until it resolves. */
+  /** Called with one piece of output at a time. Nothing more is read from that pipe until it resolves. */
   readonly onOutput?: (data: Buffer, stderr: boolean) => void | Promise<void>;
 }
 
 export interface ExecResult {
   readonly ended: "exit" | "timeout" | "cancelled" | "unstarted";
-  /** Exit code; 128 + signal number for a signal, 127 when it could not be started. */
+  /** Exit code. After a signal, 128 + its number; 127 if the process could not be started. */
   readonly code: number;
-  /** The name of the signal that ended the process, `SIGKILL`; absent: none did. */
+  /** Name of the signal that ended the process, such as `SIGKILL`; absent when none did. */
   readonly signal?: string;
-  /** Process id of the shell, which leads the process group; absent: none was started. */
+  /** Process id of the shell, which leads the process group; absent when none was started. */
   readonly pid?: number;
   readonly message: string;
 }
@@ -39,12 +39,18 @@ const SIGNAL_BASE = 128;
 
 export interface ExecWorld {
   readonly clock: Clock;
-  /** Notes which process groups run, so that the next start can end what a crash left over. */
+  /**
+   * Folder with a file for each running process group. After a crash, the next start of the agent ends those that are
+   * left.
+   */
   readonly folder: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** The only place that starts processes: a line for the host's shell, in a process group of its own. */
+/**
+ * Creates the function that starts processes, the only one in the agent. It runs a line in the shell of the host, in a
+ * process group of its own.
+ */
 export function createExec(world: ExecWorld): Exec {
   mkdirSync(world.folder, { recursive: true, mode: 0o700 });
   let count = 0;
@@ -74,7 +80,7 @@ function start(options: ExecOptions, world: ExecWorld, marker: string): ChildPro
     detached: !windows,
     windowsHide: true,
   });
-  // A process that does not read its input is its own affair.
+  // A process may end without reading its input; this is no error.
   child.stdin?.on("error", () => undefined);
   child.stdin?.end(options.stdin);
   return child;
@@ -88,7 +94,7 @@ function spawned(child: ChildProcess): Promise<string | undefined> {
 }
 
 interface Watched extends ExecOptions {
-  /** Known to everything the process starts. */
+  /** Value of `COMMAND_VARIABLE` for the process and everything it starts. */
   readonly marker: string;
 }
 
@@ -110,7 +116,7 @@ async function watch(child: ChildProcess, options: Watched, clock: Clock): Promi
   });
   const drained = Promise.all([drain(child.stdout, false, options), drain(child.stderr, true, options)]);
   const exit = await exited;
-  // Ending a process ends everything it started.
+  // After a timeout or a cancellation, everything that the process started is ended too.
   if (ended !== "exit") {
     killGroup(child, "SIGKILL");
     killMarked(options.marker);
@@ -135,7 +141,8 @@ function outcome(code: number | null, signal: NodeJS.Signals | null): Exited {
 }
 
 /**
- * Reads piece by piece; a failing reader lets the process write into the void, and the failure comes out at the end.
+ * Passes output to `onOutput`, one piece at a time. After `onOutput` has failed, the rest is read and dropped, so that
+ * the process does not block. The promise rejects with the failure when the pipe closes.
  */
 function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -159,8 +166,8 @@ function drain(pipe: Readable | null, stderr: boolean, options: ExecOptions): Pr
 }
 
 /**
- * A process that left something running in the background does not hold up its own result: when the pipe was silent and
- * all that came out of it is taken, it is closed.
+ * Closes the pipe of a process that has ended, after `EXEC_PIPE_GRACE_MS` of silence and when all its output is
+ * handled. Otherwise a process that it left in the background could delay the result without end.
  */
 function closeWhenSilent(pipe: Readable, clock: Clock): () => void {
   let cancel = () => undefined as void;
@@ -184,7 +191,7 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform === "win32") child.kill(signal);
     else process.kill(-child.pid, signal);
   } catch {
-    // It has ended already.
+    // The process group has ended already.
   }
 }
 
@@ -192,12 +199,12 @@ function noteRunning(folder: string, pid: number | undefined, marker: string): s
   const birth = pid === undefined ? undefined : birthOf(pid);
   if (birth === undefined) return undefined;
   const path = join(folder, String(pid));
-  // Not synced: what a power cut forgets here it has ended as well.
+  // No sync is needed: a power cut also ends the process.
   writeFileSync(path, `${birth}\n${marker}`);
   return path;
 }
 
-/** Ends process groups that an agent killed in the middle of its work left behind. */
+/** Ends the process groups that a killed agent left behind. Answers their number. */
 export function endLeftovers(folder: string): number {
   let ended = 0;
   for (const name of foldersNames(folder)) {

@@ -5,7 +5,7 @@ import type { Clock } from "../../common/time.ts";
 import { emitWhenRoom } from "../policies/host.ts";
 import type { Emission, Outbox } from "../outbox/outbox.ts";
 
-/** Begins the names of its marks. */
+/** Prefix of the journal's marks. */
 export const COMMAND_MARKS = "command/";
 const PREFIX = COMMAND_MARKS;
 const EPOCH = "epoch";
@@ -19,13 +19,16 @@ interface CommandRecord {
 }
 
 /**
- * Remembers commands by id, before they start and after they end, as marks of the outbox: a command's end and its
- * result are one write, so a crash in between leaves exactly one result.
+ * Remembers commands by id, from before their start until after their end, as marks of the outbox. The end of a command
+ * and its result are one write, so after a crash there is exactly one result.
  */
 export class Journal {
   readonly #outbox: Outbox;
   readonly #clock: Clock;
-  /** Seen and perhaps not on disk yet; what is being written counts, or two calls at once would both pass. */
+  /**
+   * The highest epoch seen, perhaps not on disk yet. It counts while it is being written; otherwise two concurrent
+   * calls could both pass.
+   */
   #highest = 0;
   readonly #starting = new Map<string, Promise<unknown>>();
 
@@ -39,7 +42,8 @@ export class Journal {
   }
 
   /**
-   * Throws `AppError("conflict")` for an epoch below the highest seen; a higher one is durable before this resolves.
+   * Throws `AppError("conflict")` for an epoch below the highest one seen. A higher epoch is durable when the promise
+   * resolves.
    */
   async obey(epoch: number): Promise<void> {
     this.check(epoch);
@@ -48,13 +52,13 @@ export class Journal {
       await this.#outbox.append([], { marks: [{ key: EPOCH, value: String(epoch) }], reserve: true });
   }
 
-  /** Throws `AppError("conflict")` for an epoch below the highest seen, be that on disk already or not. */
+  /** Throws `AppError("conflict")` for an epoch below the highest one seen, even if that is not on disk yet. */
   check(epoch: number): void {
     const highest = this.highestEpoch;
     if (epoch < highest) throw new AppError("conflict", `Epoch ${epoch} has passed: ${highest} was seen.`);
   }
 
-  /** As `obey`, for a session that only sends: a full disk must not keep it from making room. */
+  /** Like `obey`, but a full outbox is no error. The session is needed to send entries, which makes room again. */
   async see(epoch: number): Promise<void> {
     try {
       await this.obey(epoch);
@@ -67,12 +71,15 @@ export class Journal {
     return this.#outbox.mark(PREFIX + id) !== undefined;
   }
 
-  /** Settles as the start of the command does that is being written down; absent when none is. */
+  /** The pending write of `start` for a command; undefined when there is none. */
   starting(id: string): Promise<unknown> | undefined {
     return this.#starting.get(id);
   }
 
-  /** Durable when it resolves. `AppError("limited")` when there is no room for one more. */
+  /**
+   * Stores a command before its start. It is durable when the promise resolves. `AppError("limited")` when the journal
+   * has `JOURNAL_COMMANDS_MAX` commands or the outbox is full.
+   */
   async start(id: string, remainingMs: number, traceparent: string): Promise<void> {
     const stale = this.#stale();
     if (this.#outbox.marks(PREFIX).length - stale.length >= JOURNAL_COMMANDS_MAX) {
@@ -90,7 +97,10 @@ export class Journal {
     await written;
   }
 
-  /** Writes the one result; waits for room as long as it takes. */
+  /**
+   * Writes the only result of a command, with the entries `before` it. Waits for room without a limit of time. A
+   * command that has ended already gets no second result.
+   */
   async finish(result: Omit<CommandResult, "startedMs" | "endedMs">, before: readonly Emission[] = []): Promise<void> {
     const key = PREFIX + result.commandId;
     const noted = parse(this.#outbox.mark(key));
@@ -102,7 +112,10 @@ export class Journal {
     await emitWhenRoom(this.#outbox, [...before, { body, traceparent }], { marks, reserve: true });
   }
 
-  /** To be called once at the start: what had begun and not ended gets its result now. */
+  /**
+   * Call it once, when the agent starts. It writes a result for each command that had begun and not ended. Resolves
+   * with their number.
+   */
   async finishInterrupted(): Promise<number> {
     const open = this.#outbox.marks(PREFIX).filter(([, value]) => parse(value)?.endedMs === undefined);
     for (const [key] of open) {
@@ -129,7 +142,7 @@ export class Journal {
   }
 }
 
-/** The note of a command as that of one that has ended, at the latest at `atMs`. */
+/** The journal entry of a command as an ended one. A command without an end gets the end `atMs`. */
 export function endedNote(value: string, atMs: number): string {
   const noted = parse(value);
   return noted === undefined || noted.endedMs !== undefined ? value : JSON.stringify({ ...noted, endedMs: atMs });

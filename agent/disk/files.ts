@@ -6,7 +6,7 @@ import type { Files, OpenFile } from "../../common/files.ts";
 /** The disk of this machine. */
 export const nodeFiles: Files = disk;
 
-/** Makes the names in a folder durable; systems that cannot open a folder need no such thing. */
+/** Makes the names in a folder durable. Does nothing if the system does not let the agent open the folder. */
 export async function syncFolder(files: Files, path: string): Promise<void> {
   let folder;
   try {
@@ -23,15 +23,15 @@ export async function syncFolder(files: Files, path: string): Promise<void> {
 }
 
 /**
- * A folder whose name is durable. One that is there already may have been made by a program that was killed before it
- * could sync.
+ * Makes a folder, and makes its name and the names of all folders above it durable. An existing folder is synced too:
+ * the program that made it may have been killed before its sync.
  */
 export async function makeFolder(files: Files, path: string): Promise<void> {
   await files.mkdir(path, { recursive: true, mode: 0o700 });
   for (let name = path; name !== dirname(name); name = dirname(name)) await syncFolder(files, dirname(name));
 }
 
-/** Makes these files and the names of the folders between them and `top` durable; `top` is one of those above each. */
+/** Makes files durable, and the names in all folders from theirs up to `top`. `top` must be above each file. */
 export async function syncTree(files: Files, top: string, paths: readonly string[]): Promise<void> {
   for (let from = 0; from < paths.length; from += FILE_SYNCS_AT_ONCE) {
     await Promise.all(paths.slice(from, from + FILE_SYNCS_AT_ONCE).map((path) => syncFile(files, path)));
@@ -51,11 +51,13 @@ async function syncFile(files: Files, path: string): Promise<void> {
   }
 }
 
-/** The file holds the new content or the old one, never a part; durable when it resolves. Mode 0600. */
+/**
+ * Replaces the content of a file. The file always has the whole old or the whole new content. The new content is
+ * durable when the promise resolves. Mode 0600.
+ */
 export async function writeAtomically(files: Files, path: string, content: Uint8Array): Promise<void> {
   const unfinished = `${path}.new`;
-  // Never written in place: after a power cut what a former writing left may be the present content under a second
-  // name.
+  // An unfinished file is never overwritten. After a power cut, it may be a second name of the current file.
   await files.rm(unfinished, { force: true });
   const file = await files.open(unfinished, "wx", 0o600);
   try {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { AppError } from "../../common/errors.ts";
 
 /**
- * When the process began, as the kernel counts; a process id alone may have been given again. Undefined where there is
- * no /proc.
+ * Start time of a process, in units of the kernel. It identifies the process together with its id, because ids are used
+ * again. Undefined when the process has ended, or when the system has no `/proc`.
  */
 export function birthOf(pid: number): string | undefined {
   try {
@@ -16,8 +16,8 @@ export function birthOf(pid: number): string | undefined {
 }
 
 /**
- * One agent per folder: `AppError("conflict")` while another lives. The lock of a dead one counts for
- * nothing.
+ * Locks a folder for this agent. `AppError("conflict")` while another running agent has locked it. The lock of an agent
+ * that has ended is replaced.
  */
 export function lockFolder(folder: string): void {
   const path = join(folder, "agent.pid");

@@ -5,7 +5,7 @@ import { nodeFiles, readWhole, writeAtomically } from "./files.ts";
 
 const FORMAT = 1;
 
-/** Keeps what the controllers want this host to do, so that the agent works while they are away. */
+/** Stores the desired state of this host, so that the agent can work without a controller. */
 export class StateFile {
   readonly #path: string;
   readonly #files: Files;
@@ -15,7 +15,7 @@ export class StateFile {
     this.#files = files;
   }
 
-  /** Undefined before the first. */
+  /** Undefined before the first `store`. `AppError("unsupported")` when a newer agent has written the file. */
   async load(): Promise<DesiredState | undefined> {
     const bytes = await readWhole(this.#files, this.#path);
     if (!bytes) return undefined;

@@ -4,27 +4,27 @@ import { basename, dirname, join } from "node:path";
 import { AppError } from "../../common/errors.ts";
 import { PATH_LINKS_MAX } from "../../common/limits.ts";
 
-/** Where a path leads. */
+/** Result of resolving a path. */
 interface Resolved {
-  /** Without links. */
+  /** The path without links. */
   readonly path: string;
-  /** Owner of links that were made neither by root nor by this program's user. */
+  /** Owners of the links on the path, except root and the user of this program. */
   readonly owners: ReadonlySet<number>;
 }
 
-/** Absent on systems that have none of it. */
+/** Flags that the system does not have are left out. */
 const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Opens for reading what a path of other users leads to, as Linux does with `protected_symlinks`: a link is followed
- * when it belongs to root, to the user of this program, or to the owner of what it leads to. `AppError("denied")` for
- * another, also when a folder is swapped for one meanwhile: what was opened is checked, not only what was to be.
+ * Opens a path for reading that other users can change. It follows links like Linux with `protected_symlinks`: each
+ * link must belong to root, to the user of this program, or to the owner of the opened file. `AppError("denied")` for
+ * another link. The opened file is checked too, so a folder that is replaced by a link meanwhile is also denied.
  */
 export function openTrusted(path: string): Promise<FileHandle> {
   return openChecked(path, OPEN_FLAGS);
 }
 
-/** Where a path leads by links that are to be followed, else `AppError("denied")`. */
+/** Resolves a path through trusted links. `AppError("denied")` for another link. */
 export async function trustedTarget(path: string): Promise<{ path: string; found: Stats }> {
   const { path: target, owners } = await resolve(path);
   const found = await lstat(target);
@@ -32,9 +32,11 @@ export async function trustedTarget(path: string): Promise<{ path: string; found
   return { path: target, found };
 }
 
-/** A folder that stays the one that was checked, also when another takes its name. */
+/**
+ * An open folder that was checked. On Linux, its entries are those of this folder even if another one takes its name.
+ */
 export class TrustedFolder implements AsyncDisposable {
-  /** Without links, as it was when it was opened. */
+  /** Its path without links, at the time when it was opened. */
   readonly path: string;
   readonly #handle: FileHandle;
 
@@ -48,7 +50,7 @@ export class TrustedFolder implements AsyncDisposable {
     return new TrustedFolder(target, await openChecked(path, OPEN_FLAGS | (constants.O_DIRECTORY ?? 0)));
   }
 
-  /** Makes what is missing of it. */
+  /** Opens a folder. The folder and those above it are created if they are missing. */
   static async make(path: string): Promise<TrustedFolder> {
     try {
       return await TrustedFolder.open(path);
@@ -62,7 +64,7 @@ export class TrustedFolder implements AsyncDisposable {
     return TrustedFolder.open(path);
   }
 
-  /** A path to an entry of this very folder; a link of that name is for the caller not to follow. */
+  /** A path to an entry of this folder. The caller must not follow a link of that name. */
   entry(name: string): string {
     return process.platform === "linux" ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.path, name);
   }
@@ -86,7 +88,7 @@ async function openChecked(path: string, flags: number): Promise<FileHandle> {
   }
 }
 
-/** The path that the system opened; where it does not tell, the target of the path by now. */
+/** The path that the system has opened. If the system does not tell, the current target of the path. */
 async function pathOf(handle: FileHandle, path: string): Promise<string> {
   return process.platform === "linux" ? readlink(`/proc/self/fd/${handle.fd}`) : (await resolve(path)).path;
 }
@@ -111,13 +113,13 @@ async function resolve(path: string): Promise<Resolved> {
   return { path: at, owners };
 }
 
-/** Undefined for what is no link. */
+/** Owner and target of a link; undefined for any other file. */
 async function linkAt(path: string): Promise<{ owner: number; target: string } | undefined> {
   const found = await lstat(path);
   if (!found.isSymbolicLink()) return undefined;
   const target = await readlink(path);
   const again = await lstat(path);
-  // Otherwise the owner could be that of another link than the target.
+  // Without this check, owner and target could belong to two different links.
   if (again.ino !== found.ino || again.ctimeMs !== found.ctimeMs)
     throw new AppError("denied", `${path} changes while it is looked at.`);
   return { owner: found.uid, target };

@@ -1,6 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 
-/** PKCS #10 requests in DER (RFC 2986), as much of it as an agent needs: one name, one P-256 key, no attributes. */
+/**
+ * Certificate requests: PKCS #10 in DER (RFC 2986), the part that an agent needs. They have one name, one P-256 key and
+ * no attributes.
+ */
 
 const INTEGER = 0x02;
 const BIT_STRING = 0x03;
@@ -18,13 +21,13 @@ const ECDSA_WITH_SHA256 = der(
   der(OBJECT_IDENTIFIER, Buffer.of(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02)),
 );
 
-/** A new key pair, made here and never sent; PEM, PKCS #8. */
+/** A new private key as PEM (PKCS #8). It is never sent. */
 export function createKeyPem(): string {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** The request for a certificate over that key; which host it will name is the controller's decision. */
+/** A request for a certificate for this key. The controller decides which host the certificate names. */
 export function createRequest(keyPem: string, commonName: string): Buffer {
   const version = der(INTEGER, Buffer.of(0));
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, COMMON_NAME, der(UTF8_STRING, Buffer.from(commonName)))));

@@ -20,7 +20,7 @@ export interface EnrolOptions {
   readonly controller: string;
   readonly token: string;
   readonly name: string;
-  /** Keeps the key of an enrolment that did not hear its answer, so that the next try is the same request. */
+  /** File with the key of an enrolment that got no answer, so that the next attempt sends the same request. */
   readonly pendingPath: string;
   readonly signal?: AbortSignal;
 }
@@ -33,9 +33,9 @@ interface Pending {
 }
 
 /**
- * Makes a key pair, has it certified, and answers the identity of this host. Nothing of the answer is believed before
- * its proof is verified. `AppError` with the controller's own code when it refuses (a used or expired token),
- * `unavailable` when it cannot be reached.
+ * Makes a key, gets a certificate for it from a controller, and answers the identity of this host. Nothing in the
+ * answer is used before its proof is verified. Throws `AppError` with the controller's code when it refuses, for
+ * example because the token was used or has expired; `AppError("unavailable")` when the controller cannot be reached.
  */
 export async function enrol(options: EnrolOptions): Promise<Identity> {
   const token = parseJoinToken(options.token);
@@ -46,7 +46,7 @@ export async function enrol(options: EnrolOptions): Promise<Identity> {
   return identityOf(answer, pending.keyPem, new URL(options.controller).hostname);
 }
 
-/** To be called when the identity is stored. */
+/** Deletes the key of an unfinished enrolment. Call it after the identity is stored. */
 export async function forgetPending(pendingPath: string): Promise<void> {
   await rm(pendingPath, { force: true });
 }
@@ -56,7 +56,7 @@ async function loadPending(options: EnrolOptions, token: JoinToken): Promise<Pen
     const pending: unknown = JSON.parse(await readFile(options.pendingPath, "utf8"));
     return isPending(pending) && pending.id === token.id ? pending : undefined;
   } catch {
-    // Not there, or torn: a new key does as well.
+    // The file is missing or damaged, so a new key is made.
     return undefined;
   }
 }
@@ -127,8 +127,8 @@ const WHICH_PORT =
   "The setting of the controller names its HTTP port, 8080 by default; the agent port is told at the enrolment.";
 
 /**
- * Ends that a peer makes which was spoken to in a protocol it does not know; a bare "socket hang up" would not
- * tell that.
+ * Codes of errors that occur when the server uses another protocol. Their texts, such as "socket hang up", do not say
+ * so.
  */
 const OTHER_PROTOCOL = /^(?:ECONNRESET|EPROTO|ERR_SSL_|HPE_)/;
 

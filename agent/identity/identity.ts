@@ -5,18 +5,18 @@ import { publicKeyOf } from "./csr.ts";
 import { nodeFiles, readWhole, writeAtomically } from "../disk/files.ts";
 
 /**
- * The identity of this agent: its key, the certificate over it, the authorities it trusts and the controllers'
- * addresses.
+ * The identity of this agent: its key and certificate, the authorities that it trusts, and the addresses of the
+ * controllers.
  */
 export interface Identity {
   readonly format: 1;
   readonly host: string;
   readonly tenant: string;
   readonly keyPem: string;
-  /** DER, base64; so are the authorities. */
+  /** DER, base64. The authorities have the same form. */
   readonly certificate: string;
   readonly authorities: readonly string[];
-  /** `host:port` each. */
+  /** `host:port` of each controller's agent port. */
   readonly controllers: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export async function storeIdentity(path: string, identity: Identity, files = no
   await writeAtomically(files, path, Buffer.from(JSON.stringify(identity)));
 }
 
-/** Throws `AppError("denied")` when the certificate is not over this key. */
+/** Throws `AppError("denied")` when the certificate is for another key. */
 export function requireOwnCertificate(certificate: Uint8Array, keyPem: string): void {
   const certified = new X509Certificate(certificate).publicKey.export({ type: "spki", format: "der" });
   if (!certified.equals(publicKeyOf(keyPem))) throw new AppError("denied", "The certificate is for another key.");

@@ -9,8 +9,8 @@ export interface BallastOptions {
 }
 
 /**
- * A file whose content means nothing. It takes space while there is some, so that on a full disk there is enough left
- * for the one new file after which the old ones can be deleted.
+ * A file that reserves disk space. On a full disk, the outbox empties it. The freed space is enough for the one new
+ * file that must be written before old files can be deleted.
  */
 export class Ballast {
   readonly #options: BallastOptions;
@@ -24,7 +24,9 @@ export class Ballast {
     return this.#held;
   }
 
-  /** On a disk that has no room for it nothing is taken. */
+  /**
+   * Fills the file, so that the space is reserved. If the disk is full, the file is left empty and `held` stays false.
+   */
   async take(): Promise<void> {
     if (this.#held) return;
     const { path, files, bytes } = this.#options;

@@ -24,15 +24,15 @@ export interface BatchesOptions {
   readonly ask: (ask: Ask) => Promise<Told>;
 }
 
-/** An answer of the controllers, for batches that are pinned soon after. */
+/** An answer of a controller. It is used for batches that are pinned within `PIN_TOLD_FRESH_MS`. */
 interface Said<T> {
   readonly what: T;
   readonly atMs: number;
 }
 
 /**
- * The entries of an outbox as the batches of one session, in their order. A batch with records is pinned before it is
- * sent the first time: its rows follow from it and its pin, and are the same each time they are stored.
+ * Makes the batches of one session from the entries of an outbox, in their order. A batch with records is pinned before
+ * it is first sent. Its rows depend only on its entries and its pin, so sending it again stores the same rows.
  */
 export class Batches {
   readonly #options: BatchesOptions;
@@ -40,10 +40,13 @@ export class Batches {
   readonly #rules = new Map<string, Said<PinnedRule>>();
   #time: Said<ToldTime> | undefined;
   #sent: number;
-  /** Read, and not sent for want of room. */
+  /** Entries that were read but not sent, because there was no room for their pin. */
   #held: readonly Entry[] = [];
 
-  /** Everything up to `acknowledged` is safe. */
+  /**
+   * The controllers have stored all entries up to `acknowledged`. If that sequence is within a pinned batch, the first
+   * batch is that whole batch, because it must be sent again unchanged.
+   */
   constructor(options: BatchesOptions, acknowledged: number) {
     this.#options = options;
     const cut = options.outbox.pins.after(acknowledged);
@@ -56,7 +59,10 @@ export class Batches {
     return this.#sent;
   }
 
-  /** Undefined when there is nothing to send, or no room to pin it before something is acknowledged. */
+  /**
+   * The next batch, of at most `maxEntries` entries unless it is pinned already. Undefined when there is nothing to
+   * send, or when its pin has no room until an earlier batch is acknowledged.
+   */
   async next(maxEntries: number): Promise<Batch | undefined> {
     if (maxEntries <= 0) return undefined;
     const pinned = this.#options.outbox.pins.after(this.#sent);
@@ -80,7 +86,10 @@ export class Batches {
     return { streamId: this.#options.outbox.streamId, entries: [...entries], pin, missing };
   }
 
-  /** Entries that go together: without a hole, and with no more rules than a pin names. */
+  /**
+   * Reads entries for one batch: consecutive sequences below `before`, with at most `INGEST_RULES_PER_BATCH_MAX`
+   * different rules.
+   */
   #fresh(maxEntries: number, before: number): Promise<readonly Entry[]> {
     const rules = new Set<string>();
     return this.#reader.next(maxEntries, SESSION_BATCH_MAX_BYTES, (entry, last) => {
@@ -91,7 +100,10 @@ export class Batches {
     });
   }
 
-  /** Counts entries that a damaged disk has lost since as missing; if all are lost, the next batch counts them. */
+  /**
+   * Sends a pinned batch again. Entries that damage to the disk has removed since are counted as missing. If all of
+   * them are lost, the batch is dropped and the next one counts them.
+   */
   async #again(pinned: PinnedBatch, maxEntries: number): Promise<Batch | undefined> {
     const { first, last, pin } = pinned;
     const size = last - first + 1;
@@ -104,7 +116,10 @@ export class Batches {
     return this.#batch(entries, before + size - entries.length, pin);
   }
 
-  /** Pins a batch of these entries. The pin is on disk when it resolves. Undefined if no entry has records. */
+  /**
+   * Pins a batch of these entries. The pin is on disk when the promise resolves. Undefined when no entry has records;
+   * `"no room"` when the pin does not fit into the outbox now.
+   */
   async #pin(entries: readonly Entry[], missing: number): Promise<Pin | "no room" | undefined> {
     const keys = new Set(entries.flatMap((entry) => ruleOf(entry) ?? []));
     const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
@@ -121,7 +136,10 @@ export class Batches {
     return (await pins.add({ first, last, missing, pin }, nextUs)) ? pin : "no room";
   }
 
-  /** Resolves with the time of the controllers, once fresh answers for these rules are there. */
+  /**
+   * Asks a controller for the rules whose answers are older than `PIN_TOLD_FRESH_MS` or absent. Resolves with the time
+   * that a controller told.
+   */
   async #ask(keys: ReadonlySet<string>): Promise<Said<ToldTime>> {
     const { outbox, clock, ask } = this.#options;
     const oldestMs = clock.monotonicMs() - PIN_TOLD_FRESH_MS;

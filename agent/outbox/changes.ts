@@ -1,4 +1,4 @@
-/** A number that rises with every change, and can be waited for. */
+/** A number that increases with every change. Callers can wait for the next change. */
 export class Changes {
   readonly #listeners = new Set<() => void>();
   #version = 0;

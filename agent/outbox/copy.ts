@@ -11,7 +11,10 @@ import { inParts, type Mark } from "./segment.ts";
 interface Saved {
   readonly format: 1;
   readonly stream: string;
-  /** When the marks were so, or a run that was open then was due. Every entry of what was due before is with the controllers. */
+  /**
+   * The time when the marks were read, or the earliest due time of a run that was open then. The controllers have all
+   * entries of work that was due before this time.
+   */
   readonly atMs: number;
   readonly marks: readonly (readonly [key: string, value: string])[];
 }
@@ -25,15 +28,16 @@ export interface OutboxCopyOptions {
 }
 
 /**
- * Where a file is read, which commands were had, the epoch. Runs of policies are not among them: what became of those
- * is with the controllers.
+ * Marks that are copied: positions in followed files, commands, and the epoch. Marks of policy runs are not copied,
+ * because the controllers have the results of those runs.
  */
 const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
 const OPEN_RUN = /^policy\/.*\/run$/s;
 
 /**
- * Keeps marks beside the outbox, for the case that it is deleted: as they were at a moment whose entries all have
- * arrived. It is a little behind, so that after a loss some lines come twice, and none is left out.
+ * Stores a copy of some marks outside the outbox, in case the outbox is deleted. The copy is written only after the
+ * controllers have every entry that was written before the marks were read. It is a little behind, so after a loss some
+ * lines are sent twice, but none is skipped.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;
@@ -45,8 +49,8 @@ export class OutboxCopy {
   }
 
   /**
-   * To be called once, before anything is written into the outbox. An outbox that is new and should not be goes on from
-   * here, and says so.
+   * Call it once, before the first write into the outbox. If the outbox is new although a copy exists, the outbox was
+   * lost: this writes the copied marks into it, and a gap with the reason `outbox_lost`.
    */
   async restore(): Promise<void> {
     const { outbox, clock, log } = this.#options;
@@ -70,7 +74,7 @@ export class OutboxCopy {
     if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
   }
 
-  /** Until the signal fires, then once more. */
+  /** Updates the copy every `OUTBOX_COPY_MS` until the signal fires, and once more after that. */
   async keep(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await wait(this.#options.clock, OUTBOX_COPY_MS, signal);
@@ -98,7 +102,7 @@ export class OutboxCopy {
     };
   }
 
-  /** Due times of runs that have not ended: what becomes of them comes later, and may be lost. */
+  /** Due times of runs that have not ended. Their results are written later, so they may be lost with the outbox. */
   #openSince(): readonly number[] {
     const runs = this.#options.outbox.marks("policy/").filter(([key]) => OPEN_RUN.test(key));
     return runs
@@ -106,7 +110,7 @@ export class OutboxCopy {
       .filter(Number.isFinite);
   }
 
-  /** Not written again while nothing has changed but the time. */
+  /** Writes the copy if anything but its time has changed. A failure is only logged. */
   async #store(saved: Saved): Promise<void> {
     const { files, path, log } = this.#options;
     const content = JSON.stringify({ ...saved, atMs: 0 });
@@ -127,7 +131,10 @@ export class OutboxCopy {
   }
 }
 
-/** A command that had begun is not begun again: what came of it went with the outbox. */
+/**
+ * A mark as it is restored. A command that was running becomes an ended one, so that it is not started again. Its
+ * result was lost with the outbox.
+ */
 function restored([key, value]: Saved["marks"][number], atMs: number): Mark {
   return { key, value: key.startsWith(COMMAND_MARKS) ? endedNote(value, atMs) : value };
 }

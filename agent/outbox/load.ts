@@ -14,15 +14,15 @@ import {
   type SegmentHeader,
 } from "./segment.ts";
 
-/** An outbox as a former agent left it. */
+/** The outbox as the previous agent process left it on disk. */
 export interface LoadedOutbox {
   readonly streamId: string;
   readonly nextSequence: number;
-  /** Time of the last entry that rows are made of; 0 when there is none. */
+  /** Time of the last entry that becomes rows (`makesRows`); 0 when there is none. */
   readonly lastTimeMs: number;
   readonly segments: readonly Segment[];
   readonly marks: ReadonlyMap<string, string>;
-  /** The last segment, open to go on. */
+  /** The last segment, open for writing. New frames are appended to it. */
   readonly file: OpenFile;
   readonly damagedFrames: number;
   readonly tornBytes: number;
@@ -31,23 +31,29 @@ export interface LoadedOutbox {
 interface LeftSegment {
   readonly segment: Segment;
   readonly header: SegmentHeader;
-  /** Payloads. */
+  /**
+   * Payloads of the frames after the header's frame. Groups with further marks of the header (`parts`) are included.
+   */
   readonly groups: readonly Buffer[];
   readonly nextSequence: number;
-  /** The last frame with its head, or the whole header when nothing is behind it. */
+  /** The bytes of the last frame, or of the whole header when no further frame follows. */
   readonly lastWrite: Buffer;
   readonly damagedFrames: number;
   readonly tornBytes: number;
 }
 
-/** Undefined when there is none. What it answers is durable. */
+/**
+ * Loads the outbox of a folder; undefined when it has no segment. Everything in the answer is durable when the promise
+ * resolves.
+ */
 export async function loadOutbox(files: Files, folder: string): Promise<LoadedOutbox | undefined> {
   const found: LeftSegment[] = [];
   for (const name of (await files.readdir(folder)).sort()) {
     const serial = serialOf(name);
     if (serial === undefined) continue;
     const segment = await loadSegment(files, join(folder, name), serial);
-    // A crash while it was made, or a failure whose deletion was lost: then the file before it went on.
+    // Either a crash interrupted the creation of this segment, or its creation failed and its deletion did not become
+    // durable. In the second case, writing continued in the segment before it.
     if (!segment || segment.header.base < (found.at(-1)?.nextSequence ?? 1)) await files.rm(join(folder, name));
     else found.push(segment);
   }
@@ -65,7 +71,7 @@ export async function loadOutbox(files: Files, folder: string): Promise<LoadedOu
   };
 }
 
-/** Undefined without a sound and whole header. */
+/** Undefined when the header is incomplete or damaged. */
 async function loadSegment(files: Files, path: string, serial: number): Promise<LeftSegment | undefined> {
   const bytes = (await readWhole(files, path)) ?? Buffer.alloc(0);
   const {
@@ -76,7 +82,8 @@ async function loadSegment(files: Files, path: string, serial: number): Promise<
   if (!first) return undefined;
   const header = decodeHeader(first);
   const { parts = 0 } = header;
-  // A crash while it was made: entries come only after all marks are on disk.
+  // A crash interrupted the creation of the segment. It has no entries then, because entries are written only after all
+  // marks of the header.
   if (groups.length < parts) return undefined;
   const headerBytes = [first, ...groups.slice(0, parts)].reduce(
     (sum, { length }) => sum + FRAME_HEAD_BYTES + length,
@@ -97,7 +104,10 @@ function lastTimeMs(segments: readonly LeftSegment[]): number {
   return 0;
 }
 
-/** A header has all of them as they were, the groups behind it what changed since. */
+/**
+ * The marks at the end of the segment. The header has all marks at the time of its creation, and the groups after it
+ * have the later changes.
+ */
 function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
   const marks = new Map(header.marks);
   for (const payload of groups) applyMarks(marks, decodeGroup(payload).marks);
@@ -105,8 +115,9 @@ function marksOf({ header, groups }: LeftSegment): ReadonlyMap<string, string> {
 }
 
 /**
- * Writes the last write again before the agent acts on it, as a kill may have come between that write and its sync. If
- * its sync failed, the system has it in memory only, takes it for written, and would sync nothing.
+ * Writes the last frame again and syncs it, before the agent acts on its content. The previous process may have been
+ * killed between the write and its sync. A sync alone is not enough: if the earlier one failed, the system keeps the
+ * bytes in memory but treats them as written.
  */
 async function openLast(
   files: Files,

@@ -40,12 +40,12 @@ interface Waiting {
 }
 
 /**
- * Everything the agent produces, on disk until a controller has it. An append is durable when it resolves; entries get
- * rising sequence numbers without holes. Marks are small named texts that live as long as the outbox: written with the
- * entries they belong to, they make "these records and the file's position" one atomic write.
+ * Keeps everything the agent produces on disk until a controller has stored it. An append is durable when it resolves.
+ * Entries get increasing sequence numbers without gaps. Marks are small named texts that live as long as the outbox.
+ * They are written together with entries, so records and the position in their file are one atomic write.
  *
- * When its bound or the disk is full, `append` is refused with `AppError("limited")` and nothing is changed; `room`
- * waits.
+ * When the outbox has reached its maximum size or the disk is full, `append` fails with `AppError("limited")` and
+ * changes nothing. `room` waits for space.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -59,21 +59,21 @@ export class Outbox {
   readonly #changes = new Changes();
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** Serializes the deletion of files. */
+  /** Deletions of files run one after another. */
   #dropping: Promise<void> = Promise.resolve();
   #file: OpenFile | undefined;
   #pins: OutboxPins | undefined;
   #streamId = "";
   #nextSequence = 1;
   #acknowledged = 0;
-  /** Time of the last entry that rows are made of. */
+  /** Time of the last entry that becomes rows (`makesRows`). */
   #lastTimeMs = 0;
   #diskFull = false;
   #broken: AppError | undefined;
   #closed = false;
   #sender: Promise<unknown> = Promise.resolve();
 
-  /** Frames lost to damage when it was opened, and bytes of a torn tail that was cut off. */
+  /** Damaged frames found when the outbox was opened, and bytes of an incomplete write that were cut off. */
   damagedFrames = 0;
   tornBytes = 0;
 
@@ -104,7 +104,7 @@ export class Outbox {
     return this.#streamId;
   }
 
-  /** Pins of the batches on the way: what they are parsed by. */
+  /** Pins of the batches that are not acknowledged yet. */
   get pins(): OutboxPins {
     if (!this.#pins) throw new AppError("cancelled", "The outbox is closed.");
     return this.#pins;
@@ -115,7 +115,7 @@ export class Outbox {
     return this.#acknowledged;
   }
 
-  /** Oldest entry held, or the next one that will be written. */
+  /** Sequence of the oldest entry that is not acknowledged; that of the next entry when all are. */
   get firstSequence(): number {
     return Math.min(this.#nextSequence, Math.max(this.#segments[0]?.base ?? 1, this.#acknowledged + 1));
   }
@@ -128,7 +128,7 @@ export class Outbox {
     return this.#segments.reduce((sum, segment) => sum + segment.bytes, 0);
   }
 
-  /** In the order of their entries, the one being written last. */
+  /** In the order of their entries. The last one is being written. */
   get segments(): readonly Segment[] {
     return this.#segments;
   }
@@ -142,7 +142,7 @@ export class Outbox {
     return [...this.#marks].filter(([key]) => key.startsWith(prefix));
   }
 
-  /** Resolves with the last sequence when all of it is on disk; an empty list of entries writes only marks. */
+  /** Writes entries and marks in one atomic write. Resolves with the last sequence when all of it is durable. */
   append(emissions: readonly Emission[], options: AppendOptions = {}): Promise<number> {
     const refusal = this.#refusal(options.reserve ?? false);
     if (refusal) return Promise.reject(refusal);
@@ -159,14 +159,15 @@ export class Outbox {
   /** Resolves when an append may succeed again, or the signal fires. */
   async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
     while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) {
-      // From before the files are dropped: what comes meanwhile, as the end of the outbox, is not missed.
+      // The version is read before files are deleted. So a change during the deletion, such as the close of the outbox,
+      // ends the wait below.
       const { version } = this;
       await this.#dropAgain();
       if (!this.hasRoom(reserve)) await this.changed(version, signal);
     }
   }
 
-  /** Rises with every append, acknowledgement, change of room, and at the end. */
+  /** Increases with every append, acknowledgement and change of room, and when the outbox is closed. */
   get version(): number {
     return this.#changes.version;
   }
@@ -176,7 +177,7 @@ export class Outbox {
     return this.#changes.after(since, signal);
   }
 
-  /** One sender after the other: what two pinned at once could overlap. */
+  /** Runs senders one after another. Two at the same time could pin overlapping batches. */
   inTurn(send: () => Promise<void>): Promise<void> {
     const turn = this.#sender.then(send);
     this.#sender = turn.catch(() => undefined);
@@ -187,7 +188,7 @@ export class Outbox {
     return new OutboxReader(this, from, this.#files);
   }
 
-  /** All entries through `sequence` are safe with the controllers; files that hold nothing else are deleted. */
+  /** The controllers have stored all entries up to `sequence`. Files that contain only such entries are deleted. */
   async acknowledge(sequence: number): Promise<void> {
     if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
     this.#acknowledged = sequence;
@@ -197,8 +198,8 @@ export class Outbox {
   }
 
   /**
-   * The controllers have seen more of this stream than was ever written here: the folder was set back to an older copy.
-   * Its entries go on under a new name: better sent twice than taken for other ones.
+   * Gives the stream a new id, because the controllers know later entries of it than the outbox has. The folder was
+   * restored from an older copy, or its end was damaged. Entries may be sent twice, but are not mistaken for others.
    */
   async renewStream(): Promise<void> {
     while (this.#writing) await this.#writing;
@@ -223,7 +224,7 @@ export class Outbox {
     this.#changes.note();
     await this.#file?.close();
     this.#file = undefined;
-    // Without it, what has arrived is sent once more.
+    // If this fails, acknowledged entries are sent once more after the next start.
     await this.#pins?.save().catch(() => undefined);
     await this.#pins?.close();
     this.#pins = undefined;
@@ -242,21 +243,21 @@ export class Outbox {
   }
 
   async #write(): Promise<void> {
-    // The caller's promise is made before any work, so that appends of one turn share one sync.
+    // Wait for the end of the current task, so that appends made in it share one sync.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const groups = this.#take();
       try {
         await this.#commit(groups);
       } catch (error) {
-        // One by one: a small group may still fit where all together did not.
+        // Write the groups one by one: a small group may fit although all together do not.
         if (groups.length > 1 && isAppError(error, "limited", "too_large"))
           for (const group of groups) await this.#commitAlone(group);
         else for (const group of groups) group.reject(error);
       }
       this.#changes.note();
     }
-    // In the same turn as the look at the queue: an append in between would wait for ever.
+    // No `await` may come between the check of the queue and this line. An append in between would wait forever.
     this.#writing = undefined;
   }
 
@@ -295,7 +296,7 @@ export class Outbox {
       lasts.push(sequence - 1);
       return own;
     });
-    // One frame for all that one sync makes durable: of two, a power cut could lose the first and leave the second.
+    // One frame for everything that one sync makes durable: of two, a power cut could lose only the first.
     const bytes = encodeGroup({ entries, marks: groups.flatMap(({ marks }) => marks) });
     const segment = await this.#storeSomewhere(bytes);
     segment.bytes += bytes.length;
@@ -307,8 +308,9 @@ export class Outbox {
   }
 
   /**
-   * Rows are ordered by their times first, so each entry of rows has a time above the one before, until entries are as far
-   * ahead of the clock as they may be. A clock that was set back further than that is followed.
+   * The time of an entry. Rows are ordered by time first, so each entry of rows is later than the one before. At the
+   * limit, `OUTBOX_TIME_AHEAD_MAX_MS` ahead of the clock, times can be equal. A clock that was set back by more is
+   * followed.
    */
   #timeOf(body: EntryBody): number {
     const nowMs = Math.floor(this.#options.clock.nowMs());
@@ -334,8 +336,8 @@ export class Outbox {
   }
 
   /**
-   * The file being written may be what fills the disk, with nothing in it that is still needed but the marks: they
-   * go on in a new file. False when there is nothing to gain.
+   * Frees disk space when all entries are acknowledged: the current file, which may fill the disk, is replaced by a new
+   * one that has only the marks. False when this frees nothing, or when the disk has no room for the new file.
    */
   async #reclaim(): Promise<boolean> {
     const { bytes, headerBytes } = this.#current();
@@ -357,7 +359,7 @@ export class Outbox {
     return dropping;
   }
 
-  /** A deletion that failed would otherwise be tried with the next acknowledgement only, and there may be none. */
+  /** Deletes acknowledged files. After a failure, `room` tries again, because no acknowledgement may follow. */
   async #dropAgain(): Promise<void> {
     try {
       await this.#dropAcknowledged();
@@ -369,7 +371,7 @@ export class Outbox {
   async #dropFiles(): Promise<void> {
     const second = this.#segments[1];
     if (!second || second.base - 1 > this.#acknowledged) return;
-    // A file that is gone without this is a loss, and told as one.
+    // Store the acknowledged position first. Without it, the missing entries would be reported as lost after a restart.
     await this.pins.save();
     for (let next = this.#segments[1]; next && next.base - 1 <= this.#acknowledged; next = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
@@ -377,9 +379,7 @@ export class Outbox {
     }
   }
 
-  /**
-   * Deletes it for good before the next one: a power cut could otherwise leave a hole behind an older file.
-   */
+  /** Deletes a file durably before the next one: otherwise a power cut could bring back only the older file. */
   async #drop(segment: Segment): Promise<void> {
     try {
       await this.#files.rm(segment.path, { force: true });
@@ -391,8 +391,8 @@ export class Outbox {
   }
 
   /**
-   * Entries that took its place could never be let go of: the disk is full while there is no room for it, for example
-   * because a reader still holds a deleted file.
+   * Fills the reserve file before entries are written: in its space they would leave no room to delete old files.
+   * `AppError("limited")` when it does not fit, for example because a reader still has a deleted file open.
    */
   async #holdBallast(): Promise<void> {
     await this.#ballast.take();
@@ -418,8 +418,8 @@ export class Outbox {
   }
 
   /**
-   * Removes a partial write for good, so that it does not come back after a power cut; if that fails, the outbox writes
-   * nothing more.
+   * Removes a partial write durably, so that a power cut does not bring it back. If the removal fails, the outbox
+   * refuses all further writes.
    */
   async #undo(cause: unknown, takeBack: () => Promise<void>): Promise<void> {
     try {
@@ -447,7 +447,7 @@ export class Outbox {
     try {
       await this.#roll();
     } catch (error) {
-      // The old segment is still there and takes what fits.
+      // The current segment is still usable, and more entries may fit into it.
       if (!isDiskFull(error)) throw error;
     }
   }
@@ -487,7 +487,7 @@ export class Outbox {
     this.tornBytes = left.tornBytes;
   }
 
-  /** A stream of which more was sent than is held, because its end was damaged, goes on under a new name. */
+  /** Opens the pins. If more was sent than the outbox has, its end was damaged, and the stream gets a new id. */
   async #openPins(): Promise<void> {
     const { folder } = this.#options;
     const slotBytes = Math.min(OUTBOX_PINS_SLOT_BYTES, Math.floor(this.#maxBytes / 16));

@@ -5,11 +5,14 @@ import type { Files, OpenFile } from "../../common/files.ts";
 import type { Pin, ToldTime } from "../../proto/gen/agent/v1/agent.ts";
 import { readWhole, syncFolder, writeWholly } from "../disk/files.ts";
 
-/** A batch that is, or was, on its way. It is sent again whole and with the same pin until it is safe. */
+/**
+ * A batch that was pinned and perhaps sent. Until the controllers have stored it, it is sent again with the same
+ * entries and the same pin.
+ */
 export interface PinnedBatch {
   readonly first: number;
   readonly last: number;
-  /** Entries lost before it. */
+  /** Number of entries that were lost just before it. */
   readonly missing: number;
   readonly pin: Pin;
 }
@@ -18,7 +21,7 @@ interface State {
   readonly stream: string;
   /** The controllers have stored every entry up to this sequence, and perhaps later ones. */
   readonly acknowledged: number;
-  /** Above the time of every write that was pinned. */
+  /** In microseconds, later than the write times of all pinned batches. */
   readonly nextUs: number;
   readonly told?: ToldTime;
   /** In the order of their entries. */
@@ -28,7 +31,7 @@ interface State {
 export interface OutboxPinsOptions {
   readonly path: string;
   readonly files: Files;
-  /** Each of the two slots. */
+  /** Size of each of the two slots. */
   readonly slotBytes: number;
 }
 
@@ -43,9 +46,10 @@ const HEAD_BYTES = 16;
 const NOTHING: State = { stream: "", acknowledged: 0, nextUs: 0, batches: [] };
 
 /**
- * Pins of the batches on the way: what they are parsed by, on disk before they are sent. Two slots of a file are
- * written in turn, and have their space from the beginning: a torn write leaves the state before it, and a full disk,
- * on which only sending makes room, does not stop the sending. A slot is serial (u64), length (u32), CRC-32 (u32), JSON.
+ * Stores the pins of the batches that are not acknowledged yet. A pin is on disk before its batch is sent. The file has
+ * two slots that are written alternately, so an interrupted write leaves the state before it. Both slots are allocated
+ * when the file is created. So a full disk does not stop the sending, which is the only way to free space then. A slot
+ * is: serial (u64), length (u32), CRC-32 (u32), JSON.
  */
 export class OutboxPins {
   readonly #file: OpenFile;
@@ -61,7 +65,10 @@ export class OutboxPins {
     this.#state = state;
   }
 
-  /** Makes its content durable first: a kill may have come between a write and its sync. */
+  /**
+   * Opens or creates the file, and writes its content again. The previous process may have been killed between a write
+   * and its sync.
+   */
   static async open(options: OutboxPinsOptions): Promise<OutboxPins> {
     const bytes = await readWhole(options.files, options.path);
     const pins = new OutboxPins(bytes ? await reopen(options, bytes) : await create(options));
@@ -81,22 +88,25 @@ export class OutboxPins {
     return this.#state.nextUs;
   }
 
-  /** The latest time that a controller told. */
+  /** The time in the latest answer of a controller. */
   get told(): ToldTime | undefined {
     return this.#state.told;
   }
 
-  /** The last sequence that is known to have been written. */
+  /** The highest sequence that is acknowledged or part of a pinned batch. */
   get knownThrough(): number {
     return Math.max(this.#state.acknowledged, this.#state.batches.at(-1)?.last ?? 0);
   }
 
-  /** The first batch that ends beyond `sequence`. */
+  /** The first pinned batch whose last sequence is above `sequence`. */
   after(sequence: number): PinnedBatch | undefined {
     return this.#state.batches.find(({ last }) => last > sequence);
   }
 
-  /** Durable when it resolves with true. False: there is no room until some that are on the way are acknowledged. */
+  /**
+   * Adds a pinned batch. It is durable when the promise resolves with true. False when it does not fit until other
+   * batches are acknowledged. `AppError("too_large")` when it does not fit although no other batch is there.
+   */
   async add(batch: PinnedBatch, nextUs: number): Promise<boolean> {
     const added = await this.#change((state) => ({
       ...state,
@@ -109,7 +119,7 @@ export class OutboxPins {
     return added;
   }
 
-  /** Not durable until `save`, or the next that is added. */
+  /** Becomes durable with the next `save` or `add`. */
   acknowledge(sequence: number): void {
     const batches = this.#state.batches.filter(({ last }) => last > sequence);
     this.#state = { ...this.#state, acknowledged: sequence, batches };
@@ -119,12 +129,12 @@ export class OutboxPins {
     await this.#change((state) => state);
   }
 
-  /** Drops pins that cannot be used; the controllers are asked again. */
+  /** Drops all pins, because a controller cannot use them. The batches are pinned again with new answers. */
   async forget(): Promise<void> {
     await this.#change((state) => ({ ...state, batches: [] }));
   }
 
-  /** Nothing of it is left on the disk. */
+  /** Drops the pin of a batch whose entries are all lost. It becomes durable with the next write. */
   leaveOut(batch: PinnedBatch): void {
     this.#state = { ...this.#state, batches: this.#state.batches.filter((one) => one !== batch) };
   }
@@ -138,7 +148,10 @@ export class OutboxPins {
     await this.#file.close();
   }
 
-  /** One after the other. What is acknowledged meanwhile stays so. */
+  /**
+   * Writes changes one after another. A change is applied to the state again after its write, so acknowledgements
+   * during the write are kept.
+   */
   #change(change: (state: State) => State): Promise<boolean> {
     const changing = this.#writing.then(() => this.#write(change));
     this.#writing = changing.catch(() => undefined);
@@ -169,7 +182,7 @@ async function reopen(options: OutboxPinsOptions, bytes: Buffer): Promise<Opened
   const slotBytes = bytes.length >> 1;
   const slots = [0, slotBytes].flatMap((at) => decodeSlot(bytes.subarray(at, at + slotBytes)) ?? []);
   const latest = slots.toSorted((a, b) => b.serial - a.serial)[0];
-  // Its creation was cut off: nothing was sent yet.
+  // The creation of the file was interrupted, so nothing was sent yet.
   if (!latest) return create(options);
   return { file: await options.files.open(options.path, "r+"), slotBytes, ...latest };
 }
@@ -184,7 +197,7 @@ function encodeSlot(serial: number, state: State): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** Undefined when it was never written, or its writing was cut off. */
+/** Undefined when the slot was never written, or when its last write was interrupted. */
 function decodeSlot(bytes: Buffer): { readonly serial: number; readonly state: State } | undefined {
   if (bytes.length < HEAD_BYTES) return undefined;
   const end = HEAD_BYTES + bytes.readUInt32LE(8);

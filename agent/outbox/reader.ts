@@ -4,13 +4,16 @@ import { decodeGroup, entryWeight, frameAt, frameEnd, type Segment } from "./seg
 
 const READ_BYTES = 256 * 1024;
 
-/** The part of the outbox that is read. */
+/** The parts of an outbox that a reader needs. */
 export interface Readable {
   readonly segments: readonly Segment[];
   readonly nextSequence: number;
 }
 
-/** Goes through the entries of an outbox in order, each once, and ends at the last without waiting. */
+/**
+ * Reads the entries of an outbox in order, each once. At the last entry it answers an empty list; it does not wait for
+ * more.
+ */
 export class OutboxReader {
   readonly #outbox: Readable;
   readonly #files: Files;
@@ -27,8 +30,9 @@ export class OutboxReader {
   }
 
   /**
-   * At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is
-   * larger. `belongs` is asked of each, and may end them before it.
+   * Answers at most `maxEntries` entries with at most `maxBytes` in total. A first entry that is larger is answered
+   * alone. An empty list means that no entry is there, or that `belongs` refused the first one. `belongs` is called for
+   * each entry; at the first false, the list ends before that entry.
    */
   async next(
     maxEntries: number,
@@ -57,7 +61,7 @@ export class OutboxReader {
     this.#file = undefined;
   }
 
-  /** A deleted file takes space for as long as it is open. */
+  /** Closes the file if it was deleted: an open deleted file still takes disk space. */
   async #letGo(): Promise<void> {
     if (this.#file && !this.#outbox.segments.some(({ serial }) => serial === this.#serial)) await this.close();
   }
@@ -75,7 +79,7 @@ export class OutboxReader {
     return this.#ready[0];
   }
 
-  /** The one being read; when it was deleted meanwhile, the oldest that is left. */
+  /** The segment that is being read. If it was deleted, the oldest later one. */
   #segment(): Segment | undefined {
     const { segments } = this.#outbox;
     if (this.#serial === 0) return this.#enter(startFor(segments, this.#nextSequence));
@@ -114,7 +118,8 @@ export class OutboxReader {
       if (sound && this.#position + at > 0) this.#take(sound.payload);
       at = end;
     }
-    // A length that makes no sense: nothing behind it can be found in this file.
+    // If the length of the first frame is invalid, the next frames of this file cannot be found, so the rest is
+    // skipped.
     this.#position = at === 0 ? segment.bytes : this.#position + at;
   }
 

@@ -9,11 +9,11 @@ export interface RawRecord {
   readonly bytes: Uint8Array;
   readonly offset: number;
   readonly cut: boolean;
-  /** Bytes that were no character of the encoding it was read in are U+FFFD now. */
+  /** The record had bytes that are invalid in its encoding. They are U+FFFD in `bytes`. */
   readonly malformed?: boolean;
-  /** Bytes of a malformed record in its encoding. Absent: they were not kept. */
+  /** The original bytes of a malformed record. Absent when the record is not malformed, or when they were not kept. */
   readonly raw?: Uint8Array | undefined;
-  /** The line of its file that names its columns; absent where none is known. */
+  /** The heading line that names the columns of the record; absent when none is known. */
   readonly heading?: string;
 }
 
@@ -21,19 +21,19 @@ export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malforme
 
 interface ReadRecord {
   readonly bytes: Uint8Array;
-  /** Place of the bytes in what was read. */
+  /** Position of the bytes in the file or the output. */
   readonly offset: number;
   readonly cut: boolean;
 }
 
-/** A record that was read in an encoding, as it is sent: in UTF-8. `leading`: what its text is sent without. */
+/** Converts a record to UTF-8, as it is sent. `leading` matches text at its beginning that is not sent. */
 export function decodedRecord(
   { bytes: read, offset, cut }: ReadRecord,
   { encoding, leading }: { readonly encoding: Encoding; readonly leading?: RegExp },
 ): RawRecord & { readonly malformedCharacters: number } {
   const stream = new TextStream(encoding, { isWithin: offset > 0 });
   const text = stream.take(read);
-  // The rest of a character that was cut follows no more.
+  // A record that was cut may end within a character. That character is not malformed, so its bytes are dropped.
   const decoded = cut ? text : text + stream.end();
   const whole = Buffer.from(leading === undefined ? decoded : decoded.replace(leading, ""));
   const sent = keptBytes(whole);
@@ -48,14 +48,17 @@ export function decodedRecord(
   };
 }
 
-/** Packs records into as few entries as their bounds and their heading lines allow, in order. */
+/**
+ * Packs records into entries, in order. A new entry begins when the current one is full, or when the next record has
+ * another heading line.
+ */
 export function packRecords(head: RecordsHead, records: readonly RawRecord[]): Emission[] {
   const entries: Emission[] = [];
   let value: Records | undefined;
   let raw: Uint8Array[] = [];
   let bytes = 0;
   const close = (): void => {
-    // Those without malformed records, which are nearly all, keep the empty buffer.
+    // Entries without malformed records keep the shared empty buffer. Nearly all entries are so.
     if (value && raw.length > 0) value.raw = Buffer.concat(raw);
   };
   for (const record of records) {

@@ -4,14 +4,15 @@ import { AppError } from "../../common/errors.ts";
 import { OUTBOX_FRAME_MAX_BYTES } from "../../common/limits.ts";
 
 /**
- * How the outbox lies on disk. A segment file is a row of frames: length (u32), CRC-32 of the payload (u32), payload.
- * The first payload of a segment is its header with all marks as they were; every other is one group: marks that
- * changed, and entries. Marks that do not fit into the header are in groups directly behind it.
+ * The format of the outbox on disk. A segment file is a sequence of frames: length (u32), CRC-32 of the payload (u32),
+ * payload. The payload of the first frame is the header, with all marks at the time when the segment was created. Every
+ * other payload is a group: changed marks, and entries. Marks that do not fit into the header are in the groups
+ * directly after it.
  */
 
 export type EntryBody = NonNullable<Entry["body"]>;
 
-/** A file of the outbox; `bytes` is what is safely on disk. */
+/** A file of the outbox. `bytes` is the length that is durable on disk; it increases with every write. */
 export interface Segment {
   readonly serial: number;
   readonly path: string;
@@ -20,7 +21,7 @@ export interface Segment {
   bytes: number;
 }
 
-/** Absent value: the mark is taken away. */
+/** A change of a mark. Without a value, the mark is removed. */
 export interface Mark {
   readonly key: string;
   readonly value?: string | undefined;
@@ -29,10 +30,13 @@ export interface Mark {
 export interface SegmentHeader {
   readonly format: 1;
   readonly stream: string;
-  /** Sequence of the first entry in this segment, or in the next ones when it has none. */
+  /**
+   * Sequence of the first entry that is written after the header. If this segment has no entries, a later segment
+   * begins with it.
+   */
   readonly base: number;
   readonly marks: readonly (readonly [key: string, value: string])[];
-  /** Number of groups behind the header that hold further marks. Absent: the header has all of them. */
+  /** Number of groups after the header that contain further marks. Absent: the header contains all marks. */
   readonly parts?: number;
 }
 
@@ -42,7 +46,10 @@ export interface Group {
 }
 
 export const FRAME_HEAD_BYTES = 8;
-/** A frame also holds marks, whose size is not counted in an append, so it may be larger than `OUTBOX_FRAME_MAX_BYTES`. */
+/**
+ * Maximum size of a frame's payload. An append counts only the size of its entries, not of its marks, so a frame may be
+ * larger than `OUTBOX_FRAME_MAX_BYTES`.
+ */
 const PAYLOAD_MAX_BYTES = 4 * OUTBOX_FRAME_MAX_BYTES;
 const KIND_HEADER = 0;
 const KIND_GROUP = 1;
@@ -54,13 +61,13 @@ export function segmentName(serial: number): string {
   return `${String(serial).padStart(10, "0")}.seg`;
 }
 
-/** Undefined when no segment is called so. */
+/** The serial in the name of a segment file; undefined for other names. */
 export function serialOf(name: string): number | undefined {
   const digits = SEGMENT_NAME.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** One frame, and a group for each further part of the marks where they are too large for one frame. */
+/** The frame of the header. If the marks are too large for one frame, a group follows for each further part of them. */
 export function encodeHeader(header: SegmentHeader): Buffer {
   const [marks = [], ...rest] = inParts(header.marks);
   const first = { ...header, marks, ...(rest.length > 0 && { parts: rest.length }) };
@@ -68,7 +75,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return Buffer.concat([frame(Buffer.concat([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(first))])), ...groups]);
 }
 
-/** Marks in their order, in parts that fit into one append. */
+/** Splits marks, in their order, into parts that each fit into one append. */
 export function inParts(marks: SegmentHeader["marks"]): SegmentHeader["marks"][] {
   const parts: SegmentHeader["marks"][number][][] = [];
   let bytes = Infinity;
@@ -122,7 +129,7 @@ export function decodeGroup(payload: Buffer): Group {
   };
 }
 
-/** The last of the entries in these payloads that is wanted, undefined when there are none. */
+/** The last entry in these groups for which `isWanted` is true; undefined when there is none. */
 export function lastEntry(
   groups: readonly Buffer[],
   isWanted: (entry: Entry) => boolean = () => true,
@@ -134,7 +141,10 @@ export function lastEntry(
   return undefined;
 }
 
-/** False for what commands wrote and how they ended: it is kept by its command, in the order of its places. */
+/**
+ * True for entries that become rows ordered by time. False for output and results of commands: they are stored with
+ * their command, and output is ordered by its offset.
+ */
 export function makesRows(body: EntryBody | undefined): boolean {
   return body !== undefined && body.$case !== "output" && body.$case !== "result";
 }
@@ -156,7 +166,7 @@ function decodeMarks(text: string): Mark[] {
   });
 }
 
-/** The frame at `at`, or undefined when there is none that is whole and sound. */
+/** The frame that begins at `at`; undefined when it is incomplete or damaged. */
 export function frameAt(bytes: Buffer, at: number): { payload: Buffer; next: number } | undefined {
   const next = frameEnd(bytes, at);
   if (next === undefined || next > bytes.length) return undefined;
@@ -164,7 +174,7 @@ export function frameAt(bytes: Buffer, at: number): { payload: Buffer; next: num
   return crc32(payload) === bytes.readUInt32LE(at + 4) ? { payload, next } : undefined;
 }
 
-/** Where the frame at `at` would end, by its length field. */
+/** The end of the frame that begins at `at`, by its length field. Undefined when there is no valid length. */
 export function frameEnd(bytes: Buffer, at: number): number | undefined {
   if (at + FRAME_HEAD_BYTES > bytes.length) return undefined;
   const length = bytes.readUInt32LE(at);
@@ -173,13 +183,16 @@ export function frameEnd(bytes: Buffer, at: number): number | undefined {
 
 export interface Scan {
   readonly payloads: readonly Buffer[];
-  /** End of the last sound frame: what follows was torn off by a crash. */
+  /** End of the last valid frame. Bytes after it are an incomplete write. */
   readonly end: number;
-  /** Frames in the middle with damaged bytes. */
+  /** Number of damaged frames that are followed by a valid one. */
   readonly damaged: number;
 }
 
-/** All sound frames. Bad frames with a sound one behind them are damage and left out; otherwise they are the torn tail. */
+/**
+ * Finds all valid frames. Invalid frames before a valid one are damage, and are skipped. Invalid frames at the end are
+ * an incomplete write.
+ */
 export function scanFrames(bytes: Buffer): Scan {
   const payloads: Buffer[] = [];
   let end = 0;
@@ -199,7 +212,7 @@ export function scanFrames(bytes: Buffer): Scan {
   return { payloads, end, damaged };
 }
 
-/** About how many bytes an entry takes. */
+/** Approximate size of an entry in bytes. */
 export function entryWeight(body: EntryBody): number {
   if (body.$case === "records") {
     const { records, raw, heading = "" } = body.value;

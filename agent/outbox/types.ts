@@ -19,6 +19,6 @@ export interface OutboxOptions {
 export interface AppendOptions {
   /** Written in the same frame as the entries: both are on disk or neither is. */
   readonly marks?: readonly Mark[];
-  /** May use the part kept free for results and marks. */
+  /** The append may use `OUTBOX_RESERVE_BYTES`, the part of the outbox that is reserved for results and marks. */
   readonly reserve?: boolean;
 }

@@ -8,7 +8,7 @@ import { logPolicy } from "./log-policy/log-policy.ts";
 export { ContentCache } from "./depot-deployer/cache.ts";
 export { DepotFolders } from "./depot-deployer/folders.ts";
 
-/** All there are; nothing is found by looking around. */
+/** All kinds of policies. The list is explicit; plugins are not loaded at run time. */
 export const POLICY_PLUGINS: readonly PolicyPlugin[] = [commandPolicy, logPolicy];
 
 export function commandPlugins(folders: DepotFolders): readonly CommandPlugin[] {

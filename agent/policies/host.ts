@@ -5,29 +5,32 @@ import type { Exec } from "../commands/exec.ts";
 import type { Log } from "../log.ts";
 import type { AppendOptions, Emission, Outbox } from "../outbox/outbox.ts";
 
-/** Places depots on this host; one plugin does it, others ask for it here. */
+/** Gives plugins access to the depots on this host. */
 export interface Depots {
-  /** The folder in which the depot lies when it is in place, else undefined. */
+  /** The folder of a depot that is in place; otherwise undefined. */
   folder(name: string): string | undefined;
-  /** Resolves with its folder when this very version is in place, bringing it there first if need be. */
+  /** Resolves with the folder when this version of the depot is in place. It is placed first if necessary. */
   ensure(depot: Depot, signal: AbortSignal): Promise<string>;
 }
 
 export interface EmitOptions extends AppendOptions {
-  /** Gives up waiting for room; then nothing was written. */
+  /** Aborts the wait for room. Nothing is written then. */
   readonly signal?: AbortSignal;
-  /** `AppError("limited")` instead of waiting, for work that can do with less. */
+  /** Throws `AppError("limited")` instead of waiting for room. It is for callers that can write less. */
   readonly impatient?: boolean;
 }
 
-/** Everything a plugin may touch; there is no other way out. */
+/** The only interface of a plugin to the rest of the agent. */
 export interface Host {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
   readonly exec: Exec;
   readonly depots: Depots;
-  /** Durable when it resolves, entries and marks in one write. Waits while the outbox has no room. */
+  /**
+   * Writes entries and marks in one write, which is durable when the promise resolves. Waits while the outbox has no
+   * room.
+   */
   emit(emissions: readonly Emission[], options?: EmitOptions): Promise<void>;
   hasRoom(): boolean;
   /** Resolves when there is room, or the signal fires. */
@@ -75,7 +78,7 @@ export async function emitWhenRoom(
   }
 }
 
-/** The prefix of all marks of a policy; they go when the policy goes. */
+/** The prefix of all marks of a policy. They are removed with the policy. */
 export function policyMarks(name: string): string {
   return `policy/${name}/`;
 }

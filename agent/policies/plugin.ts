@@ -1,12 +1,12 @@
 import type { Command, Policy } from "../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "./host.ts";
 
-/** A policy with what has been prepared for it. */
+/** A policy and everything that was prepared for it. */
 export interface PolicyWork {
   readonly policy: Policy;
-  /** `policy.spec`, parsed; the plugin checks what it uses. */
+  /** `policy.spec`, parsed from JSON. The plugin checks the parts that it uses. */
   readonly spec: unknown;
-  /** Its own folder, with `<name>.conf` when it has one. */
+  /** The policy's own folder. It contains `<name>.conf` if the policy has a configuration. */
   readonly folder: string;
   /** The depot's folder when the policy needs one. */
   readonly depotFolder: string | undefined;
@@ -15,27 +15,35 @@ export interface PolicyWork {
 /** One kind of policy. It makes a `Runner` for each policy of that kind; the runner works until it is stopped. */
 export interface PolicyPlugin {
   readonly kind: string;
-  /** Checks the policy; no I/O, so a throw means a bad policy, never a bad day. */
+  /** Checks the policy and makes its runner. It does no I/O, so an error always means an invalid policy. */
   create(work: PolicyWork, host: Host): Runner;
-  /** Ends what a policy that is no longer wanted has left open; its marks are taken away afterwards. */
+  /**
+   * Ends what a removed policy has left open, such as an interrupted run. The marks of the policy are removed
+   * afterwards.
+   */
   forget?(policy: string, host: Host): Promise<void>;
 }
 
 export interface Runner {
-  /** Until the signal fires. A throw is logged and tried again later by the host. */
+  /**
+   * Works until the signal fires. If it throws, the supervisor logs the error and runs the policy again after a pause.
+   */
   run(signal: AbortSignal): Promise<void>;
-  /** The reason why it runs but cannot work; it goes on by itself when the cause is mended. */
+  /**
+   * The reason why the runner cannot work although it runs; undefined when it can. It continues by itself when the
+   * cause is gone.
+   */
   readonly problem?: string | undefined;
 }
 
 export interface Outcome {
   readonly state: "ok" | "failed" | "timeout" | "cancelled" | "interrupted";
   readonly code: number;
-  /** The name of the signal that ended the process; absent: none did. */
+  /** Name of the signal that ended the process; absent when none did. */
   readonly signal?: string;
-  /** Process id; absent: none was started. */
+  /** Process id; absent when no process was started. */
   readonly pid?: number;
-  /** Bytes of its output and error output that are not sent. */
+  /** Bytes of the standard output (`outDropped`) and of the error output (`errDropped`) that are not sent. */
   readonly outDropped?: number;
   readonly errDropped?: number;
   readonly message: string;
@@ -45,13 +53,18 @@ export interface Outcome {
 
 export interface CommandTask {
   readonly command: Command;
-  /** Time until the deadline, by this host's clock. */
+  /**
+   * Time from the start of the command to its deadline. It is the difference of two times of the controller, so the
+   * clock of this host may differ.
+   */
   readonly remainingMs: number;
   /** Fires when the command is cancelled or the agent stops. */
   readonly signal: AbortSignal;
 }
 
-/** Carries out commands of one kind; the host has journalled them before, and writes their result after. */
+/**
+ * Runs commands of one kind. `Commands` stores each command in the journal before the call, and its result after it.
+ */
 export interface CommandPlugin {
   readonly kind: NonNullable<Command["body"]>["$case"];
   run(task: CommandTask, host: Host): Promise<Outcome>;

@@ -5,8 +5,8 @@ import type { Encoding } from "../../common/text/encodings.ts";
 import type { Log } from "../log.ts";
 
 /**
- * The encoding of a policy that is assigned. One that does not exist is UTF-8, with a warning: the policy was stored by a
- * version that did not look at it, and read UTF-8 then.
+ * The encoding of an assigned policy. One that does not exist counts as UTF-8, with a warning: the policy may have been
+ * stored by an older version, which ignored the attribute and read UTF-8.
  */
 export function storedEncoding(
   name: string,

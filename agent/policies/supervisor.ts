@@ -23,7 +23,7 @@ interface Working {
   readonly done: Promise<void>;
 }
 
-/** Keeps exactly the wanted policies at work: starts, stops, and tries again what fails. */
+/** Runs exactly the policies of the desired state: it starts and stops them, and restarts those that fail. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #files: Files;
@@ -39,13 +39,16 @@ export class Supervisor {
     this.#files = options.files ?? nodeFiles;
   }
 
-  /** Returns at once; of several states given quickly only the last is worked towards. */
+  /** Applies a desired state. Returns at once. A state that is followed by another before its turn is skipped. */
   apply(state: DesiredState): void {
     this.#wanted = state;
     this.#applying ??= this.#applyAll();
   }
 
-  /** Every policy that is wanted, by name: `running`, `wanted` before it runs, or `failed: ` and why. */
+  /**
+   * The policies that this supervisor keeps running, by name: `running`, `wanted` before it runs, or `failed: ` and the
+   * reason.
+   */
   get states(): ReadonlyMap<string, string> {
     return new Map([...this.#working.keys()].map((name) => [name, this.#stateOf(name)]));
   }
@@ -56,7 +59,7 @@ export class Supervisor {
     return this.#runners.has(name) ? "running" : "wanted";
   }
 
-  /** Resolves when the last state given is worked by. */
+  /** Resolves when the last given state is applied. */
   async settled(): Promise<void> {
     while (this.#applying) await this.#applying;
   }
@@ -78,7 +81,8 @@ export class Supervisor {
         this.#options.host.log("error", "state not applied", { revision: state.revision, error: errorText(error) });
       }
     }
-    // In the same turn as the look at what is wanted.
+    // No `await` may come between the check of `#wanted` and this line. A state that is given in between would not be
+    // applied.
     this.#applying = undefined;
   }
 
@@ -97,7 +101,7 @@ export class Supervisor {
     this.#failures.delete(working.policy.name);
   }
 
-  /** Marks of policies that are removed, also of those whose removal a crash interrupted. */
+  /** Removes the marks and folders of policies that are not wanted, also of those whose removal a crash interrupted. */
   async #forgetOthers(wanted: ReadonlyMap<string, Policy>): Promise<void> {
     const { host, plugins } = this.#options;
     const names = new Set(host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/"))));
@@ -159,7 +163,7 @@ export class Supervisor {
   }
 
   #folder(name: string): string {
-    // Encoded, a name has no slash; the prefix keeps `.` and `..` away.
+    // An encoded name has no slash. The prefix avoids the names `.` and `..`.
     return join(this.#options.folder, `p-${encodeURIComponent(name)}`);
   }
 }

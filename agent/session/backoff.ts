@@ -1,13 +1,17 @@
 import { SESSION_BACKOFF_MAX_MS, SESSION_BACKOFF_MIN_MS } from "../../common/limits.ts";
 import type { Random } from "../../common/time.ts";
 
-/** How an attempt to have a session ended: without one, with one that broke soon, with one that held for a while. */
+/**
+ * Result of an attempt to connect: `none` without a session, `short` with a session that ended before
+ * `SESSION_STEADY_MS`, `steady` with a longer one.
+ */
 export type Attempt = "none" | "short" | "steady";
 
 /**
- * How long to wait between rounds of attempts: doubled with every round in which no controller took the agent, and,
- * apart from that, with every session that broke soon. So each outage begins anew: the agent is never away longer than
- * about twice the time for which the controllers were, however often they went before.
+ * Computes the pause between rounds of connection attempts. In a round, the agent tries every controller once. The
+ * pause doubles with each round in which no controller accepted the agent. It also doubles with each session that ended
+ * soon; these are counted separately. The first count starts again with each accepted session. So the agent stays away
+ * at most about twice as long as the controllers were unavailable, no matter how many outages there were before.
  */
 export class Backoff {
   readonly #random: Random;
@@ -26,7 +30,10 @@ export class Backoff {
     this.#shortSessions = attempt === "steady" ? 0 : this.#shortSessions + 1;
   }
 
-  /** At the end of a round. Somewhere between half and all of it, so that a thousand agents do not come back at once. */
+  /**
+   * The pause after a round. It is random, between half and the whole of the computed pause, so that a thousand agents
+   * do not reconnect at the same time.
+   */
   nextPauseMs(): number {
     const failures = this.#taken ? this.#shortSessions : ++this.#emptyRounds;
     this.#taken = false;

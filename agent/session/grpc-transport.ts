@@ -17,11 +17,11 @@ const CHANNEL: Partial<ClientOptions> = {
   "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
   "grpc.enable_retries": 0,
   "grpc.service_config_disable_resolution": 1,
-  // A new certificate needs a connection of its own.
+  // Without a pool of its own, a session with a new certificate could share the connection of the old one.
   "grpc.use_local_subchannel_pool": 1,
 };
 
-/** gRPC over mutual TLS; every stream has a connection of its own. */
+/** gRPC over mutual TLS. Each wire has a connection of its own; its session, fetches and tunnels share it. */
 export function grpcTransport(clock: Clock): Transport {
   return { open: (address, identity) => new GrpcWire({ address, identity, clock }) };
 }

@@ -26,7 +26,7 @@ export interface LinkOptions {
   readonly version: string;
   readonly facts: () => Promise<Facts>;
   readonly values: () => Promise<Record<string, string>>;
-  /** Revision of the state worked by, 0 for none. */
+  /** Revision of the desired state that the agent works by; 0 when there is none. */
   readonly desiredRevision: () => number;
   readonly handler: Omit<SessionHandler, "renewed" | "controllers">;
 }
@@ -34,8 +34,8 @@ export interface LinkOptions {
 const PROTOCOL = 1;
 
 /**
- * Keeps one session with one of the controllers, going from one to the next when it breaks; renews the certificate on
- * the way.
+ * Keeps a session with one of the controllers. When it ends, the link connects to the next controller. It also renews
+ * the certificate of the agent.
  */
 export class Link {
   readonly #options: LinkOptions;
@@ -56,7 +56,7 @@ export class Link {
     return this.#active !== undefined && !this.#active.ended;
   }
 
-  /** Until the signal fires. */
+  /** Keeps a session until the signal fires. */
   async run(signal: AbortSignal): Promise<void> {
     const renewal = this.#watchCertificate(signal);
     const backoff = new Backoff(this.#options.random);
@@ -66,7 +66,7 @@ export class Link {
       if (attempt === "steady") this.#tried.clear();
       this.#tried.add(address);
       backoff.note(attempt);
-      // The others at once; a pause when all were tried.
+      // Try the other controllers at once. Pause after all were tried.
       if (this.#identity.controllers.some((other) => !this.#tried.has(other))) continue;
       this.#tried.clear();
       if (!signal.aborted) await wait(this.#options.clock, backoff.nextPauseMs(), signal);
@@ -75,12 +75,15 @@ export class Link {
     await renewal;
   }
 
-  /** May be lost with the connection; dropped when there is none. */
+  /** Sends a frame. It is dropped when no controller is connected, and may be lost when the connection breaks. */
   send(frame: NonNullable<AgentFrame["frame"]>): void {
     this.#active?.send(frame);
   }
 
-  /** Content by its digest; `AppError("unavailable")` when no controller is there. */
+  /**
+   * Reads content by its digest from `offset`. `AppError("unavailable")` when no controller is connected, or when the
+   * content was not delivered.
+   */
   async *fetch(digest: string, offset: number, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     if (!this.#active || this.#active.ended) throw new AppError("unavailable", "No controller is connected.");
     try {
@@ -92,7 +95,10 @@ export class Link {
     }
   }
 
-  /** One session and those that take over from it. */
+  /**
+   * Runs one session, and the sessions that replace it after a renewal of the certificate. Resolves when the last of
+   * them has ended.
+   */
   async #hold(address: string, signal: AbortSignal): Promise<Attempt> {
     const { log, clock } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -103,7 +109,7 @@ export class Link {
       session = this.#open(address);
       await this.#welcomed(session, await session.start());
       let reason = await session.finished();
-      // The controllers may end the old session before the new one was heard of here.
+      // A controller may end the old session before the welcome of the new session arrives here.
       while (this.#takingOver || (this.#active && this.#active !== session)) {
         await this.#takingOver;
         session = this.#active ?? session;
@@ -218,7 +224,7 @@ export class Link {
     this.#takingOver ??= this.#takeOver().finally(() => (this.#takingOver = undefined));
   }
 
-  /** A session with the new certificate takes the place of the old one, which goes on until then. */
+  /** Replaces the session by one with the new certificate. The old session continues until the new one is accepted. */
   async #takeOver(): Promise<void> {
     const old = this.#active;
     if (!old) return;
@@ -234,7 +240,7 @@ export class Link {
     }
   }
 
-  /** One after the other, each over what the one before left. */
+  /** Stores a change of the identity. Changes run one after another, each on the result of the one before. */
   #store(change: Partial<Identity>): Promise<void> {
     const stored = this.#storing.then(async () => {
       const identity = { ...this.#identity, ...change };

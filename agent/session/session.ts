@@ -30,13 +30,13 @@ import type { Outbox } from "../outbox/outbox.ts";
 import { entryWeight } from "../outbox/segment.ts";
 import type { FetchOptions, TunnelCall, Wire } from "./transport.ts";
 
-/** Acts on what a controller sends; called one after the other, in the order of the frames. */
+/** Handles the frames of a controller. The session calls it for one frame at a time, in their order. */
 export interface SessionHandler {
   desired(state: DesiredState): Promise<void>;
   command(command: Command): Promise<void>;
   cancel(cancel: Cancel): Promise<void>;
   renewed(renewed: Renewed): Promise<void>;
-  /** `call` leads to the controller that asked. */
+  /** `call` is a stream to the controller that requested the tunnel. */
   openTunnel(asked: OpenTunnel, call: TunnelCall): void;
   controllers(controllers: Controllers): Promise<void>;
 }
@@ -50,7 +50,7 @@ export type SessionOutbox = BatchOutbox &
 export interface SessionOptions {
   /** `host:port` of a controller's agent port. */
   readonly address: string;
-  /** To that address, and the session's own. */
+  /** The connection to that address. Only this session uses it. */
   readonly wire: Wire;
   readonly outbox: SessionOutbox;
   readonly clock: Clock;
@@ -61,7 +61,7 @@ export interface SessionOptions {
 
 type Frame = NonNullable<AgentFrame["frame"]>;
 
-/** How long a session that is closed in good order has for what is still on its way. */
+/** Time for frames that are still buffered when a session is closed without an error. */
 const SESSION_END_MS = 200;
 
 /** One connection to one controller, from hello to its end. */
@@ -73,7 +73,10 @@ export class Session {
   #acknowledged = 0;
   #onTheWay: { through: number; bytes: number }[] = [];
   #heardMs: number;
-  /** A frame that takes long keeps those behind it unheard. */
+  /**
+   * True while a frame is handled. The frames after it are not read in that time, so it does not count as silence of
+   * the controller.
+   */
   #taking = false;
   #controllerBeats = false;
   #valuesSentMs: number | undefined;
@@ -100,7 +103,10 @@ export class Session {
     return this.#ending.signal.aborted;
   }
 
-  /** Resolves when a controller took this agent; throws why not. */
+  /**
+   * Resolves with the welcome when the controller accepts this agent. Throws the reason of a refusal, or
+   * `AppError("deadline")` after `SESSION_WELCOME_MS`.
+   */
   async start(): Promise<Welcome> {
     const late = () =>
       this.#close(new AppError("deadline", `${this.address} did not answer within ${SESSION_WELCOME_MS} ms.`));
@@ -114,13 +120,13 @@ export class Session {
     }
   }
 
-  /** Resolves with the reason when it is over. */
+  /** Resolves with the reason when the session has ended. */
   async finished(): Promise<Error> {
     await this.#ended;
     return this.#end instanceof Error ? this.#end : new AppError("cancelled", "The session was closed.");
   }
 
-  /** Content by its digest, over the same connection. */
+  /** Reads content by its digest over the connection of this session. */
   fetch(
     request: { readonly digest: string; readonly offset: number },
     options: FetchOptions,
@@ -144,11 +150,11 @@ export class Session {
     this.#told(undefined);
     if (reason !== undefined) return this.#wire.cancel();
     this.#wire.end();
-    // A moment for what is still in the buffers; then the connection goes.
+    // Buffered frames get this time to leave. Then the connection is closed.
     this.#options.clock.after(SESSION_END_MS, () => this.#wire.cancel());
   }
 
-  /** Resolves at the welcome and goes on reading until the end. */
+  /** Reads frames until the session ends. Resolves already at the welcome. */
   #receive(): Promise<Welcome> {
     return new Promise((resolve, reject) => {
       this.#read(resolve).catch((error: unknown) => {
@@ -229,7 +235,7 @@ export class Session {
     await this.#options.outbox.acknowledge(throughSequence);
   }
 
-  /** Keeps as much on the way as the window takes. */
+  /** Sends batches while the window has room for them, until the session ends. */
   async #sendEntries(): Promise<void> {
     const { outbox, clock } = this.#options;
     const { signal } = this.#ending;
@@ -252,7 +258,7 @@ export class Session {
     return (this.#welcome?.windowEntries || SESSION_WINDOW_ENTRIES) - (sent - this.#acknowledged);
   }
 
-  /** The end of the session ends the wait. */
+  /** Asks the controller, and waits for its answer. `AppError("cancelled")` when the session ends first. */
   async #ask(value: Ask): Promise<Told> {
     const answer = new Promise<Told | undefined>((resolve) => (this.#told = resolve));
     this.send({ $case: "ask", value });
@@ -280,7 +286,7 @@ export class Session {
   async #beat(everyMs: number): Promise<void> {
     const { clock } = this.#options;
     const silentMs = this.#taking ? 0 : clock.monotonicMs() - this.#heardMs;
-    // A controller that never beats is watched by the connection's own keep-alive alone.
+    // A controller that sends no heartbeats is watched only by the keep-alive of the connection.
     if (this.#controllerBeats && silentMs > everyMs * SESSION_HEARTBEATS_MISSED_MAX) {
       this.#close(
         new AppError("deadline", `${this.address} has been silent for ${SESSION_HEARTBEATS_MISSED_MAX} heartbeats.`),
@@ -291,7 +297,10 @@ export class Session {
     this.#scheduleBeat();
   }
 
-  /** Figures of the host cost more than a heartbeat and go with few of them. */
+  /**
+   * Figures of the host. They cost more than a heartbeat, so they are sent at most every `SESSION_VALUES_MS`; otherwise
+   * empty.
+   */
   async #values(): Promise<Record<string, string>> {
     const nowMs = this.#options.clock.monotonicMs();
     if (this.#valuesSentMs !== undefined && nowMs - this.#valuesSentMs < SESSION_VALUES_MS) return {};

@@ -2,47 +2,47 @@ import type { AgentFrame, ControllerFrame, TunnelFrame } from "../../proto/gen/a
 import type { AppError } from "../../common/errors.ts";
 import type { Identity } from "../identity/identity.ts";
 
-/** The way to the controllers: gRPC in the program, a simulated network in `test/sim`. */
+/** Opens connections to controllers: with gRPC in the program, over a simulated network in `test/sim`. */
 export interface Transport {
-  /** Returns at once; a failure to connect shows by `over`. */
+  /** Returns at once. If the connection fails, `over` resolves with the reason. */
   open(address: string, identity: Identity): Wire;
 }
 
-/** One stream to one controller, with what else goes over the same connection. */
+/** A connection to one controller: the stream of the session, and the fetches and tunnels beside it. */
 export interface Wire {
   /**
-   * In the order they were sent, until the controller ends the stream; throws `AppError` when it breaks. To be read
-   * once.
+   * Frames in the order in which they were sent, until the controller ends the stream. Throws `AppError` when the
+   * connection breaks. It can be read only once.
    */
   readonly frames: AsyncIterable<ControllerFrame>;
-  /** Resolves with the reason as soon as the stream is over, whether or not all frames were read. */
+  /** Resolves with the reason as soon as the stream has ended, even if frames were not read. */
   readonly over: Promise<AppError>;
   /**
-   * False when the buffers are full: then `drained` is to be awaited before much more is sent. What is sent after the
-   * end is dropped.
+   * Sends a frame. False when the buffers are full: the sender must wait for `drained` before it sends much more.
+   * Frames sent after the end are dropped.
    */
   send(frame: AgentFrame): boolean;
-  /** Resolves when there is room again; may never when the stream is over. */
+  /** Resolves when the buffers have room again. It may never resolve after the stream has ended. */
   drained(): Promise<void>;
-  /** Nothing more will be sent; what was sent still arrives. */
+  /** Ends the sending. Frames that were sent before still arrive. */
   end(): void;
-  /** Everything on the way is lost and the connection is given up. */
+  /** Closes the connection at once. Frames that have not arrived are lost. */
   cancel(): void;
-  /** Content by its digest from `offset`; throws the error that ended it. */
+  /** Reads content by its digest from `offset`. Throws the error that ended it. */
   fetch(
     request: { readonly digest: string; readonly offset: number },
     options: FetchOptions,
   ): AsyncIterable<Uint8Array>;
-  /** A stream of its own beside the session's, to the same controller. */
+  /** Opens another stream to the same controller, for a tunnel. */
   tunnel(): TunnelCall;
 }
 
-/** As gRPC has it; the side that ends it may still read what comes. */
+/** A stream with the events and methods of gRPC. The side that has ended it may still read. */
 export interface TunnelCall {
   on(event: "data", listener: (frame: TunnelFrame) => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "end", listener: () => void): unknown;
-  /** Calls back when it has left. */
+  /** Calls `left` when the frame has been passed to the connection. */
   write(frame: TunnelFrame, left: () => void): unknown;
   end(): unknown;
   pause(): unknown;

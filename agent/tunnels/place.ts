@@ -9,7 +9,7 @@ interface Place {
   readonly port: number;
 }
 
-/** A connection to the place, paused; `AppError` says why there is none. */
+/** Connects to an address. The socket is paused. `AppError` with the reason when there is no connection. */
 export function connectedTo({ address, port }: Place, clock: Clock, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: address, port, noDelay: true, lookup: lookupOf(address) });
@@ -59,8 +59,9 @@ OWN.addAddress("::1", "ipv6");
 OWN.addAddress("::", "ipv6");
 
 /**
- * A name must not lead to the jump host itself, no matter which server resolves it: programs that listen on
- * loopback alone trust every connection. A caller who wants loopback names its address.
+ * Looks up a name, and refuses one that leads to the jump host itself (`AppError("denied")`), no matter which server
+ * resolves it. Programs that listen only on loopback trust every connection. A caller that wants loopback must give its
+ * address or `localhost`.
  */
 function lookupOf(name: string): LookupFunction {
   return (_name, options, done) => {

@@ -21,7 +21,9 @@ export interface TunnelEnd {
 
 const noop = (): void => undefined;
 
-/** Passes bytes between a place and the controller. Each side is read only as fast as the other one takes it. */
+/**
+ * Passes bytes between the target and the controller. Each side is read only as fast as the other one takes the bytes.
+ */
 export class Tunnel {
   readonly #id: string;
   readonly #socket: Socket;
@@ -40,7 +42,7 @@ export class Tunnel {
     this.#passedMs = clock.monotonicMs();
   }
 
-  /** Resolves once nothing is left of it. */
+  /** Passes bytes until the tunnel ends. Resolves when its socket is closed. */
   carry(signal: AbortSignal): Promise<TunnelEnd> {
     const ended = (): void => this.#fail("the agent ended", true);
     signal.addEventListener("abort", ended, { once: true });
@@ -77,7 +79,7 @@ export class Tunnel {
       if (frame?.$case === "failed") this.#end(frame.value.message);
       else if (frame?.$case === "data" && !socket.write(frame.value)) call.pause();
     });
-    // Bytes that came before the end still go to the place.
+    // Bytes that came before the end are still written to the target.
     call.on("end", () => socket.destroySoon());
     call.on("error", (error) => this.#end(errorText(error)));
   }

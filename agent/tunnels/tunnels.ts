@@ -13,11 +13,11 @@ export interface TunnelsOptions {
   readonly journal: Pick<Journal, "highestEpoch">;
   readonly clock: Clock;
   readonly log: Log;
-  /** True where the operator of the host lets the controllers connect. */
+  /** True if the operator of this host allows tunnels to this address and port. */
   readonly isOpen: (address: string, port: number) => boolean;
 }
 
-/** Connections that this agent opens for the controllers to places that they name. */
+/** Opens tunnels for the controllers: connections to addresses that they name. */
 export class Tunnels {
   readonly #options: TunnelsOptions;
   readonly #open = new Set<AbortController>();
@@ -26,7 +26,7 @@ export class Tunnels {
     this.#options = options;
   }
 
-  /** Does not wait for the connection: `call` says what came of it. */
+  /** Opens a tunnel. Returns before the connection is made; the agent sends the outcome over `call`. */
   take(asked: OpenTunnel, call: TunnelCall): void {
     const refused = this.#refusal(asked);
     if (refused) return refuse(call, asked.id, refused);
@@ -39,7 +39,10 @@ export class Tunnels {
     for (const over of this.#open) over.abort();
   }
 
-  /** A controller that another one took the place of leads nowhere. */
+  /**
+   * The reason to refuse a tunnel; undefined when it is allowed. A session with an old epoch is refused, because
+   * another one has replaced it.
+   */
   #refusal({ address, port, epoch }: OpenTunnel): AppError | undefined {
     const { journal, isOpen } = this.#options;
     if (epoch < journal.highestEpoch) return new AppError("conflict", "another session took the place of this one");

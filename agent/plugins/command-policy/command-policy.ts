@@ -37,7 +37,7 @@ function encodedCutter(spec: CommandPolicySpec, encoding: Encoding | undefined):
   try {
     return compileCutter({ ...spec, encoding });
   } catch (error) {
-    // The same delimiter is found in the output once that is text.
+    // The delimiter cannot be found in this encoding. The output is converted to UTF-8 before it is cut.
     if (!isAppError(error, "invalid")) throw error;
     return undefined;
   }

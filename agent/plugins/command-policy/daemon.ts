@@ -5,7 +5,10 @@ import type { CommandWork } from "./work.ts";
 import { carryOut } from "./output.ts";
 import { interruptedRun, Run } from "./run.ts";
 
-/** Keeps a command running; its pipe blocks while the outbox has no room. */
+/**
+ * Keeps a command running. While the outbox has no room, nothing is read from the command, so it blocks when its pipe
+ * is full.
+ */
 export class DaemonRunner implements Runner {
   readonly #work: CommandWork;
   #problem: string | undefined;
@@ -14,7 +17,7 @@ export class DaemonRunner implements Runner {
     this.#work = work;
   }
 
-  /** While it waits to be started again. */
+  /** How the command ended, while it waits to be started again. Undefined while it runs. */
   get problem(): string | undefined {
     return this.#problem;
   }

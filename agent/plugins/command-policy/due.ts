@@ -3,7 +3,8 @@ import type { CommandPolicySpec } from "../../../common/api/policies.ts";
 type Unit = CommandPolicySpec["unit"];
 
 /**
- * When a policy is due: multiples of its interval counted from the epoch of time, in UTC; calendar months and years.
+ * Due times of a policy: multiples of its interval since 1970-01-01, in UTC. Months and years are those of the
+ * calendar.
  */
 export interface Schedule {
   readonly interval: number;
@@ -25,7 +26,10 @@ export function dueAfter(schedule: Schedule, timeMs: number): number {
   return timeOf(schedule, indexAt(schedule, timeMs) + 1);
 }
 
-/** How many times in (from, to] are due, and the first and last of them; undefined for none. */
+/**
+ * Number of due times after `fromMs` and up to `toMs`, with the first and the last of them. Undefined when there is
+ * none.
+ */
 export function dueBetween(
   schedule: Schedule,
   fromMs: number,
@@ -53,6 +57,6 @@ function indexAt({ interval, unit }: Schedule, timeMs: number): number {
 
 function timeOf({ interval, unit }: Schedule, index: number): number {
   const timeMs = unit === "year" ? Date.UTC(EPOCH_YEAR + index * interval, 0) : Date.UTC(EPOCH_YEAR, index * interval);
-  // Beyond the last day that a date can name.
+  // The time is beyond the latest time of a `Date`.
   return Number.isNaN(timeMs) ? Infinity : timeMs;
 }

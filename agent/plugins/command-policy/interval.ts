@@ -9,12 +9,14 @@ import { dueAfter, dueBetween } from "./due.ts";
 import { carryOut } from "./output.ts";
 import { commandProblem, interruptedRun, Run } from "./run.ts";
 
-/** Difference between wall and steady clock that is a jump, not a late timer. */
+/**
+ * Difference between the wall clock and the monotonic clock that counts as a jump. A late timer causes a smaller one.
+ */
 const JUMP_MS = 1_000;
 
 /**
- * Runs a command at its due times, one at a time. Everything up to the mark `due` is accounted for: each due time is
- * the scheduled time of one run or counted in one gap, and the mark moves in the same write.
+ * Runs a command at its due times, one run at a time. Each due time up to the mark `due` is either the scheduled time
+ * of one run or counted in one gap. The mark changes in the same write as the run or the gap.
  */
 export class IntervalRunner implements Runner {
   readonly #work: CommandWork;
@@ -24,7 +26,7 @@ export class IntervalRunner implements Runner {
     this.#work = work;
   }
 
-  /** Time of the last run. */
+  /** The reason why the command of the last run could not be run; undefined when it ran. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -42,8 +44,8 @@ export class IntervalRunner implements Runner {
   }
 
   /**
-   * Writes the gap of runs that fell due while there was no room, before the policy goes: afterwards their times are
-   * lost. It uses the reserve, and does not wait for room.
+   * Writes the gap of runs that were due while the outbox had no room, before the runner stops: afterwards their times
+   * are not known any more. It uses the reserve, and does not wait for room.
    */
   async #leave(): Promise<void> {
     const { host } = this.#work;
@@ -52,7 +54,7 @@ export class IntervalRunner implements Runner {
     if (gap.length > 0) await host.emit(gap, { marks: [this.#mark(nowMs)], reserve: true, impatient: true });
   }
 
-  /** Writes the gap of runs that fell due while the agent was away, and the end of the run that was interrupted. */
+  /** Writes the gap of runs that were due while the agent did not run, and the end of a run that was interrupted. */
   async #recover(signal: AbortSignal): Promise<void> {
     const { host, policy } = this.#work;
     const open = interruptedRun(policy.name, host);
@@ -63,7 +65,7 @@ export class IntervalRunner implements Runner {
     await host.emit([...open.emissions, ...gap], { marks: [...open.marks, this.#mark(toMs)], reserve: true, signal });
   }
 
-  /** True when the clock was moved forward meanwhile. */
+  /** Waits for a due time. True when the clock has jumped meanwhile. */
   async #waitUntil(dueMs: number, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#work.host;
     let jumped = false;
@@ -76,7 +78,10 @@ export class IntervalRunner implements Runner {
     return jumped;
   }
 
-  /** The clock had been far ahead: what was marked then would hold the policy up until it comes again. */
+  /**
+   * Sets the mark back to the current time, with a gap. The clock was far ahead when the mark was written, and without
+   * this the policy would wait until that time.
+   */
   async #setBack(nowMs: number, signal: AbortSignal): Promise<boolean> {
     const value = {
       policy: this.#work.policy.name,
@@ -107,7 +112,7 @@ export class IntervalRunner implements Runner {
     const { host, policy, spec } = this.#work;
     const due = dueBetween(spec, this.#through(), host.clock.nowMs());
     if (!due) return;
-    // The latest is run; those before it that did not run are counted.
+    // Only the latest due time is run. The missed ones before it are counted in a gap.
     const missed = due.count > 1 ? this.#gap(reason, due.lastMs - 1) : [];
     const run = await Run.begin(
       { host, policy, spec, scheduledMs: due.lastMs, signal },
@@ -119,7 +124,7 @@ export class IntervalRunner implements Runner {
     await run.end(end, { emissions: this.#gap("overrun", nowMs), marks: [this.#mark(nowMs)] });
   }
 
-  /** Due times after the mark through `toMs`, as one gap. */
+  /** One gap for the due times after the mark and up to `toMs`. Empty when there is none. */
   #gap(reason: string, toMs: number): Emission[] {
     const due = dueBetween(this.#work.spec, this.#through(), toMs);
     if (!due) return [];

@@ -5,15 +5,15 @@ import { TextStream } from "../../../common/text/text-stream.ts";
 import { decodedRecord, type RawRecord } from "../../outbox/records.ts";
 import type { CommandWork } from "./work.ts";
 
-/** Makes records, in UTF-8, of the standard output of one command. Bytes that are no character become U+FFFD. */
+/** Cuts the standard output of one command into records in UTF-8. Invalid bytes become U+FFFD. */
 export interface OutputRecords {
-  /** How many characters so far were none of the encoding of the output. */
+  /** Number of characters so far that are invalid in the encoding of the output. */
   readonly malformed: number;
   /** The records that the chunk completes. */
   push(chunk: Buffer): readonly RawRecord[];
-  /** As of `RecordStream`. */
+  /** As in `RecordStream`. */
   settle(): readonly RawRecord[];
-  /** The last ones. */
+  /** The records that are left at the end of the output. */
   end(): readonly RawRecord[];
 }
 
@@ -25,7 +25,7 @@ export function outputRecords({ spec, cutter, encodedCutter, encoding }: Command
     : new ConvertedOutput(new RecordStream(cutter), encoding);
 }
 
-/** The bytes pass as they are. */
+/** Output without an encoding. Its bytes are not changed. */
 class PlainOutput implements OutputRecords {
   readonly malformed = 0;
   readonly #records: RecordStream;
@@ -47,7 +47,7 @@ class PlainOutput implements OutputRecords {
   }
 }
 
-/** Cut as it is written, then read record by record. */
+/** Output that is cut in its encoding. Each record is then converted to UTF-8. */
 class EncodedOutput implements OutputRecords {
   malformed = 0;
   readonly #records: RecordStream;
@@ -73,14 +73,17 @@ class EncodedOutput implements OutputRecords {
   #decoded(read: ReturnType<RecordStream["push"]>): readonly RawRecord[] {
     const records = read.map((record) => decodedRecord(record, { encoding: this.#encoding }));
     for (const { malformedCharacters } of records) this.malformed += malformedCharacters;
-    // A mark of the encoding alone is no record.
+    // A byte order mark alone is no record.
     return records.filter(({ bytes }) => bytes.length > 0);
   }
 }
 
 const REPLACEMENT = Buffer.from("\ufffd");
 
-/** Read as a whole and then cut: for delimiters that are not found in the encoding. Raw bytes of records are not known. */
+/**
+ * Output that is converted to UTF-8 first and then cut. It is used if the delimiter cannot be found in the encoding.
+ * The original bytes of malformed records are not kept.
+ */
 class ConvertedOutput implements OutputRecords {
   readonly #records: RecordStream;
   readonly #text: TextStream;
@@ -156,18 +159,18 @@ class WholeOutput implements OutputRecords {
   }
 
   #take(text: string): void {
-    // Behind the end of what is kept, characters are no part of the record.
+    // Characters after the kept bytes are no part of the record.
     if (!this.#kept.isFull) this.#isMalformed ||= this.malformed > 0;
     this.#kept.add(Buffer.from(text));
   }
 }
 
-/** The first `RECORD_MAX_BYTES` of what is added. */
+/** Keeps the first `RECORD_MAX_BYTES` of the added bytes. */
 class Kept {
   readonly #chunks: Uint8Array[] = [];
   #bytes = 0;
 
-  /** More was added than is kept. */
+  /** True if more bytes were added than are kept. */
   get isFull(): boolean {
     return this.#bytes > RECORD_MAX_BYTES;
   }

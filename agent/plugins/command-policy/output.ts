@@ -10,11 +10,14 @@ export interface CarryOutOptions {
   readonly signal: AbortSignal;
   /** Absent for a daemon. */
   readonly timeoutMs?: number;
-  /** Records go on their way as they come instead of at the end. */
+  /** Records are written at once, and not only at the end or when the buffer is full. */
   readonly atOnce?: boolean;
 }
 
-/** Runs the policy's command, cuts its standard output into records of the run, and says how it ended. */
+/**
+ * Runs the command of a policy, and cuts its standard output into records of the run. Resolves with the end of the
+ * command.
+ */
 export async function carryOut(work: CommandWork, run: Run, options: CarryOutOptions): Promise<RunEnd> {
   const records = outputRecords(work);
   const errors = new Tail();
@@ -38,7 +41,7 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       },
     })
     .catch((error: unknown) => {
-      // Waiting for room was given up because the policy is to stop.
+      // The policy is stopping, so the wait for room was aborted.
       if (!options.signal.aborted) throw error;
       return { ended: "cancelled" as const, code: -1, message: "" };
     })
@@ -47,7 +50,10 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
   return endOf(result, [errors.text(), complaint(work, records)]);
 }
 
-/** Says how many characters of the standard output were none of the encoding; empty when all were. */
+/**
+ * A message with the number of characters of the standard output that are invalid in the encoding. Empty when there are
+ * none.
+ */
 function complaint({ encoding }: CommandWork, { malformed }: OutputRecords): string {
   if (malformed === 0) return "";
   const characters = counted(malformed, "character of the output is", "characters of the output are");
@@ -62,7 +68,10 @@ function endOf(result: { ended: string; code: number; message: string }, said: r
   return { state: ok ? "ok" : "failed", code: result.code, message: [what, ...said].filter(Boolean).join(": ") };
 }
 
-/** A record whose next does not begin is sent after a while of silence. */
+/**
+ * Sends a complete line as a record after `LOG_FINAL_MS` of silence, although the next record has not begun. Only for
+ * daemons.
+ */
 function settleWhenSilent(
   work: CommandWork,
   records: OutputRecords,
@@ -83,7 +92,7 @@ function settleWhenSilent(
   return { heard, stop: () => cancel() };
 }
 
-/** The last bytes of what a command complained. */
+/** The last `EXEC_ERROR_TAIL_BYTES` of the error output. */
 class Tail {
   #bytes: Buffer = Buffer.alloc(0);
 

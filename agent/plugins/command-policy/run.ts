@@ -6,7 +6,7 @@ import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
 import { packRecords, sizeOf, type RawRecord } from "../../outbox/records.ts";
 
-/** A run that has begun and not ended, as it is journalled. */
+/** A run that has begun and not ended, as it is stored in its mark. */
 interface OpenRun {
   readonly revision: number;
   readonly scheduledMs: number;
@@ -24,17 +24,17 @@ export interface RunEnd {
 }
 
 /**
- * Exit codes of a shell that found no program, or found one that it may not run; also of what could not be started at
- * all.
+ * Exit codes of a shell that found no program (127), or found one that it may not run (126). A process that could not
+ * be started has 127 too.
  */
 const UNUSABLE_CODES = new Set([126, 127]);
 
-/** Why the command itself cannot be used; undefined when it worked or failed by itself. */
+/** The reason why the command cannot be run. Undefined when it ran, even if it failed. */
 export function commandProblem({ state, code, message }: RunEnd): string | undefined {
   return state === "failed" && UNUSABLE_CODES.has(code) ? message : undefined;
 }
 
-/** More that belongs into the write that ends or begins a run. */
+/** Entries and marks that belong in the same write as the beginning or the end of a run. */
 export interface ExtraWrites {
   readonly emissions?: readonly Emission[];
   readonly marks?: readonly Mark[];
@@ -45,7 +45,7 @@ export interface RunOptions {
   readonly policy: Policy;
   readonly spec: Pick<CommandPolicySpec, "rule">;
   readonly scheduledMs: number;
-  /** Gives up beginning it; not ending it. */
+  /** Stops the wait for room at the beginning of the run, not at its end. */
   readonly signal: AbortSignal;
 }
 
@@ -54,8 +54,9 @@ function runMark(policy: string): string {
 }
 
 /**
- * One run of a policy: journalled before its start; its records and its end are one write, so that a crash in between
- * neither doubles nor loses. What is too much for one write goes ahead in parts, counted in the journal.
+ * One run of a policy. A mark stores it before its command starts. Its records and its end are one write, so a crash
+ * neither repeats nor loses records. Records that are too many for one write are written before, in parts, and the mark
+ * counts them.
  */
 export class Run {
   readonly #options: RunOptions;
@@ -76,7 +77,10 @@ export class Run {
     return run;
   }
 
-  /** Held until the end or until the buffer is full; then waits for room in the outbox. */
+  /**
+   * Buffers records until the end of the run. When the buffer is full, it writes them, and waits for room in the
+   * outbox.
+   */
   async add(records: readonly RawRecord[], signal: AbortSignal): Promise<void> {
     this.#buffered.push(...records);
     this.#bufferedBytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
@@ -89,7 +93,7 @@ export class Run {
     try {
       await this.#options.host.emit(this.#pack(records), { marks: [this.#mark()], signal });
     } catch (error) {
-      // Nothing was written: they go with the end.
+      // Nothing was written, so the end of the run writes these records.
       this.#putBack(records);
       throw error;
     }
@@ -151,7 +155,7 @@ export class Run {
   }
 }
 
-/** The end of a run that was open when the agent ended; empty when there is none. */
+/** The entry and mark that end a run which was open when the agent ended. Empty when there is none. */
 export function interruptedRun(policy: string, host: Host): Required<ExtraWrites> {
   const text = host.mark(runMark(policy));
   if (text === undefined) return { emissions: [], marks: [] };

@@ -4,13 +4,13 @@ import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Host } from "../../policies/host.ts";
 import type { PolicyWork } from "../../policies/plugin.ts";
 
-/** Parts that both kinds of runner work with. */
+/** The parts that both kinds of runners need. */
 export interface CommandWork extends Omit<PolicyWork, "spec"> {
   readonly spec: CommandPolicySpec;
   readonly cutter: RecordCutter;
-  /** Cuts output in `encoding`. Absent: there is none, or the delimiter is not found in it. */
+  /** Cuts output in `encoding`. Absent without an encoding, or when the delimiter cannot be found in it. */
   readonly encodedCutter: RecordCutter | undefined;
   readonly host: Host;
-  /** Encoding of the output. Without one the output is sent as it is. */
+  /** Encoding of the output. Without one, the output is sent unchanged. */
   readonly encoding: Encoding | undefined;
 }

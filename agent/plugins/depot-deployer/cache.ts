@@ -4,12 +4,12 @@ import { join } from "node:path";
 import type { DepotFile } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 
-/** Content by its SHA-256, piece after piece from `offset`. */
+/** Reads content by its SHA-256, in pieces from `offset`. */
 export type FetchContent = (digest: string, offset: number, signal: AbortSignal) => AsyncIterable<Uint8Array>;
 
 const DIGEST = /^[0-9a-f]{64}$/;
 
-/** Files by content, shared by all versions of all depots. */
+/** Stores files by their content. All versions of all depots share it. */
 export class ContentCache {
   readonly #folder: string;
   readonly #fetch: FetchContent;
@@ -19,7 +19,10 @@ export class ContentCache {
     this.#fetch = fetch;
   }
 
-  /** The path of the verified content; fetched when it is not here yet. */
+  /**
+   * The path of a file with the content, which is fetched and verified if it is not in the cache. `AppError("invalid")`
+   * when the content does not have the announced size or digest.
+   */
   async get(file: DepotFile, signal: AbortSignal): Promise<string> {
     if (!DIGEST.test(file.digest)) throw new AppError("invalid", `${file.path}: the digest is no SHA-256.`);
     const path = join(this.#folder, file.digest);
@@ -29,7 +32,7 @@ export class ContentCache {
     return path;
   }
 
-  /** Everything else is deleted. */
+  /** Deletes all other content. */
   async keepOnly(digests: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (!digests.has(name)) await rm(join(this.#folder, name), { force: true });

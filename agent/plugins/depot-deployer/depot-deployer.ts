@@ -5,7 +5,7 @@ import type { Host } from "../../policies/host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
 import type { DepotFolders } from "./folders.ts";
 
-/** Puts depots in place and takes them away, by command. */
+/** Carries out the commands that deploy and remove depots. */
 export function createDepotPlugins(folders: DepotFolders): readonly CommandPlugin[] {
   return [
     { kind: "deploy", run: (task, host) => deploy(folders, task, host) },

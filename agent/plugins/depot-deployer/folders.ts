@@ -11,7 +11,7 @@ import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../disk/fil
 import type { ContentCache } from "./cache.ts";
 import { putInPlace, takeAway } from "./remote.ts";
 
-/** Beside each built version: what it is made of and where it was put. */
+/** Stored in the folder of each built version: its files, and where they were copied. */
 interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -19,7 +19,7 @@ interface Manifest {
   readonly files: readonly { readonly path: string; readonly digest: string }[];
 }
 
-/** A depot that was switched in; until kept it can be taken back. */
+/** A depot that is in place. `keep` makes that final, `revert` restores the version before. */
 export interface Placed {
   readonly folder: string;
   keep(): Promise<void>;
@@ -35,9 +35,9 @@ const CURRENT = "current";
 const MANIFEST = ".manifest.json";
 
 /**
- * Depots on this host. Each version is built beside the others in `<folder>/<name>/<version>-<digest>/` and switched in
- * by replacing the link `current`, so a reader sees the old version or the new one whole. With a remote path the files
- * are put there as well, each by a rename; what else lies there is not touched.
+ * Keeps the depots on this host. Each version is built in a folder of its own, `<folder>/<name>/<version>-<digest>/`.
+ * The link `current` is then replaced, so a reader sees either the whole old version or the whole new one. With a
+ * remote path, the files are also copied there, each by a rename. Other files at the remote path are not changed.
  */
 export class DepotFolders {
   readonly #folder: string;
@@ -51,14 +51,17 @@ export class DepotFolders {
     this.#cache = cache;
   }
 
-  /** Where the depot lies, undefined when it does not. */
+  /** The folder with the current version of a depot; undefined when the depot is not on this host. */
   folder(name: string, remotePath = ""): string | undefined {
     const current = this.#current(name);
     if (current === undefined) return undefined;
     return remotePath === "" ? join(this.#home(name), CURRENT) : absolutePath(remotePath);
   }
 
-  /** In place as it is, or placed without running its command anew. */
+  /**
+   * Resolves with the folder when this version of the depot is in place. If it is not yet, it is placed, and `run` is
+   * called with its folder. If `run` fails, the version before is restored.
+   */
   async ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
     const known = this.folder(depot.name, depot.remotePath);
     if (known !== undefined && this.#current(depot.name) === versionFolder(this.#manifest(depot))) return known;
@@ -73,12 +76,12 @@ export class DepotFolders {
     return placed.folder;
   }
 
-  /** One depot at a time; the answer is in place. */
+  /** Puts a version in place. Depots are placed one after another. */
   place(depot: Depot, signal: AbortSignal): Promise<Placed> {
     return this.#exclusively(() => this.#place(depot, signal));
   }
 
-  /** Takes away what lies there, whichever version; with a version only when it is that one. */
+  /** Removes a depot from this host. With a version, only if that version is in place. */
   remove(name: string, { version, remotePath }: { version: string; remotePath: string }): Promise<void> {
     return this.#exclusively(async () => {
       const current = this.#current(name);
@@ -162,7 +165,7 @@ export class DepotFolders {
     await this.#prune(name, [before]);
   }
 
-  /** The version in place and the one before it stay. */
+  /** Deletes all versions except the current one and those in `keep`. */
   async #prune(name: string, keep: readonly (string | undefined)[]): Promise<void> {
     const kept = new Set([CURRENT, this.#current(name), ...keep]);
     for (const entry of await readdir(this.#home(name))) {

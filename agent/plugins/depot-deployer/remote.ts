@@ -7,7 +7,7 @@ import type { Random } from "../../../common/time.ts";
 import { nodeFiles, syncTree } from "../../disk/files.ts";
 import { TrustedFolder } from "../../disk/trusted-path.ts";
 
-/** A copy beside the place where it belongs. */
+/** A copy under a temporary name in the folder of its target. */
 interface StagedCopy {
   readonly path: string;
   readonly name: string;
@@ -16,9 +16,9 @@ interface StagedCopy {
 const NAME_BYTES = 12;
 
 /**
- * Puts files of `from` into a folder that may be another user's, each by a rename: what a user plants there, before or
- * meanwhile, leads nothing elsewhere. New names cannot be foreseen and are made, never opened; folders are held while
- * they are worked in.
+ * Copies files of `from` into a folder that may belong to another user. Each file is replaced by a rename. Nothing that
+ * a user puts into the folder, before or during the copy, redirects a write to another place: temporary names are
+ * random and always created new, and the handle of each folder stays open while it is used.
  */
 export async function putInPlace(
   from: string,
@@ -34,7 +34,7 @@ export async function putInPlace(
       copies.push({ path, name });
       await copyFile(join(from, path), folder.entry(name), constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     }
-    // Bytes before names: a power cut leaves the old file or the new one.
+    // The bytes are synced before the rename, so after a power cut the old file or the new one is there.
     await syncTree(
       nodeFiles,
       root.path,
@@ -58,7 +58,10 @@ export async function putInPlace(
   );
 }
 
-/** Deletes files of a folder; what is not there is none. A link is deleted itself, and none leads to another folder. */
+/**
+ * Deletes files of a folder. A missing file or folder is no error. A link is deleted, and not its target. A link to a
+ * folder outside is refused with `AppError("invalid")`.
+ */
 export async function takeAway(remotePath: string, paths: readonly string[]): Promise<void> {
   try {
     await using root = await TrustedFolder.open(remotePath);
@@ -83,7 +86,7 @@ interface Place {
   readonly make?: boolean;
 }
 
-/** The folder of a file below the root, by now. */
+/** Opens the folder of a file. `AppError("invalid")` when it is outside the root. */
 async function folderOf(root: TrustedFolder, { remotePath, path, make = false }: Place): Promise<TrustedFolder> {
   const folder = await (make ? TrustedFolder.make : TrustedFolder.open)(join(root.path, dirname(path)));
   if (isInside(root.path, folder.path)) return folder;

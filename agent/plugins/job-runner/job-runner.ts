@@ -44,7 +44,7 @@ function folderOf(depot: string, host: Host): string {
   return folder;
 }
 
-/** Output that waits for room in the outbox waits no longer than the command may run. */
+/** Aborts at the deadline of the command. From then on, output does not wait for room in the outbox. */
 function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cancel: () => void } {
   const abort = new AbortController();
   return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };
@@ -69,7 +69,10 @@ function outcomeOf(
   return { ...exit, state: ended === "exit" && code === 0 ? "ok" : "failed", message: note };
 }
 
-/** Output on its way: into the outbox as it comes, or, when it is not followed, kept for the result. */
+/**
+ * The output of a command. If it is streamed, it is written into the outbox at once. Otherwise it is kept, and sent
+ * with the result.
+ */
 class Output {
   readonly kept: { body: { $case: "output"; value: CommandOutput } }[] = [];
   outDropped = 0;

@@ -18,7 +18,7 @@ import { dirtyLogs } from "./rotation/turns.ts";
 import type { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
 
-/** A file that is not followed yet, and the name by which it is known. */
+/** A file that is not followed yet, and `home`, the path of its log. */
 interface Found {
   readonly at: FileLook;
   readonly home: string;
@@ -27,9 +27,9 @@ interface Found {
 }
 
 /**
- * The files a policy follows, each life of a file once. A life is known by its inode and by what was read of it. It is
- * followed to its end wherever a rotation puts it: under another name, whether that matches or not, or in the copy made
- * of it before its file is cut off.
+ * Finds and follows the files of a policy, each life of a file once. A life is identified by its inode and by the
+ * content that was read. It is followed to its end wherever a rotation moves it: under another name, even if that does
+ * not match, or in the copy that is made before the file is truncated.
  */
 export class LogFiles {
   readonly #work: LogWork;
@@ -40,11 +40,11 @@ export class LogFiles {
   #endings: Endings | undefined;
   #complained = false;
   #problem: string | undefined;
-  /** Something changed while it was looked at. */
+  /** A file changed during the scan, so another scan is needed. */
   #unsure = false;
   readonly #copies: Copies;
   readonly #rotations: RotationTracker;
-  /** Lives whose home may have belonged to another file meanwhile. */
+  /** Lives that left their home since the last scan. Other lives may have been there in between. */
   readonly #replaced = new Set<FollowedFile>();
 
   constructor(work: LogWork, switches: Switches) {
@@ -69,12 +69,12 @@ export class LogFiles {
     }
   }
 
-  /** Lives that the look did not find: a rename during the look hides a file. */
+  /** True if the last scan must be repeated: a life was not found, perhaps because it was renamed meanwhile. */
   get missing(): boolean {
     return this.#unsure || [...this.#files.values()].some((file) => file.missing);
   }
 
-  /** The reason why the last look could not read something. */
+  /** The reason why the last scan could not read something. */
   get problem(): string | undefined {
     return this.#problem;
   }
@@ -83,17 +83,16 @@ export class LogFiles {
     return [...this.#files.values()].some((file) => file.waiting);
   }
 
-  /** A file is being copied and will be cut off: what is written after the copy must be read before. */
+  /** True while a file is copied and will be truncated: lines written after the copy must be read before that. */
   get copying(): boolean {
     return this.#copies.underWay;
   }
 
-  /** Compares what copies have grown by, while their originals are there. */
   compareCopies(): Promise<void> {
     return this.#copies.compare();
   }
 
-  /** False when no followed file has that path. */
+  /** Marks the followed files at a path as changed. False when there is none. */
   touch(path: string): boolean {
     let touched = false;
     for (const file of this.#files.values()) {
@@ -104,7 +103,7 @@ export class LogFiles {
     return touched;
   }
 
-  /** True for the path of a log of its own. */
+  /** True if the path matches, or is the home of a followed file. */
   mayBeHome(path: string): boolean {
     return this.#work.match.test(path) || [...this.#files.values()].some(({ state }) => state.home === path);
   }
@@ -123,12 +122,12 @@ export class LogFiles {
     for (const file of this.#files.values()) if (file.isOpen || file.waiting) file.dirty = true;
   }
 
-  /** Logs with something to read; the files of each in their order. */
+  /** Logs with something to read. The files of each log are in reading order. */
   dirtyLogs(): FollowedFile[][] {
     return dirtyLogs(this.#files.values(), (home) => this.#missed?.isAwaited(home) === true);
   }
 
-  /** Finds new, renamed, cut off and deleted files; answers the folders to watch. */
+  /** Finds new, renamed, truncated and deleted files. Answers the folders to watch. */
   async scan(signal: AbortSignal): Promise<readonly string[]> {
     const { dir } = this.#work.spec;
     const atMs = this.#work.host.clock.nowMs();
@@ -166,13 +165,13 @@ export class LogFiles {
     const { lives, unread } = (await this.#missed?.find(scan, this.#files.values(), signal)) ?? NOTHING_MISSED;
     const left = await this.#follow([...lives, ...found], atMs, signal);
     await this.#endings?.decide([...unread, ...left], signal);
-    // Before the lines of what is younger.
+    // Read the packed lives before the lines of younger files.
     if (lives.length > 0) await this.#endings?.closeGone(scan, signal);
     await this.#rotations.endLook(this.#files.values(), atMs);
     return folders;
   }
 
-  /** Closes the files that were silent longest; a change opens them again. */
+  /** Closes the least recently changed files if more than `openMax` are open. A file with changes is opened again. */
   async closeIdle(openMax: number): Promise<void> {
     const open = [...this.#files.values()].filter((file) => file.isOpen && !file.gone);
     open.sort((a, b) => a.changedMs - b.changedMs);
@@ -183,12 +182,12 @@ export class LogFiles {
     for (const file of this.#files.values()) await file.close();
   }
 
-  /** Finds every followed file: at its inode, or in a copy. */
+  /** Finds every followed life by its inode, or in a copy. */
   async #locate(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const { dir } = this.#work.spec;
     const byId = new Map(scan.looks.map((at) => [at.id, at]));
     const displaced: FollowedFile[] = [];
-    // An inode that two lives bear now belongs to the later one.
+    // If two lives have the same inode, it belongs to the later one.
     for (const file of [...this.#files.values()].sort((a, b) => b.state.serial - a.state.serial)) {
       file.displaced ||= scan.taken.has(file.state.id);
       const at = byId.get(file.state.id) ?? (await look(dir, file.state.path));
@@ -196,7 +195,7 @@ export class LogFiles {
       else displaced.push(file);
     }
     if (displaced.length === 0) return;
-    // Renamed to a name that neither matches nor looks like a rotation's.
+    // The file may have been renamed to a name that neither matches nor looks like that of a rotation.
     const folders = new Set(displaced.map(({ state }) => dirname(state.path)));
     const known = new Set(scan.looks.map(({ path }) => path));
     const others = await lookAll(
@@ -207,7 +206,7 @@ export class LogFiles {
     await this.#dropEmpty(displaced, { scan, signal });
   }
 
-  /** Drops displaced files that were empty. Their content is found under a rotation's name, or it is lost. */
+  /** Drops displaced lives that were always empty. A gap reports those whose file has no name of a log any more. */
   async #dropEmpty(
     displaced: readonly FollowedFile[],
     { scan, signal }: { scan: DirectoryScan; signal: AbortSignal },
@@ -224,7 +223,7 @@ export class LogFiles {
     }
   }
 
-  /** After a restart it must be known that what is there was not where it began. */
+  /** Stores the new paths of moved lives. After a restart, another file at an old path must not count as theirs. */
   async #keepPaths(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const marks = [...this.#files.values()].filter((file) => file.moved).map((file) => file.mark());
     const gaps: Emission[] = [];
@@ -235,7 +234,7 @@ export class LogFiles {
     this.#replaced.clear();
   }
 
-  /** Under the names a rotation gives, and those that match, lives between two looks are found. */
+  /** True for a name under which scans find unseen lives: it matches, or a rotation gives it to this log. */
   #tellsOfOthers(path: string, home: string): boolean {
     return this.#work.match.test(path) || originsOf(path).includes(home);
   }
@@ -254,7 +253,7 @@ export class LogFiles {
     scan.taken.add(copy.at.id);
   }
 
-  /** Compares the content, not only the inode: an inode can go to another file, and a file can be cut off. */
+  /** True if the file has the content of this life. Its inode can be reused, and the file can be truncated. */
   async #isStill(
     file: FollowedFile,
     at: FileLook,
@@ -263,11 +262,11 @@ export class LogFiles {
     const { state } = file;
     if (scan.taken.has(at.id)) return false;
     const isUnchanged = at.size === state.size && at.mtimeMs === state.mtimeMs;
-    // An open file that moved may have been cut off and written again before: only at home is its copy looked for.
-    // `rotation.test.ts`, seed 7, fails without the path, mostly under load.
+    // The path must be the same. An open file that was moved may have been truncated and written again before, and its
+    // copy is searched for only at home. `rotation.test.ts`, seed 7, fails without this check, mostly under load.
     const isOpenThere = file.isOpen && at.path === state.path;
     if (!file.displaced && at.size >= state.size && (isOpenThere || isUnchanged)) return true;
-    // A file that was empty has no content to be known by under another name; it is known while it is open.
+    // An empty file has no content that identifies it under another name. While it is open, its handle identifies it.
     const isNew = state.head === "" && at.path !== state.path;
     if (isNew && file.isOpen && !this.#tellsOfOthers(at.path, state.home)) return true;
     const same = isNew ? "other" : await compareWith(this.#work.spec.dir, at, state);
@@ -290,11 +289,11 @@ export class LogFiles {
     Object.assign(state, { path: at.path, link: at.link });
     file.found();
     if (at.size !== state.size || at.mtimeMs !== state.mtimeMs) file.dirty = true;
-    // Everything is in the outbox, also before a restart.
+    // Its whole content is in the outbox, perhaps since before a restart.
     else if (!file.isOpen && !file.waiting && at.size === state.offset) file.dirty = false;
   }
 
-  /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
+  /** Files that are not followed yet: those that match, and rotated lives that no earlier scan has seen. */
   async #unknown(scan: DirectoryScan): Promise<Found[]> {
     const found: Found[] = [];
     const lives = this.#livesByHome();
@@ -325,8 +324,9 @@ export class LogFiles {
   }
 
   /**
-   * True for a life of `home` that no look has found: written since the policy came, and with a number or day for a name,
-   * or beside a log that was rotated. A file that matches is a log of its own unless its name clearly says otherwise.
+   * True if the file is a life of `home` that no scan has seen, written since the policy began. If no life of `home` is
+   * followed, `home` must be new too. Otherwise the name has a number or a day, or a life of `home` was moved or
+   * truncated. A file that matches is a log of its own, unless its name adds a number or a day to the end of `home`.
    */
   #wasMissed(
     at: FileLook,
@@ -335,13 +335,13 @@ export class LogFiles {
   ): boolean {
     const numbered = isNumbered(at.path, home);
     if (this.#work.match.test(at.path) && !(numbered && at.path.startsWith(home) && lives)) return false;
-    // Times of files are coarse.
+    // File times are coarse.
     if (at.mtimeMs < this.#sinceMs - LOG_TIME_GRAIN_MS) return false;
     if (!lives) return isNew;
     return numbered || lives.some((file) => file.missing || file.displaced || !file.isHome);
   }
 
-  /** Answers the packed lives for which there is no room: no later look reads them. */
+  /** Follows files in order, up to `filesMax`. Answers the packed lives beyond that: no later scan reads them. */
   async #follow(found: readonly Found[], atMs: number, signal: AbortSignal): Promise<readonly UnreadLife[]> {
     const { spec, host, filesMax } = this.#work;
     const marks: Mark[] = [];
@@ -364,7 +364,7 @@ export class LogFiles {
     const created: FollowedFile[] = [];
     for (const { at, head: ofPacked, ...named } of states.slice(0, room)) {
       const head = ofPacked ?? (await firstBytes(spec.dir, at));
-      // Cut off or renamed since it was looked at: the next look decides.
+      // The file was truncated or renamed since the scan looked at it. The next scan decides.
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
     }
@@ -383,7 +383,7 @@ export class LogFiles {
     return unread;
   }
 
-  /** Present lives that were not read yet: a file that is found beside them is older. */
+  /** Unread files at home with an older life in `found`. They get higher serials; `marks` remove their old marks. */
   #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
     const rotations = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
     const files = [...this.#files.values()].filter(
@@ -412,7 +412,7 @@ export class LogFiles {
 const NOTHING_MISSED = { lives: [], unread: [] } as const;
 
 function compareAge(a: Found, b: Found): number {
-  // A rotation meanwhile may have given packed files other names than they were seen under.
+  // Packed files are compared by time first, because a rotation during the scan may have changed their names.
   const byTime = a.head === undefined && b.head === undefined ? 0 : a.at.mtimeMs - b.at.mtimeMs;
   const byName = byTime || (a.home === b.home ? compareGenerations(a.at.path, b.at.path) : 0);
   return byName || a.at.mtimeMs - b.at.mtimeMs || (a.at.path < b.at.path ? -1 : 1);

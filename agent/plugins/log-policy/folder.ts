@@ -4,10 +4,10 @@ import { errorText, isAppError } from "../../../common/errors.ts";
 import { LOG_FOLDERS_MAX, LOG_WALK_ENTRIES_MAX, PATH_DEPTH_MAX } from "../../../common/limits.ts";
 import { trustedTarget } from "../../disk/trusted-path.ts";
 
-/** Text that is not text any more; a rotated file was read before it was packed. */
+/** Endings of compressed files. They are not followed as text. */
 const PACKED = /\.(gz|bz2|xz|zst|zip|lz4|Z)$/;
 
-/** Why nothing can be found in a folder; undefined when it can be read. */
+/** A message that says why a folder cannot be read; undefined when it can. */
 export async function folderProblem(root: string): Promise<string | undefined> {
   try {
     await (await opendir(root)).close();
@@ -21,13 +21,16 @@ export async function folderProblem(root: string): Promise<string | undefined> {
   }
 }
 
-/** Content of a folder: files by their path relative to it, with slashes. */
+/**
+ * Content of a folder and of the folders below it. Paths are relative to it, with slashes. Folders beyond
+ * `LOG_FOLDERS_MAX` or `PATH_DEPTH_MAX` are left out.
+ */
 export interface Walk {
   readonly files: readonly string[];
-  /** Files that a rotation packed. */
+  /** Compressed files. */
   readonly packed: readonly string[];
   readonly folders: readonly string[];
-  /** A bound was reached and more is there. */
+  /** More than `LOG_WALK_ENTRIES_MAX` entries are there. The rest is left out. */
   readonly cut: boolean;
 }
 
@@ -54,11 +57,14 @@ export interface FileLook {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
-  /** Identity of the link that led there: changes when the link is made anew. */
+  /** Identity of the symbolic link at the path; absent when there is none. It changes when the link is replaced. */
   readonly link?: string;
 }
 
-/** Undefined when it is not there, no regular file, or behind a link that is not followed; `refused` is told why. */
+/**
+ * Looks at a file. Undefined when there is no regular file, or when its link is not trusted. In the second case
+ * `refused` is called with the reason.
+ */
 export async function look(
   root: string,
   path: string,

@@ -30,38 +30,38 @@ import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./records/writer.ts";
 
 /**
- * Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write.
+ * Reads one life of a file, again after each change. Records and the position after them are one write to the outbox.
  */
 export class FollowedFile {
   readonly state: FileState;
-  /** Deleted; what is open can still be read. */
+  /** The file counts as deleted. While it is open, its rest can still be read. */
   gone = false;
-  /** Another content is in its place: the file was cut off, or its inode went to another file. */
+  /** Other content is in its place: the file was truncated, or its inode was reused. */
   displaced = false;
-  /** Its end was read out of a packed file. */
+  /** Its end was read from a packed file. */
   isPacked = false;
-  /** When a packed file was first found without its end. */
+  /** Time when its packed file was first found incomplete. */
   packedSinceMs: number | undefined;
-  /** When it was last found so. */
+  /** Time when its packed file was last found incomplete. */
   packedTriedMs = -Infinity;
-  /** It was renamed, and its mark does not say so yet. */
+  /** Its path has changed, and the stored mark still has the old one. */
   moved = false;
   /** It may have changed since it was read. */
   dirty = true;
-  /** Where its home stood when a look last found it there. */
+  /** Position in the changes of its home's name when a scan last found the file there. */
   atHome: Position | undefined;
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
-  /** By its writer's place; absent where that is not known. */
+  /** Length before the truncation, by the write position of its writer; absent when unknown. */
   #lengthBeforeCut: number | undefined;
   #handle: FileHandle | undefined;
   #superseded = false;
   #misses = 0;
-  /** Since when it is not where it was. */
+  /** Time since which it is not found or is displaced. */
   #lostMs: number | undefined;
   #changedMs: number;
-  /** Less than the usual while the outbox has little room. */
+  /** Size of one read. It is below `LOG_READ_BYTES` while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
   readonly #room = new Room();
 
@@ -85,44 +85,44 @@ export class FollowedFile {
     return this.#changedMs;
   }
 
-  /** When something newer has taken its place, what it ends with is its last record. */
+  /** `superseded`: a younger file of the log exists, so the last line of this one is a record even without an end. */
   supersede(superseded: boolean): void {
     if (superseded && !this.#superseded && this.state.size > this.state.offset) this.dirty = true;
     this.#superseded = superseded;
   }
 
-  /** It has text that was not read. */
+  /** True if text is known to be after the read position. */
   get isUnread(): boolean {
     return this.#bytesBehind(this.state.offset) > 0;
   }
 
-  /** It was in none of the last looks. */
+  /** True if the last scan did not find it. */
   get missing(): boolean {
     return this.#misses > 0;
   }
 
-  /** Later lives of its log wait for it: its rest is somewhere else, or it is gone. */
+  /** True while later lives of its log wait for it, at most for `LOG_ORDER_WAIT_MS`: its rest is not found yet. */
   get isAwaited(): boolean {
     return this.#lostMs !== undefined && this.#work.host.clock.monotonicMs() < this.#lostMs + LOG_ORDER_WAIT_MS;
   }
 
-  /** After one more look without it the file counts as deleted. */
+  /** True if one more scan without it makes it count as deleted. */
   get lastMiss(): boolean {
     return this.#misses >= LOG_MISSES_MAX - 1;
   }
 
-  /** Notes that another content is in its place. Lines written last, and never seen, are lost as well. */
+  /** Records that other content is in its place, and the length before, so that unseen last lines count as lost. */
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
     this.#lostMs ??= this.#work.host.clock.monotonicMs();
-    // The copy of a file that was empty at every look is unknown as well.
+    // A file that was empty at every look is not recognised in its copy. So its lines may not be lost.
     const length =
       this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.#lengthBeforeCut = length;
   }
 
-  /** Its log was cut off again since, so that the writer's place says nothing of it. */
+  /** Forgets the length before the truncation. The position of the writer is that of a later truncation. */
   forgetLength(): void {
     this.#lengthBeforeCut = undefined;
   }
@@ -135,10 +135,10 @@ export class FollowedFile {
     this.#lengthBeforeCut = undefined;
   }
 
-  /** Sends the rest of its life, which follows the place read; then it is read to its end. */
+  /** Sends the rest of this life from a packed file. After that it has been read to its end. */
   async takeRest({ bytes, chunks }: PackedRest, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    // With the former size, a piece that ends behind it would pass for the last one, and its last line for a whole line.
+    // With the old size, a piece after it would count as the last one, and its incomplete last line as a record.
     state.size = Math.max(state.size, bytes);
     const behind = (read: Buffer, before: Buffer) => {
       const tail = tailOf(Buffer.concat([before, read]));
@@ -158,7 +158,7 @@ export class FollowedFile {
     this.isPacked = true;
   }
 
-  /** A file that is renamed during a look can be missed by it, so one miss says little. */
+  /** Counts a scan without the file. A scan can miss a file that is renamed meanwhile, so one miss proves little. */
   async miss(): Promise<void> {
     this.#misses++;
     this.#lostMs ??= this.#work.host.clock.monotonicMs();
@@ -166,11 +166,11 @@ export class FollowedFile {
     this.gone = deleted || this.#misses >= LOG_MISSES_MAX;
   }
 
-  /** It goes on in a copy. What was written behind the copy's end and not read is lost. */
+  /** Continues this life in a copy. A gap counts bytes that were after the end of the copy and not read. */
   async moveTo({ at, same: { size, short }, unprovenBytes = 0 }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
     const lost = this.#bytesBehind(Math.max(state.offset, size)) + unprovenBytes;
-    // Its writer took back the room behind the text.
+    // In the same file without a loss, the writer has only released reserved space after its text.
     const gap = at.id === state.id && lost === 0 ? [] : this.gap("truncated", lost);
     await this.close();
     Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
@@ -187,7 +187,7 @@ export class FollowedFile {
     this.dirty = true;
   }
 
-  /** Its size is without the room behind its text, which another agent would take for lost lines when it is gone. */
+  /** The mark of this life. Its size is without reserved space, whose release would count as lost lines later. */
   mark(changes: Partial<FileState> = {}): Mark {
     const state = { ...this.state, ...changes, size: this.#room.textEnd(this.state.size) };
     return { key: this.#key(), value: this.#work.headings.stored(state) };
@@ -199,8 +199,8 @@ export class FollowedFile {
   }
 
   /**
-   * `count`: bytes known to be lost since the last look. More may have been written and removed unnoticed, so a count of
-   * zero is unknown, except where it is known how long the file was: then nothing is lost and there is no gap.
+   * A gap for `count` bytes that are known to be lost. Zero means an unknown number, because more may have been written
+   * and removed unseen. If the length before a truncation is known, zero means no loss, and there is no gap.
    */
   gap(
     reason: "truncated" | "vanished",
@@ -222,9 +222,9 @@ export class FollowedFile {
     return [{ body: { $case: "gap", value } }];
   }
 
-  /** Reads to the present end; nothing when the file is not the continuation of what was read (`displaced`). */
+  /** Reads to the current end. `displaced`: other content is there. `missing`: no file of this life is at its path. */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
-    // The file may be the next life's, and begin as this one: without this, `copies.test.ts` reads it twice.
+    // The file may be the next life with the same beginning. Without this, `copies.test.ts` reads it twice.
     if (this.displaced) {
       this.dirty = false;
       return "displaced";
@@ -264,7 +264,7 @@ export class FollowedFile {
       const handle = await openTrusted(join(this.#work.spec.dir, this.state.path));
       const { dev, ino } = await handle.stat();
       if (`${dev}:${ino}` === this.state.id) return (this.#handle = handle);
-      // Another took its name between the look and now.
+      // Another file has taken its name since the scan.
       await handle.close();
     } catch (error) {
       const swapped = error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ELOOP");
@@ -274,8 +274,8 @@ export class FollowedFile {
   }
 
   /**
-   * Reads behind the place read, with the tail before it. Undefined when the bytes before it are not those that were
-   * read: the file was cut off. The head is looked at last, so that a file cut off meanwhile is noticed.
+   * Reads after the read position, with the tail before it. Undefined when tail or head are not those that were read:
+   * the file was truncated. The head is compared last, to detect a truncation during the read.
    */
   async #nextPiece(handle: FileHandle, size: number): Promise<NextPiece | undefined> {
     const { offset, tail, head } = this.state;
@@ -290,7 +290,7 @@ export class FollowedFile {
       : undefined;
   }
 
-  /** False when there is nothing more to take for now. */
+  /** Sends the next records of a piece. False when there is nothing more to take for now. */
   async #take({ bytes, before }: NextPiece, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
     const all = bytes.subarray(before);
@@ -308,7 +308,7 @@ export class FollowedFile {
     return this.#takeLargerPieces(isWhole);
   }
 
-  /** The records of bytes that follow the place read. */
+  /** Cuts bytes that follow the read position into records. */
   #cut(fresh: Buffer, isEnd = false): Taken {
     const { state } = this;
     const { cutter, encoding } = this.#work;
@@ -316,14 +316,14 @@ export class FollowedFile {
     const final = isEnd || (atEnd && this.#isFinal(fresh));
     const { pieces, consumed, skipping } = cutter.cut(fresh, { skipping: state.skipping, final });
     this.waiting = atEnd && consumed < fresh.length;
-    // A mark of the encoding alone is no record.
+    // A byte order mark alone is no record.
     const records = pieces
       .map((piece) => recordOf(fresh, piece, { offset: state.offset, encoding }))
       .filter(({ bytes }) => bytes.length > 0);
     return { records, consumed, skipping };
   }
 
-  /** `bytes` begin with the tail and end where the records do. */
+  /** `bytes` begin with the tail and end with the records. Without room nothing is sent, and reads get smaller. */
   async #send(bytes: Buffer, { records, skipping }: Taken, signal: AbortSignal): Promise<boolean> {
     const next = { ...this.#printAt(bytes), skipping };
     try {
@@ -337,20 +337,20 @@ export class FollowedFile {
     return true;
   }
 
-  /** Goes on behind a hole. False when nothing is behind it yet: then it may be room that is written later. */
+  /** Continues after a hole. False if it has no end yet: it may be reserved space that is written later. */
   async #skipHole(unitBytes: 1 | 2): Promise<boolean> {
     const { state } = this;
     const handle = this.#handle;
     if (!handle) return false;
     const { through, isEnd } = await this.#room.look(handle, state);
-    // The rest of the hole is for the next look, so that other logs have their turns and the agent can end.
+    // The next read looks at the rest of the hole, so that other logs get their turns and the agent can stop.
     this.dirty ||= !isEnd && through < state.size;
     if (!isEnd) return false;
     Object.assign(state, await printBehindHole(handle, through - (through % unitBytes), state.head));
     return true;
   }
 
-  /** The print of the file once it is read up to the end of `bytes`, which begin with its tail. */
+  /** The print after the file is read to the end of `bytes`. These begin with the current tail. */
   #printAt(bytes: Buffer): Pick<FileState, "offset" | "tail" | "chain"> {
     const { state } = this;
     const from = state.offset - state.tail.bytes;
@@ -361,7 +361,7 @@ export class FollowedFile {
     return { offset, tail: tailOf(bytes, length), ...(chain && { chain }) };
   }
 
-  /** A record may be longer than a small piece; false when it is the end of the file that is missing. */
+  /** Makes the next pieces larger, for a long record. False at the end of the file, or if they have full size. */
   #takeLargerPieces(atEnd: boolean): boolean {
     if (atEnd || this.#pieceBytes >= LOG_READ_BYTES) return false;
     this.#pieceBytes = LOG_READ_BYTES;
@@ -388,12 +388,12 @@ export class FollowedFile {
     Object.assign(this.state, next, { heading });
   }
 
-  /** Bytes that are known to have been behind a place. */
+  /** Number of text bytes that are known to have been after a position. */
   #bytesBehind(place: number): number {
     return Math.max(0, Math.max(this.#room.textEnd(this.state.size), this.#lengthBeforeCut ?? 0) - place);
   }
 
-  /** Undefined where it is not known whether a heading line stands before the place read. */
+  /** The heading line at the read position. Undefined if it must be searched for with the current rule. */
   get #heading(): Heading | undefined {
     const { heading } = this.state;
     return heading?.by === this.#work.heading.text ? heading : undefined;
@@ -403,7 +403,7 @@ export class FollowedFile {
     return { by: this.#work.heading.text, ...(this.state.offset > 0 && { isLost: true, isBegun: true }) };
   }
 
-  /** True when a record that is held back is complete: nothing was written for a while, and nothing more will be. */
+  /** True if the last record counts as complete without its end, after `LOG_LAST_LINE_MS` or `LOG_FINAL_MS`. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
     if (silentMs >= LOG_LAST_LINE_MS) return true;
@@ -429,7 +429,7 @@ interface NextPiece {
   readonly head: string;
 }
 
-/** A record too long for the filter is kept: it must not be lost for what it holds. */
+/** True if the filter matches. A record that is too long for the filter is sent too, so that it is not lost. */
 function isWanted(filter: Pattern, text: string): boolean {
   return !filter.fits(text) || filter.test(text);
 }

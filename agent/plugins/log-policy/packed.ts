@@ -8,7 +8,7 @@ import { originsOf } from "./rotation/names.ts";
 import { readAt } from "./reading.ts";
 
 const GZIP = /\.gz$/;
-/** Packers keep the time of a file in seconds. */
+/** Compression programs keep the time of a file in whole seconds. */
 const TIME_GRAIN_MS = 1_000;
 
 /** A packed file with the rest of a life. */
@@ -16,23 +16,26 @@ export interface PackedRest {
   readonly path: string;
   /** Length of the whole life. */
   readonly bytes: number;
-  /** The bytes behind the place read; throws where the file was removed meanwhile. */
+  /** The bytes after the read position. Throws if the file was removed meanwhile. */
   readonly chunks: () => AsyncIterable<Buffer>;
 }
 
-/** `growing`: the packed file is still written. Undefined: there is none, it is another one, or cannot be read. */
+/**
+ * `growing`: the packed file is still being written. Undefined: there is no packed file of this life, or it cannot be
+ * read.
+ */
 export type Packed<T> = T | "growing" | undefined;
 
-/** `moved`: the packed file got another name while it was looked into; the next look finds it. */
+/** `moved`: the packed file was renamed or removed while it was read. The next scan finds it. */
 type Examined<T> = Packed<T> | "moved";
 
 export interface Search {
   readonly root: string;
   /** Paths of all packed files below the root. */
   readonly packed: readonly string[];
-  /** Ends the search: the answer means nothing then. */
+  /** Ends the search. The answer must not be used then. */
   readonly signal: AbortSignal;
-  /** Unpacked bytes of one file at most. */
+  /** Maximum unpacked bytes of one file. */
   readonly maxBytes?: number;
 }
 
@@ -42,20 +45,23 @@ interface Lost extends Print {
   readonly mtimeMs: number;
 }
 
-/** The log that the packed file is a generation of, among these names; undefined where it is of none of them. */
+/**
+ * The log among `rotations` of which the packed file is a generation; undefined when there is none. Only gzip files
+ * have one.
+ */
 export function packedOrigin(path: string, rotations: ReadonlySet<string>): string | undefined {
   if (!GZIP.test(path)) return undefined;
   return originsOf(path.replace(GZIP, "")).find((origin) => rotations.has(origin));
 }
 
-/** The name that a packed file had before. */
+/** The name of a file before it was packed. */
 export function unpackedName(path: string): string {
   return path.replace(GZIP, "");
 }
 
 /**
- * The rest of a life that is nowhere any more, from the file that a rotation packed it into: `access.log.1.gz`. It is
- * known by its first bytes, and by those before the place read.
+ * Finds the rest of a life whose file is gone, in the file into which a rotation packed it, such as `access.log.1.gz`.
+ * That file is identified by its first bytes and by the bytes before the read position.
  */
 export async function packedRest(search: Search, lost: Lost): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
@@ -63,7 +69,8 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
   let found: Packed<PackedRest>;
   for (const path of search.packed.filter((one) => packedOrigin(one, rotations) !== undefined)) {
     const at = await look(search.root, path);
-    // It was there when the folder was listed: it is being renamed. A link is there and leads to no file.
+    // The file was listed a moment ago, so it is being renamed. This does not hold for a link, whose target may be
+    // missing.
     if (!at && !(await isLink(search.root, path))) found ??= "growing";
     if (!at || !mayHold(at, lost) || at.mtimeMs < lost.mtimeMs - TIME_GRAIN_MS) continue;
     const content = await contentOf(at, search, [lost]);
@@ -76,7 +83,10 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
 
 const OF_PACKED = "gz:";
 
-/** The identity of a life that was found packed: it is in that file alone, also where others begin alike. */
+/**
+ * The id of a life that was found packed. Only this packed file counts as its file, even if other files have the same
+ * beginning.
+ */
 export function packedId({ id }: FileLook): string {
   return OF_PACKED + id;
 }
@@ -92,14 +102,16 @@ function mayHold(at: FileLook, { id }: Lost): boolean {
 /** Result of one pass over a packed file. */
 export interface PackedContent {
   readonly bytes: number;
-  /** As of a `Print`. */
+  /** As in `Print`. */
   readonly head: string;
   readonly last: Buffer;
-  /** The lives that it is, or goes on with: it has their first bytes, and those before the place read of them. */
+  /**
+   * The lives that the file contains or continues: it has their first bytes, and the bytes before their read positions.
+   */
   readonly same: readonly Print[];
 }
 
-/** True where a packed file says at its end that it holds as many bytes, modulo 4 GiB. */
+/** True if the length field at the end of a gzip file says this number of bytes, modulo 4 GiB. */
 export async function isAsLong({ path, id }: FileLook, { root }: Search, bytes: number): Promise<boolean> {
   try {
     await using handle = await openTrusted(join(root, path));
@@ -113,7 +125,10 @@ export async function isAsLong({ path, id }: FileLook, { root }: Search, bytes: 
 
 const LENGTH_BYTES = 4;
 
-/** Ends early where the file begins like none of the lives and `lives` are all that matters: then it is undefined. */
+/**
+ * Reads a packed file once and compares it with `lives`. Without `isWhole`, it stops and answers undefined as soon as
+ * the file begins like none of them.
+ */
 export async function contentOf(
   at: FileLook,
   search: Search,
@@ -146,7 +161,7 @@ function beginsLike(head: Buffer, life: Print): boolean {
   return extendsHead(found, life.head) || (head.length < LOG_HEAD_BYTES && extendsHead(life.head, found));
 }
 
-/** Collects the bytes of a file before the place up to which a life was read. */
+/** Collects the bytes of a packed file that are at the tail of a life, before its read position. */
 class Window {
   readonly life: Print;
   readonly #pieces: Buffer[] = [];
@@ -176,7 +191,10 @@ async function* restOf(at: FileLook, search: Search, { offset }: Print): AsyncGe
   }
 }
 
-/** Throws where it is damaged, has no end, is longer than the bound, or another file took its name. */
+/**
+ * The unpacked bytes of a file. Throws if the file is damaged, incomplete or longer than `maxBytes`, or if another file
+ * has its name.
+ */
 async function* unpacked(
   { path, id }: FileLook,
   { root, signal, maxBytes = LOG_PACKED_MAX_BYTES }: Search,
@@ -198,7 +216,10 @@ async function* unpacked(
 
 const MOVED = "ESTALE";
 
-/** A file whose end is missing is still written. One that is damaged holds nothing. */
+/**
+ * The meaning of an error while a packed file is read. A file without its end is still being written. Undefined for
+ * other errors: the file has no usable content.
+ */
 function fault(error: unknown): "growing" | "moved" | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === MOVED || code === "ENOENT") return "moved";

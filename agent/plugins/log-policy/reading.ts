@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 
-/** Fewer bytes than asked for at the end of the file. */
+/** Reads `length` bytes at a position; fewer at the end of the file. */
 export async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(Math.max(0, length));
   let done = 0;

@@ -16,7 +16,10 @@ import type { FollowedFile } from "./followed.ts";
 import { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
 
-/** Looks after a folder: wakes when something changes there, finds what is new, reads what grew. */
+/**
+ * Runs a log policy. It wakes up when something changes in the folder, finds new files, and reads files that have
+ * grown.
+ */
 export class LogRunner implements Runner {
   readonly #work: LogWork;
   readonly #files: LogFiles;
@@ -26,7 +29,7 @@ export class LogRunner implements Runner {
   #rescan = true;
   #wake: () => void = () => undefined;
   #awake = true;
-  /** A name that a rotation gives has changed hands since the last look. */
+  /** Since the last pause, a file appeared or disappeared under a name that a rotation gives to a followed log. */
   #isRotated = false;
   #hasten: () => void = () => undefined;
 
@@ -42,7 +45,7 @@ export class LogRunner implements Runner {
   async run(signal: AbortSignal): Promise<void> {
     try {
       await this.#files.load();
-      // Changes from the first look on wake the runner.
+      // The watch begins before the first scan, so that a change during the scan wakes the runner.
       this.#watch([""]);
       while (!signal.aborted) {
         this.#awake = false;
@@ -86,7 +89,7 @@ export class LogRunner implements Runner {
       });
       this.#watchers.set(folder, watcher);
       this.#switches.watch(folder);
-      // A file may have been made between the look and the watch.
+      // A file may have been created between the scan and the beginning of the watch.
       this.#rescan = true;
       this.#rouse();
     } catch {
@@ -126,12 +129,12 @@ export class LogRunner implements Runner {
     await Promise.all(workers);
   }
 
-  /** Its files in their order, each to its end. */
+  /** Reads the files of one log in their order, each to its end. */
   async #readLog(log: readonly FollowedFile[], signal: AbortSignal): Promise<void> {
     for (const file of log) {
       if (signal.aborted || !file.dirty) continue;
       const outcome = await file.read(signal);
-      // Found again, or found to be gone, by the next scan.
+      // The next scan finds the file, or finds that it is gone.
       if (outcome !== "read") this.#rescan = true;
       if (outcome !== "read" || file.dirty) this.#rouse();
     }
@@ -155,7 +158,10 @@ export class LogRunner implements Runner {
     await this.#gather(signal);
   }
 
-  /** While changes gather, unless a rotation has begun: what its writer writes next hides how far it had come. */
+  /**
+   * Waits `LOG_GATHER_MS` for more changes. If a rotation begins, it returns at once: the next write to the log would
+   * hide the writer's old position, which shows how long the truncated file was.
+   */
   async #gather(signal: AbortSignal): Promise<void> {
     if (this.#isRotated) return void (this.#isRotated = false);
     const rotated = new AbortController();
@@ -165,7 +171,7 @@ export class LogRunner implements Runner {
     this.#isRotated = false;
   }
 
-  /** True when nothing woke it. */
+  /** Waits for a change, the signal, or `delayMs`. True after `delayMs` without a change. */
   #waitForWake(delayMs: number, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (timedOut: boolean) => {

@@ -14,14 +14,14 @@ export interface LogWork {
   readonly match: Pattern;
   readonly filter: Pattern | undefined;
   readonly cutter: RecordCutter;
-  /** Absent: records are sent as they are, which is UTF-8. */
+  /** Encoding of the files. Absent: UTF-8, and records are sent unchanged. */
   readonly encoding: Encoding | undefined;
   readonly heading: HeadingRule;
   readonly headings: KeptHeadings;
-  /** Files that are followed at most. */
+  /** Maximum number of followed files. */
   readonly filesMax: number;
-  /** Unpacked bytes of one packed file at most. */
+  /** Maximum unpacked bytes of one packed file. */
   readonly packedMaxBytes: number;
-  /** A record's end is its next one's beginning. */
+  /** True if the delimiter begins a record. A record then ends where the next one begins. */
   readonly endsWithNext: boolean;
 }

@@ -7,19 +7,27 @@ import { readAt } from "../reading.ts";
 import { recordOf } from "./record-text.ts";
 import type { LogWork } from "../work.ts";
 
-/** The last heading line before a place of a file. It is kept with the place, so that an agent that begins again has it. */
+/**
+ * The last heading line before a position in a file. It is stored with the position, so that it is known after a
+ * restart.
+ */
 export interface Heading {
-  /** The rule that it was found by. */
+  /** The heading rule that found it. */
   readonly by: string;
-  /** Absent: there was none. */
+  /** Absent: no heading line was found, or it is lost. */
   readonly text?: string;
-  /** There is one, and it is not known: it is too long, or too far before the place read. */
+  /**
+   * There may be a heading line, but it is not known. For example, it is too long, or too far before the read position.
+   */
   readonly isLost?: true;
-  /** There was a record, so that the next one is not the first. */
+  /** A record was read already, so the next one is not the first of the file. */
   readonly isBegun?: true;
 }
 
-/** The records, each with the heading line that names its columns, and the heading line at the place behind them. */
+/**
+ * Adds to each record the heading line that names its columns. Also answers the heading line that applies after the
+ * records.
+ */
 export function withHeadings(
   records: readonly RawRecord[],
   rule: HeadingRule,
@@ -44,7 +52,10 @@ function foundIn(bytes: Uint8Array, rule: HeadingRule): Heading {
   return isWhole ? { by: rule.text, text } : { by: rule.text, isLost: true };
 }
 
-/** Most lines are no headings: not more of a record is made a text than a heading line may have. */
+/**
+ * The first line of a record. Most lines are no headings, so at most the bytes that a heading line may have are
+ * decoded. `isWhole` is false for a longer line.
+ */
 function firstLine(bytes: Uint8Array): { readonly text: string; readonly isWhole: boolean } {
   const found = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, LOG_HEADING_MAX_BYTES + 1));
   const feed = found.indexOf(10);
@@ -54,8 +65,8 @@ function firstLine(bytes: Uint8Array): { readonly text: string; readonly isWhole
 }
 
 /**
- * The last heading line before a place of a file, for an agent that does not know it: a former version read up to there,
- * or the policy named heading lines otherwise.
+ * Searches for the last heading line before a position, if the state of the file does not have it. For example, an
+ * older version read the file, or the policy has another heading rule now.
  */
 export async function headingBefore(
   file: FileHandle,
@@ -68,13 +79,14 @@ export async function headingBefore(
   let skipping = false;
   for (let at = 0; at < offset && !heading.isBegun; ) {
     const bytes = await readAt(file, at, Math.min(LOG_READ_BYTES, offset - at));
-    // A writer that leaves a hole at the beginning goes on with a file that had its heading line before.
+    // The file begins with a hole: it was truncated while its writer continued at the old position. Its heading line
+    // was in the removed part.
     if (rule.isFirst && at === 0 && beginsWithHole(bytes, encoding?.unitBytes ?? 1)) return lost;
     const cut = cutter.cut(bytes, { skipping, final: at + bytes.length >= offset });
-    // Cut off meanwhile.
+    // The file was truncated meanwhile.
     if (cut.consumed === 0) return lost;
     const records = cut.pieces.map((piece) => recordOf(bytes, piece, { offset: at, encoding }));
-    // A mark of the encoding alone is no record.
+    // A byte order mark alone is no record.
     heading = withHeadings(records.filter(isText), rule, heading).heading;
     ({ skipping } = cut);
     at += cut.consumed;

@@ -4,8 +4,8 @@ import { tailOf, type Print } from "../rotation/content.ts";
 import { readAt } from "../reading.ts";
 
 /**
- * A hole is a run of NUL bytes that no program wrote. A writer that does not always write at the end leaves one at the
- * beginning of its file when that is cut off: it goes on where it was. Others reserve room behind what they have written.
+ * A hole is a run of NUL bytes that no program wrote. A truncated file begins with one if its writer does not append,
+ * but continues at its old position. Other writers reserve space after their text, which has NUL bytes too.
  */
 
 const NULS = Buffer.alloc(LOG_READ_BYTES);
@@ -16,9 +16,10 @@ export function beginsWithHole(bytes: Buffer, unitBytes: 1 | 2): boolean {
 }
 
 /**
- * How many of `bytes` to take for text, best first; zero for a hole. What ends with a line before a hole comes first, then
- * what ends with the last text. A hole within a record is a part of it, unless the file ends with the hole (`isWhole`):
- * that is room which may be written yet. `bytes` begin where a code unit begins.
+ * Numbers of bytes that may be taken as text, best first; zero for a hole. The first number ends with a line before a
+ * hole, the next with the last byte that is not NUL. The last number takes all bytes, because a hole within a record is
+ * part of the record. It is left out if the file ends with `bytes` (`isWhole`), because NUL bytes at its end may be
+ * reserved space. `bytes` begin at the beginning of a code unit.
  */
 export function textEnds(
   bytes: Buffer,
@@ -31,14 +32,14 @@ export function textEnds(
   return [...(line < 0 ? [] : [line + 1]), end, ...(isWhole || end === bytes.length ? [] : [bytes.length])];
 }
 
-/** A place up to which a file has nothing but NUL bytes. */
+/** Result of a look through a hole: a position before which there are only NUL bytes. */
 interface HoleLook {
   readonly through: number;
-  /** True when another byte is at that place. */
+  /** True if a byte that is not NUL is at that position. */
   readonly isEnd: boolean;
 }
 
-/** Looks for the end of a hole from a place on, at most `LOG_HOLE_LOOK_BYTES` far: a sparse file may have terabytes. */
+/** Searches for the end of a hole, through at most `LOG_HOLE_LOOK_BYTES`: a sparse file may have terabytes. */
 async function lookThroughHole(file: FileHandle, from: number, size: number): Promise<HoleLook> {
   const limit = Math.min(size, from + LOG_HOLE_LOOK_BYTES);
   let at = from;
@@ -52,7 +53,10 @@ async function lookThroughHole(file: FileHandle, from: number, size: number): Pr
   return { through: at, isEnd: false };
 }
 
-/** The print of a file that is read on behind a hole. One that begins with it is known by it, now that text follows. */
+/**
+ * The print of a file after a hole was skipped. If the file begins with the hole, the NUL bytes become its head,
+ * because text follows them now.
+ */
 export async function printBehindHole(file: FileHandle, offset: number, head: string): Promise<Print> {
   const from = Math.max(0, offset - LOG_TAIL_BYTES);
   const hole = await readAt(file, 0, head === "" ? Math.min(offset, LOG_HEAD_BYTES) : 0);
@@ -60,23 +64,26 @@ export async function printBehindHole(file: FileHandle, offset: number, head: st
   return { head: head || hole.toString("base64"), offset, tail, chain: undefined };
 }
 
-/** The NUL bytes behind the place read of a file: a hole that is looked through, or room behind its text. */
+/** Remembers the NUL bytes after the read position of a file: a hole, or reserved space after the text. */
 export class Room {
-  /** The hole as far as it was looked through, and whether it ended with the file. */
+  /** The part of a hole that was looked through. `isWhole`: the part ends with the file. */
   #hole = { from: -1, through: -1, isWhole: false };
   #text = { end: 0, size: -1 };
 
-  /** A file of that size has only NUL bytes from `end` on. */
+  /** Records that a file of that size has only NUL bytes after `end`. */
   note(end: number, size: number): void {
     this.#text = { end, size };
   }
 
-  /** The end of the text that was seen in a file of that size. */
+  /** The end of the text in a file of that size. Without a record of reserved space, the size itself. */
   textEnd(size: number): number {
     return this.#text.size === size ? this.#text.end : size;
   }
 
-  /** Looks on through the hole at the place read. Text may have been written since the last look where only room was. */
+  /**
+   * Continues to look through the hole at the read position. If the hole ended with the file and the size has changed,
+   * the look begins again, because text may have been written into reserved space.
+   */
   async look(
     file: FileHandle,
     { offset, size }: { readonly offset: number; readonly size: number },

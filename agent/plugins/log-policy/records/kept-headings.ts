@@ -1,12 +1,12 @@
-/** State of a file as it is marked. */
+/** The parts of a file's state that matter here. */
 interface Headed {
   readonly serial: number;
   readonly heading?: object;
 }
 
 /**
- * Bounds the heading lines in the marks of all files of a policy. A file beyond the bound has its heading line in memory
- * only; after a restart the agent looks for it in what was read of the file.
+ * Limits the total size of the heading lines in the marks of one policy. Beyond the limit, a file has its heading line
+ * only in memory. After a restart, the agent searches for it in the part of the file that was read.
  */
 export class KeptHeadings {
   readonly #maxBytes: number;
@@ -17,7 +17,7 @@ export class KeptHeadings {
     this.#maxBytes = maxBytes;
   }
 
-  /** The text of a mark. */
+  /** The text of a mark. It contains the heading line if the limit allows it. */
   stored(state: Headed): string {
     const bytes = storedBytes(state);
     const isKept = this.#total - this.#bytesOf(state.serial) + bytes <= this.#maxBytes;
@@ -25,7 +25,7 @@ export class KeptHeadings {
     return JSON.stringify(isKept ? state : { ...state, heading: undefined });
   }
 
-  /** Counts a mark that is stored. */
+  /** Counts the heading line of a mark that is stored already. */
   note(state: Headed): void {
     this.#set(state.serial, storedBytes(state));
   }
@@ -45,7 +45,7 @@ export class KeptHeadings {
   }
 }
 
-/** Bytes of the heading in the mark: control characters take six each. */
+/** Bytes of the heading line in the mark, as JSON: a control character takes up to six. */
 function storedBytes({ heading }: Headed): number {
   return heading === undefined ? 0 : Buffer.byteLength(JSON.stringify(heading));
 }

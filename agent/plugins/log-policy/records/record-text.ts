@@ -4,7 +4,7 @@ import { decodedRecord, type RawRecord } from "../../../outbox/records.ts";
 
 const LEADING_NULS = /^\0+/;
 
-/** A record of a file in that encoding as it is sent: in UTF-8. `offset`: place of `bytes` in the file. */
+/** A record of a file as it is sent, in UTF-8. `offset`: position of `bytes` in the file. */
 export function recordOf(
   bytes: Buffer,
   { start, end, cut }: Piece,

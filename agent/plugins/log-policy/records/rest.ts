@@ -2,14 +2,14 @@ import { isAppError } from "../../../../common/errors.ts";
 import { LOG_READ_BYTES, LOG_READ_MIN_BYTES, LOG_TAIL_BYTES } from "../../../../common/limits.ts";
 import { beginsWithHole, textEnds } from "./holes.ts";
 
-/** Takes what is behind the place read of a life, which has an end. `before`: the last bytes before those given. */
+/** Receives the rest of a finished life, from its read position on. `before`: the last bytes before the given ones. */
 export interface RestSink {
   readonly unitBytes: 1 | 2;
-  /** The place read is within a record whose beginning was sent. */
+  /** True if the read position is within a record whose beginning was sent. */
   isSkipping(): boolean;
-  /** How many of the bytes are done with; all of them at the end. Nothing is where it throws. */
+  /** Answers how many of the bytes were taken: all of them if `isEnd`. If it throws, none were taken. */
   take(bytes: Buffer, isEnd: boolean, before: Buffer): Promise<number>;
-  /** A hole of so many bytes is left out. */
+  /** Skips the bytes of a hole. */
   skip(bytes: Buffer, before: Buffer): void;
 }
 
@@ -18,7 +18,10 @@ interface Rest {
   before: Buffer;
 }
 
-/** Gives what a life ends with in pieces, without its holes: as a file that is there is read. */
+/**
+ * Passes the rest of a life to the sink in pieces, without holes. The records are the same as if they were read from
+ * the unpacked file.
+ */
 export async function readRest(chunks: AsyncIterable<Buffer>, sink: RestSink): Promise<void> {
   const rest: Rest = { sink, before: Buffer.alloc(0) };
   let held: Buffer[] = [];
@@ -33,7 +36,7 @@ export async function readRest(chunks: AsyncIterable<Buffer>, sink: RestSink): P
   await take(Buffer.concat(held), rest, true);
 }
 
-/** Answers the bytes that are left for the next piece. */
+/** Passes bytes to the sink. Answers the bytes that are left for the next piece. */
 async function take(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<Buffer> {
   let left = bytes;
   while (left.length >= (isEnd ? 1 : LOG_READ_BYTES)) {
@@ -63,7 +66,7 @@ async function step(bytes: Buffer, { sink, before }: Rest, isLast: boolean): Pro
   return hole;
 }
 
-/** Takes fewer bytes where there are too many entries for one write. */
+/** Passes bytes to the sink. If they make too many entries for one write, it passes half of them. */
 async function taken(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<number> {
   const { sink, before } = rest;
   try {
@@ -76,8 +79,8 @@ async function taken(bytes: Buffer, rest: Rest, isEnd: boolean): Promise<number>
 }
 
 /**
- * True where fewer bytes may be taken than were: the outbox has little room, or there are too many entries for one write,
- * as each record behind another heading line is an entry.
+ * True if fewer bytes may succeed: the outbox has little room, or the bytes make too many entries for one write. The
+ * second happens when heading lines are frequent, because each one begins a new entry.
  */
 export function mayBeDivided(error: unknown, bytes: number): boolean {
   return isAppError(error, "limited") || (isAppError(error, "too_large") && bytes > LOG_READ_MIN_BYTES);

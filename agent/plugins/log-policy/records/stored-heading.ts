@@ -4,8 +4,8 @@ import { isAppError } from "../../../../common/errors.ts";
 import type { Log } from "../../../log.ts";
 
 /**
- * The heading lines of a policy that is assigned. Those that cannot be known are as without the attribute, with a warning:
- * the policy was stored by a version to which the attribute said nothing.
+ * The heading rule of an assigned policy. An unusable rule is ignored, with a warning: the policy may have been stored
+ * by an older version, which ignored the attribute.
  */
 export function storedHeading(
   name: string,

@@ -3,20 +3,21 @@ import { join } from "node:path";
 import { look, type FileLook } from "../folder.ts";
 
 const PROCESSES = "/proc";
-/** Flags of an open file on Linux: what it may do, and whether it always writes at the end. */
+/** Masks for the flags in `/proc/<pid>/fdinfo/<fd>`: the access mode, and `O_APPEND`. */
 const ACCESS = 0o3;
 const APPEND = 0o2000;
 
 /**
- * How long a file was before it was cut off: Linux keeps with each open file the place where its last write ended.
- * Undefined where that cannot be seen, where there are several writers, and when there was a write since.
+ * Length of a file before it was truncated. Linux stores for each open file the position at which its last write ended.
+ * Undefined when the position is not visible, when several writers have different positions, or when there was a write
+ * since.
  */
 export async function lengthBeforeCut(
   root: string,
   { path, id }: Pick<FileLook, "path" | "id">,
 ): Promise<number | undefined> {
   const length = await lastAppendedTo(join(root, path));
-  // Looked at after: the end of a later write would not be beyond it.
+  // The look comes after the position was read. A writer that has written since is not beyond the size.
   const at = await look(root, path);
   return length !== undefined && at?.id === id && length > at.size ? length : undefined;
 }
@@ -36,7 +37,7 @@ async function lastAppendedTo(path: string): Promise<number | undefined> {
   return places.size === 1 ? [...places][0] : undefined;
 }
 
-/** Undefined for a reader. */
+/** The position of a writer that appends; undefined for other open files. */
 async function placeOf(path: string): Promise<number | undefined> {
   const text = await readFile(path, "utf8").catch(() => "");
   const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(text)?.[1] ?? "0", 8);
@@ -44,7 +45,7 @@ async function placeOf(path: string): Promise<number | undefined> {
   return (flags & ACCESS) === 0 || (flags & APPEND) === 0 || place === undefined ? undefined : Number(place);
 }
 
-/** Empty where it is not there or not for us to see. */
+/** The names in a folder; empty when it does not exist or cannot be read. */
 function list(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }

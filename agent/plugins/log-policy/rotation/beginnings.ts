@@ -4,11 +4,11 @@ import type { FileLook } from "../folder.ts";
 interface Pair {
   readonly at: FileLook;
   readonly other: FileLook;
-  /** In which both are the same. */
+  /** Length of the beginning that both have in common. */
   readonly bytes: number;
 }
 
-/** How far files were found to be the beginning of others, so that each byte is compared once. */
+/** Remembers how long the common beginning of two files is, so that each byte is compared once. */
 export class Beginnings {
   #known = new Map<string, Pair>();
   #asked = new Map<string, Pair>();
@@ -23,8 +23,8 @@ export class Beginnings {
   }
 
   /**
-   * Goes on with pairs whose first is growing. What was found stays when the second is cut off: then it is what a copy
-   * is proved by.
+   * Continues with pairs whose first file has grown. If the second file is truncated, the length found before is kept:
+   * it proves which part of the first file is a copy.
    */
   async goOn(root: string): Promise<void> {
     for (const [key, pair] of this.#known) {
@@ -33,12 +33,12 @@ export class Beginnings {
     }
   }
 
-  /** Bytes in which the first was found to be as the second with that inode. */
+  /** Length of the common beginning that was found for two files, by their ids. */
   provenBytes(id: string, otherId: string): number {
     return this.#known.get(keyOf(id, otherId))?.bytes ?? 0;
   }
 
-  /** Forgets what was not asked for since the last call. */
+  /** Forgets the pairs that were not compared since the last call. */
   endLook(): void {
     this.#known = this.#asked;
     this.#asked = new Map();

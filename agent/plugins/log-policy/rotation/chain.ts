@@ -9,19 +9,22 @@ import {
 import { readAt } from "../reading.ts";
 
 /**
- * Hash of the first `bytes` of a file: each covers a block and the hash before it. Blocks are small at the beginning,
- * where files with the same heading part.
+ * Hash of the first `bytes` of a file. It covers the last block and the checkpoint before it. The first blocks are
+ * small, because files with the same heading differ soon after it.
  */
 export type Checkpoint = readonly [bytes: number, hash: string];
 
 const START: Checkpoint = [0, ""];
 
-/** The chain with what `bytes`, which begin at its last checkpoint, add. */
+/** Adds the checkpoints of `bytes`, which begin at the last checkpoint of the chain. */
 export function extendChain(chain: readonly Checkpoint[], bytes: Uint8Array): Checkpoint[] {
   return thin([...chain, ...checkpoints(chain.at(-1) ?? START, bytes)]);
 }
 
-/** Bytes up to which the file was found to be what the chain says; undefined when it is another. */
+/**
+ * Compares a file with a chain. Answers the number of bytes that are proven to be equal; undefined when the file
+ * differs.
+ */
 export async function matchChain(
   file: FileHandle,
   chain: readonly Checkpoint[],
@@ -35,7 +38,7 @@ export async function matchChain(
     const found = checkpoints(last, bytes);
     if (found.some(([end, hash]) => (expected.get(end) ?? hash) !== hash)) return undefined;
     last = found.at(-1) ?? START;
-    // Cut off meanwhile.
+    // The file was truncated meanwhile.
     if (found.length === 0) return undefined;
   }
   return through;
@@ -63,7 +66,10 @@ function endOfBlock(start: number): number {
   return start + (start < LOG_CHECK_FINE_UNTIL_BYTES ? LOG_HEAD_BYTES : LOG_CHECK_BYTES);
 }
 
-/** Those are left out whose neighbours are nearer to each other than to both ends: a few dozen stay of any file. */
+/**
+ * Removes a checkpoint if its neighbours are no further apart than the first of them is from the beginning, and the
+ * second from the end. A few dozen remain for a file of any length.
+ */
 function thin(chain: readonly Checkpoint[]): Checkpoint[] {
   const end = chain.at(-1)?.[0] ?? 0;
   const kept: Checkpoint[] = [];

@@ -8,19 +8,19 @@ import type { FileLook } from "../folder.ts";
 import { readAt } from "../reading.ts";
 
 /**
- * Tells the life of a file from a file that takes its name or its inode: by its first bytes, and by those before the
- * place up to which it was read. A copy of it, which a rotation may make before it cuts the file off, has them too.
+ * Identifies a life of a file by its first bytes and by the bytes before the read position. A file that has taken its
+ * name or its inode has other bytes there. A copy that a rotation makes before it truncates the file has the same.
  */
 export interface Print {
-  /** Its first bytes as they are, in base64, at most `LOG_HEAD_BYTES`, without room (NUL bytes) behind its text. */
+  /** Its first bytes in base64, at most `LOG_HEAD_BYTES`, without reserved space (NUL bytes) after the text. */
   readonly head: string;
   readonly offset: number;
   readonly tail: Tail;
-  /** Absent in marks of former versions: then a copy is known by head and tail alone. */
+  /** Absent in marks of older versions and after a hole. A copy is then identified by head and tail alone. */
   readonly chain?: readonly Checkpoint[];
 }
 
-/** The last bytes before `offset`, at least from the last checkpoint of the chain on. */
+/** The last bytes before `offset`. They begin at the last checkpoint of the chain, or before it. */
 export interface Tail {
   readonly hash: string;
   readonly bytes: number;
@@ -39,7 +39,7 @@ export function headOf(bytes: Uint8Array): string {
   return withoutRoom(Buffer.from(bytes.subarray(0, LOG_HEAD_BYTES))).toString("base64");
 }
 
-/** Room is written later. */
+/** Removes NUL bytes at the end: they may be reserved space, into which text is written later. */
 function withoutRoom(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);
 }
@@ -48,7 +48,10 @@ export function cutHead(head: string, bytes: number): string {
   return Buffer.from(head, "base64").subarray(0, bytes).toString("base64");
 }
 
-/** Marks of former versions have room in them. A file that begins with a hole is known by it. */
+/**
+ * The bytes of a head. A head in a mark of an older version may have reserved space at its end, which is removed. A
+ * head of NUL bytes alone identifies a file that begins with a hole, and is unchanged.
+ */
 function bytesOf(head: string): Buffer {
   const bytes = Buffer.from(head, "base64");
   const text = withoutRoom(bytes);
@@ -70,17 +73,20 @@ async function hasTail(file: FileHandle, { offset, tail }: Print): Promise<boole
   return tailOf(bytes, tail.bytes).hash === tail.hash;
 }
 
-/** `unknown`: the file was renamed meanwhile, and another one was looked at. */
+/** `unknown`: the file is not at its path any more. */
 type Compared = "other" | "unknown" | Same;
 
 export interface Same {
-  /** Present size of the file. */
+  /** Current size of the file. */
   readonly size: number;
-  /** Last bytes of a copy that ends before the place read. */
+  /** The last bytes of a file that ends before the read position; absent for a file that does not. */
   readonly short?: Tail;
 }
 
-/** `Same` where the file has the content of the print and can be read on; a `short` one only begins like it. */
+/**
+ * Compares a file with a print. `Same` without `short`: head and tail are equal, and reading can continue in this file.
+ * `Same` with `short`: the file ends before the read position, and only the head was compared.
+ */
 export async function compareWith(root: string, at: FileLook, print: Print): Promise<Compared> {
   const compared = await withFile(root, at, async (file): Promise<Compared> => {
     const { size } = await file.stat();
@@ -94,16 +100,15 @@ export async function compareWith(root: string, at: FileLook, print: Print): Pro
   return compared ?? "unknown";
 }
 
-/** Content that a file has in common with the life of another. */
+/** Proof that a file may be a copy of a life. */
 export interface CopyProof {
   readonly same: Same;
-  /** Bytes of what was read that are surely the same. */
+  /** Number of read bytes that are proven to be equal. */
   readonly provenBytes: number;
 }
 
 /**
- * As `compareWith`, for a file that may be a copy: everything is compared that the print tells of. Undefined when it is
- * none.
+ * Like `compareWith`, for a file that may be a copy: it also compares the chain. Undefined when the file is no copy.
  */
 export async function proveCopy(root: string, at: FileLook, print: Print): Promise<CopyProof | undefined> {
   const same = await compareWith(root, at, print);
@@ -114,7 +119,7 @@ export async function proveCopy(root: string, at: FileLook, print: Print): Promi
   return { same, provenBytes: same.short ? Math.max(through, headBytes) : print.offset };
 }
 
-/** Undefined when it is not there any more, or shorter than it was. */
+/** The head of a file. Undefined when the file is not at its path any more, or is shorter than before. */
 export function firstBytes(root: string, at: FileLook): Promise<string | undefined> {
   return withFile(root, at, async (file) => {
     const head = headOf(await readAt(file, 0, LOG_HEAD_BYTES));
@@ -125,12 +130,13 @@ export function firstBytes(root: string, at: FileLook): Promise<string | undefin
 interface Pair {
   readonly at: FileLook;
   readonly other: FileLook;
-  /** Bytes that were the same before. */
+  /** Length of the common beginning that was found before. */
   readonly known: number;
 }
 
 /**
- * True when `other` begins with all of `at`, with the number of equal bytes. Undefined when one was renamed meanwhile.
+ * `same` is true if `other` begins with all of `at`. `bytes` is the length of the common beginning that was found.
+ * Undefined when one of the files is not at its path any more.
  */
 export async function isBeginningOf(
   root: string,
@@ -151,7 +157,10 @@ export async function isBeginningOf(
   );
 }
 
-/** True when both still begin alike, and are alike before `through`: a file may have been cut off and written anew. */
+/**
+ * True if both files still have equal bytes at the beginning and before `through`. They may differ after one was
+ * truncated and written again.
+ */
 async function arePartsEqual(file: FileHandle, other: FileHandle, through: number): Promise<boolean> {
   for (const start of [0, Math.max(0, through - LOG_TAIL_BYTES)]) {
     const length = Math.min(through, LOG_TAIL_BYTES);
@@ -161,7 +170,7 @@ async function arePartsEqual(file: FileHandle, other: FileHandle, through: numbe
   return true;
 }
 
-/** Undefined when it is not there, or another has its name. */
+/** Calls `work` with the open file. Undefined when the file cannot be opened, or when another file has its name. */
 async function withFile<T>(root: string, at: FileLook, work: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
   let file: FileHandle;
   try {

@@ -8,14 +8,14 @@ import { compareGenerations, originsOf } from "./names.ts";
 import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
-/** Copies that rotations make of followed files before they cut them off. */
+/** Finds the copies that rotations make of followed files before they truncate them. */
 export class Copies {
   readonly #work: LogWork;
   readonly #files: ReadonlyMap<number, FollowedFile>;
   readonly #beginnings = new Beginnings();
-  /** Copies that are being made, by inode, and since when: as the last look found them. */
+  /** Unfinished copies that the last scan found, by id, and when each was first found. */
   #sinceMs: ReadonlyMap<string, number> = new Map();
-  /** The same as this look finds them. */
+  /** The same for the current scan. */
   #found = new Map<string, number>();
 
   constructor(work: LogWork, files: ReadonlyMap<number, FollowedFile>) {
@@ -23,13 +23,13 @@ export class Copies {
     this.#files = files;
   }
 
-  /** A file is being copied and will be cut off. */
+  /** True while a rotation copies a followed file, for at most `LOG_COPY_WATCH_MS`. The file will be truncated. */
   get underWay(): boolean {
     const nowMs = this.#work.host.clock.monotonicMs();
     return [...this.#sinceMs.values()].some((sinceMs) => nowMs - sinceMs < LOG_COPY_WATCH_MS);
   }
 
-  /** Compares what copies have grown by, while their originals are there. */
+  /** Compares the new bytes of unfinished copies with their originals, before the originals are truncated. */
   compare(): Promise<void> {
     return this.#beginnings.goOn(this.#work.spec.dir);
   }
@@ -38,13 +38,16 @@ export class Copies {
     this.#found = new Map();
   }
 
-  /** Copies that this look did not find are made or gone. */
+  /** Forgets copies that this scan did not find: they are finished or gone. */
   endLook(): void {
     this.#sinceMs = this.#found;
     this.#beginnings.endLook();
   }
 
-  /** The copy that was made of the file before it was cut off; the youngest of several. */
+  /**
+   * Finds the copy that was made of a file before it was truncated. It is the youngest one that has all bytes that were
+   * read. Without one, it is the one with the most proven bytes, at least `LOG_COPY_MIN_BYTES`.
+   */
   async of(state: FileState, scan: DirectoryScan): Promise<Copy | undefined> {
     let partly: Copy | undefined;
     if (state.head === "") return undefined;
@@ -57,7 +60,7 @@ export class Copies {
       if (!proof) continue;
       const { same } = proof;
       if (!same.short) return { at, same };
-      // Compared while the original was still there.
+      // More bytes may have been compared while the original was still complete.
       const provenBytes = Math.max(proof.provenBytes, this.#beginnings.provenBytes(at.id, state.id));
       const copy = { at, same, unprovenBytes: Math.max(0, same.size - provenBytes) };
       if (
@@ -70,8 +73,8 @@ export class Copies {
   }
 
   /**
-   * True for a copy of a followed file, or one that is being made: the original is read where it is, and the copy once
-   * the original is cut off.
+   * True for a copy of a followed file, also an unfinished one. A copy is not followed as a new file: the original is
+   * read until it is truncated, and the copy after that.
    */
   async includes(at: FileLook, scan: DirectoryScan): Promise<boolean> {
     if (!(await this.#isCopy(at, scan))) return false;
@@ -79,13 +82,19 @@ export class Copies {
     return true;
   }
 
-  /** By its name. Its time says nothing: a writer that is not halted writes to the original after the copy was made. */
+  /**
+   * True if the file can be a copy, by its name. Its time does not matter: a writer that is not stopped writes to the
+   * original after the copy is made.
+   */
   #mayBeCopy(at: FileLook, { id, home }: FileState, scan: DirectoryScan): boolean {
     if (at.id === id || at.path === home || !originsOf(at.path).includes(home)) return false;
     return !this.#isFollowedForItself(at, scan);
   }
 
-  /** A log of its own is no copy. `app-1.log` beside `app.log` is a log of its own as soon as it was followed. */
+  /**
+   * True if the file is a log of its own, and so no copy. `app-1.log` beside `app.log` is one as soon as it is
+   * followed.
+   */
   #isFollowedForItself({ path, id }: FileLook, { rotations }: DirectoryScan): boolean {
     if (!this.#work.match.test(path)) return false;
     const origins = originsOf(path).filter((origin) => rotations.has(origin));
@@ -99,23 +108,26 @@ export class Copies {
     const { dir } = this.#work.spec;
     if (this.#isFollowedForItself(at, scan)) return false;
     const origins = new Set(originsOf(at.path));
-    // A file with the inode of a life that was cut off is its next life.
+    // A file with the inode of a truncated life is its next life.
     const followed = [...this.#files.values()].filter(
       ({ state, displaced }) => origins.has(state.home) && !(displaced && state.id === at.id),
     );
-    // It may be the copy of a file that this look has missed.
+    // It may be the copy of a file that this scan has missed.
     if (followed.some(({ missing, gone }) => missing && !gone)) return true;
     const others = scan.looks.filter(
       ({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)),
     );
     for (const other of others) {
-      // Renamed meanwhile, or begun and finished after the look: the next look decides.
+      // The answer is undefined if a file was renamed meanwhile. A copy that was empty in this scan may be complete by
+      // now. In both cases the next scan decides.
       if ((await this.#beginnings.isBeginning(dir, at, other)) !== false || at.size === 0) return true;
     }
     return at.size > 0 && this.#wasCutOff(followed, scan);
   }
 
-  /** A file that was cut off while its copy was compared with it: the next look decides. */
+  /**
+   * True if one of the files was truncated while its copy was compared with it. The next scan decides about the copy.
+   */
   async #wasCutOff(files: readonly FollowedFile[], scan: DirectoryScan): Promise<boolean> {
     for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
       const at = scan.looks.find(({ id }) => id === file.state.id);

@@ -1,15 +1,15 @@
 import type { FileLook } from "../folder.ts";
 
-/** Result of a look into the folder. */
+/** Result of a scan of the folder. */
 export interface DirectoryScan {
   readonly atMs: number;
-  /** Every file, by its path. */
+  /** Paths of all files that are not compressed. */
   readonly files: readonly string[];
   readonly packed: readonly string[];
-  /** Files that match, and those that a rotation may have made of one. */
+  /** Files that match, and files that a rotation may have made of a log. */
   readonly looks: readonly FileLook[];
-  /** Paths of logs: what matches, and where a followed file was first seen. */
+  /** Paths of logs: those that match, and the homes of followed files. */
   readonly rotations: ReadonlySet<string>;
-  /** Files that are followed, by inode. */
+  /** Ids of the files that this scan has assigned to a followed life. */
   readonly taken: Set<string>;
 }

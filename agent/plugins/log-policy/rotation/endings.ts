@@ -17,7 +17,7 @@ interface Parts {
   readonly missed: MissedLives;
 }
 
-/** Ends lives that are nowhere any more: with their rest where it was packed, with a gap where it is lost. */
+/** Ends lives whose file is gone. Their rest is read from a packed file; a gap reports a rest that is lost. */
 export class Endings {
   readonly #work: LogWork;
   readonly #files: Map<number, FollowedFile>;
@@ -31,15 +31,15 @@ export class Endings {
     this.#missed = missed;
   }
 
-  /** An open file is read to its end first; the rest is lost, and counted. */
+  /** Ends the lives that are gone. An open file is read to its end first. A gap counts what is lost. */
   async closeGone(scan: DirectoryScan, signal: AbortSignal): Promise<void> {
     const losses: Emission[] = [];
     const marks: Mark[] = [];
     for (const file of [...this.#files.values()]) {
-      // The next rotations may remove a packed file: it is not searched for only when the life is gone.
+      // The packed file is read before the life counts as gone, because the next rotations may remove it.
       const mayBePacked = file.displaced || isPackedLife(file.state);
       if (!file.gone && (!mayBePacked || this.#waits(file))) continue;
-      // A long hole takes several.
+      // A long hole takes several reads.
       if (file.isOpen && !file.displaced)
         do await file.read(signal);
         while (file.dirty && !signal.aborted);
@@ -54,26 +54,29 @@ export class Endings {
       await file.close();
       this.#files.delete(file.state.serial);
     }
-    // Once for all: what is remembered of ended lives is long.
+    // One write for all of them, because the mark that remembers ended lives is large.
     if (marks.length > 0)
       await this.#work.host.emit(losses, { marks: [...marks, ...this.#missed.decided()], reserve: true, signal });
   }
 
-  /** An older life of its log comes first. */
+  /** True if an older life of the same home must be read first. */
   #waits({ state }: FollowedFile): boolean {
     return [...this.#files.values()].some(
       (older) => older.isAwaited && older.state.home === state.home && older.state.serial < state.serial,
     );
   }
 
-  /** Packed files that were looked into are not looked into again. */
+  /** Stores which packed files are decided, so that they are not read again. A gap reports each unread life. */
   async decide(unread: readonly UnreadLife[], signal: AbortSignal): Promise<void> {
     const gaps = unread.flatMap((life) => this.#rotations.unreadGap(this.#work, life));
     const marks = this.#missed.decided();
     if (marks.length + gaps.length > 0) await this.#work.host.emit(gaps, { marks, reserve: true, signal });
   }
 
-  /** Reads the rest of a life out of the file it was packed into. True while that is still written. */
+  /**
+   * Reads the rest of a life from the file into which it was packed. True if the life must not end yet: the packed file
+   * is incomplete, or it was moved, or the agent is stopping.
+   */
   async #isBeingPacked(file: FollowedFile, scan: DirectoryScan, signal: AbortSignal): Promise<boolean> {
     if (file.isOpen && !file.displaced) return false;
     const nowMs = this.#work.host.clock.monotonicMs();
@@ -82,7 +85,7 @@ export class Endings {
       { root: this.#work.spec.dir, packed: scan.packed, signal, maxBytes: this.#work.packedMaxBytes },
       file.state,
     );
-    // An agent that ends leaves the life to the next one.
+    // The agent is stopping. It continues with this life after its next start.
     if (signal.aborted) return true;
     if (found === undefined) return false;
     if (found === "growing") {
@@ -94,7 +97,7 @@ export class Endings {
     try {
       await file.takeRest(found, signal);
     } catch (error) {
-      // Renamed or removed between the two passes: the next look finds it where it is now.
+      // The packed file was renamed or removed between the two reads. The next scan finds it.
       if (signal.aborted || isAppError(error)) throw error;
       return true;
     }
@@ -103,8 +106,8 @@ export class Endings {
 }
 
 /**
- * Nothing is lost of a life that was empty, was read to its end while it was deleted, or was put away and read to its
- * end before.
+ * The gap for the lost rest of a life. Nothing is lost of a life that was empty, or that was read to its end: while its
+ * file was open, from a packed file, or after it was moved away.
  */
 function lossOf(file: FollowedFile): Emission[] {
   if (file.state.head === "" && !file.isUnread) return [];

@@ -4,41 +4,41 @@ import type { Print, Same, Tail } from "./content.ts";
 import type { FileLook } from "../folder.ts";
 import type { Heading } from "../records/headings.ts";
 
-/** One life of a file and how far it is in the outbox, as marked. */
+/** The stored state of one life of a file, with the position up to which it is in the outbox. */
 export interface FileState extends Print {
-  /** Rises with every life seen by the policy. */
+  /** Increases with each life that the policy follows. */
   readonly serial: number;
-  /** Names this life in its records, wherever it lies. */
+  /** Identifies this life in its records. It does not change when the file is renamed. */
   readonly generation: string;
-  /** Where it was first seen. */
+  /** The path of its log. Usually this is the path at which the life was first seen. */
   readonly home: string;
   path: string;
   id: string;
-  /** The link at its home that led to it. */
+  /** Identity of the symbolic link at `path`; absent when there is none. */
   link?: string;
   head: string;
-  /** First byte whose record is not in the outbox. */
+  /** Position of the first byte whose record is not in the outbox. */
   offset: number;
   tail: Tail;
   chain?: readonly Checkpoint[];
   /** `offset` is in the middle of a record whose beginning was sent, cut. */
   skipping: boolean;
-  /** Last size and time seen, and when. */
+  /** Size and modification time of the file when it was last looked at, and the time of that look. */
   size: number;
   mtimeMs: number;
   seenMs: number;
   readonly log: string;
   readonly place: readonly (string | number)[];
   readonly groups: Readonly<Record<string, string>>;
-  /** Absent in marks of former versions. */
+  /** Absent in marks of older versions. */
   heading?: Heading;
 }
 
-/** Where a life goes on after its file was cut off. */
+/** The file in which a life continues after its own file was truncated. */
 export interface Copy {
   readonly at: FileLook;
   readonly same: Same;
-  /** Bytes that count as read although they may differ from what was. */
+  /** Bytes that count as read, although they are not proven to be equal to the original. A gap counts them as lost. */
   readonly unprovenBytes?: number;
 }
 

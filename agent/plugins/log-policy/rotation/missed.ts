@@ -19,14 +19,14 @@ import { readAt } from "../reading.ts";
 import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
-/** A life of a log that no look saw, in the packed file that is left of it. */
+/** A life that was packed before a scan saw it, and its packed file. */
 export interface MissedLife {
   readonly at: FileLook;
   readonly home: string;
   readonly head: string;
 }
 
-/** A life that is read no more. */
+/** A life that has ended. */
 interface Ended extends Pick<Print, "head" | "offset" | "tail"> {
   readonly home: string;
   /** Its last lines were lost. */
@@ -35,20 +35,23 @@ interface Ended extends Pick<Print, "head" | "offset" | "tail"> {
 }
 
 interface Memory {
-  /** When the first look was; absent before it. What was written until then is old. */
+  /** Time of the first scan; absent before it. Packed files that were written before are old, and are not read. */
   readonly begunMs?: number;
-  /** The files of the policy at that look. */
+  /** Folder and match of the policy at that scan. */
   readonly of?: string;
-  /** Packed files that need no further look, by `keyOf`, which changes with the file. The latest find is at the end. */
+  /** Packed files that need no further look, by `keyOf`. The latest is at the end. */
   readonly known: readonly string[];
   readonly ended: readonly Ended[];
-  /** Packed files and lives up to then are forgotten: what is not younger may be theirs. */
+  /**
+   * Packed files and ended lives up to this modification time may be forgotten. A packed file that is not younger may
+   * be one of them, so it is not read.
+   */
   readonly forgottenMs: number;
 }
 
 const NOTHING: Memory = { known: [], ended: [], forgottenMs: 0 };
 
-/** Bytes of a packed life that are not read; 0 where their number is not known. */
+/** A packed life that is not read, and the number of its bytes; 0 when it is not known. */
 export interface UnreadLife {
   readonly home: string;
   readonly bytes: number;
@@ -59,32 +62,36 @@ interface Missed {
   readonly unread: readonly UnreadLife[];
 }
 
-/** A packed file that is to be looked into. */
+/** A packed file that must be read. */
 interface Candidate {
   readonly at: FileLook;
   readonly home: string;
-  /** When it was seen first. */
+  /** Time of the scan that first saw it. */
   readonly seenMs: number;
   readonly files: readonly FollowedFile[];
   readonly signal: AbortSignal;
 }
 
 /**
- * Lives of followed logs that began and were packed between two looks. A packed file is read once: what it holds is
- * compared with the lives that are followed and with those that ended, and both are on disk with the places read.
+ * Finds lives of followed logs that began and were packed between two scans. A packed file is read once. Its content is
+ * compared with the lives that are followed and with those that have ended. The agent stores both, together with the
+ * read positions.
  */
 export class MissedLives {
   readonly #work: LogWork;
   readonly #sinceMs: number;
   #memory: Memory;
   #isChanged = false;
-  /** When packed files that are not decided were seen first, by inode. */
+  /** Packed files that are not decided yet, by id, and when each was first seen. */
   #seenMs: ReadonlyMap<string, number> = new Map();
-  /** Logs with a packed file that has no end yet. */
+  /** Logs with an incomplete packed file. */
   #growing: ReadonlySet<string> = new Set();
-  /** Packed files that cannot be read, by inode: one that is still written changes at each look. */
+  /**
+   * Ids of packed files that cannot be read and that a gap has reported. `keyOf` would not do, because it changes with
+   * each write.
+   */
   readonly #told = new Set<string>();
-  /** When the last life of a log ended of which something is lost. */
+  /** By log, the time at which a life with lost lines last ended. */
   readonly #lostMs = new Map<string, number>();
 
   constructor(work: LogWork, sinceMs: number) {
@@ -99,14 +106,16 @@ export class MissedLives {
     return this.#growing.has(home);
   }
 
-  /** `decided` is to be written with what ends the life. */
+  /** Remembers a life that ends. The write that ends it must include the marks of `decided`. */
   ended({ head, offset, tail, home, mtimeMs }: FileState, isShort: boolean): void {
     if (head === "") return;
     if (isShort) this.#lostMs.set(home, this.#nowMs);
     this.#change({ ended: [...this.#memory.ended, { head, offset, tail, home, mtimeMs, isShort }] });
   }
 
-  /** The first look takes what is there for old. */
+  /**
+   * Reads the packed files that are new. The first scan reads none, because the files that are there already are old.
+   */
   async find(scan: DirectoryScan, files: Iterable<FollowedFile>, signal: AbortSignal): Promise<Missed> {
     const lives: MissedLife[] = [];
     const unread: UnreadLife[] = [];
@@ -132,7 +141,7 @@ export class MissedLives {
         if (found && "head" in found) lives.push(found);
         else if (found) unread.push(found);
       }
-      // A rotation meanwhile may show it again under another name.
+      // After a rotation during the scan, the same file may be listed again under another name.
       known.add(keyOf(at));
       this.#know(keyOf(at));
     }
@@ -145,12 +154,12 @@ export class MissedLives {
     return { lives, unread };
   }
 
-  /** To be written when missed lives are followed, and with what ends others; empty where it says what is on disk. */
+  /** The mark to write together with lives that begin or end. Empty when nothing has changed since the last write. */
   decided(): readonly Mark[] {
     return this.#isChanged ? [this.#mark()] : [];
   }
 
-  /** Undefined where it holds nothing new. */
+  /** Reads a packed file. Undefined when it has nothing new. `growing` and `unsure`: a later scan decides. */
   async #lookInto({
     at,
     home,
@@ -159,42 +168,47 @@ export class MissedLives {
     signal,
   }: Candidate): Promise<MissedLife | UnreadLife | "growing" | "unsure" | undefined> {
     const search = { root: this.#work.spec.dir, packed: [], signal, maxBytes: this.#work.packedMaxBytes };
-    // `app-1.log.gz` may be a generation of `app.log`, and a log of its own that was packed.
+    // `app-1.log.gz` may be a generation of `app.log`, or a packed log of its own.
     const isOfName = (life: { readonly home: string }) => life.home === home || life.home === unpackedName(at.path);
     const ended = this.#memory.ended.filter(isOfName);
     const present = files.map(({ state }) => state).filter((life) => isOfName(life) && life.head !== "");
-    // One that is longer than the bound cannot be compared, and would pass for one that is lost.
+    // A life that is longer than `maxBytes` cannot be compared, and would count as lost. It is identified by its
+    // length.
     for (const { offset } of [...ended, ...present])
       if (offset > search.maxBytes && (await isAsLong(at, search, offset))) return undefined;
     const content = await contentOf(at, search, [...ended, ...present], { isWhole: true });
     if (content === "growing" && this.#nowMs < seenMs + LOG_PACKED_WAIT_MS) return content;
     if (content === "moved") return "unsure";
     if (typeof content !== "object") {
-      // A gap has told of it: of the file as it was before, or of the life that it was to hold.
+      // A gap has reported it already: for this file before its last change, or for the life that it should contain.
       const isTold = this.#told.has(at.id) || seenMs <= (this.#lostMs.get(home) ?? -1);
       this.#told.add(at.id);
       return isTold ? undefined : { home, bytes: 0 };
     }
     const { bytes, head, same } = content;
     if (bytes === 0 || (await this.#isCopy(content, home, files))) return undefined;
-    // That life was cut off, which the next look finds, or has not got further than a heading that both have.
+    // Either that life was truncated, which the next scan finds, or only a heading that both files have was read of it.
     if (present.some((life) => same.includes(life))) return "unsure";
     const lives = ended.filter((life) => same.includes(life));
     if (lives.some((life) => life.isShort || life.offset === bytes)) return undefined;
-    // It goes on behind the end of a life, or begins as a life that was hardly more than its heading.
+    // The file continues after the end of an ended life, or it begins with the same heading as a life that was little
+    // more.
     const [life] = lives;
     if (life) return { home, bytes: bytes - life.offset };
     return { at: { ...at, id: packedId(at), size: bytes }, home, head };
   }
 
-  /** By its time, which is that of its last line or later. What is not young is not remembered. */
+  /**
+   * True if the file may have new content, by its modification time. That is the time of its last line or later. Other
+   * files are not remembered.
+   */
   #isYoung({ mtimeMs }: FileLook, begunMs: number): boolean {
     const { forgottenMs } = this.#memory;
     const isNew = mtimeMs >= Math.max(this.#sinceMs, begunMs) - LOG_TIME_GRAIN_MS;
     return isNew && (forgottenMs === 0 || mtimeMs > forgottenMs + LOG_TIME_GRAIN_MS);
   }
 
-  /** Undefined before the first look by these files of the policy: it takes what is there for old. */
+  /** Time of the first scan with the current folder and match of the policy; undefined before it. */
   get #begunMs(): number | undefined {
     return this.#memory.of === this.#of ? this.#memory.begunMs : undefined;
   }
@@ -204,7 +218,10 @@ export class MissedLives {
     return JSON.stringify([dir, match]);
   }
 
-  /** Only after a look: it knows the packed files of the lives that ended before it by these, however many did. */
+  /**
+   * Forgets the oldest ended lives beyond `LOG_ENDED_LIVES_MAX`. It runs only after a scan, because the scan needs all
+   * lives that ended before it to recognise their packed files.
+   */
   #forget(): void {
     const { ended } = this.#memory;
     if (ended.length <= LOG_ENDED_LIVES_MAX) return;
@@ -213,7 +230,7 @@ export class MissedLives {
     this.#change({ ended: ended.slice(-LOG_ENDED_LIVES_MAX), forgottenMs });
   }
 
-  /** True when a followed life has all of it: then it is a packed copy of a log. */
+  /** True if the file of a followed life has all of this content: the packed file is a copy of it. */
   async #isCopy({ bytes, head, last }: PackedContent, home: string, files: readonly FollowedFile[]): Promise<boolean> {
     for (const { state } of files) {
       const isAlike = state.home === home && (extendsHead(head, state.head) || extendsHead(state.head, head));
@@ -248,7 +265,7 @@ export class MissedLives {
   }
 }
 
-/** Changes with the file, and not with its name. */
+/** Identifies a state of a file. It changes when the file is written, not when it is renamed. */
 function keyOf({ id, size, mtimeMs }: FileLook): string {
   return `${id}:${size}:${mtimeMs}`;
 }
@@ -257,7 +274,10 @@ function timeOf(key: string): number {
   return Number(key.split(":").at(-1));
 }
 
-/** False while the file is packed, and while a life of its log is not where it was: then it may be that one. */
+/**
+ * False while the file is still being packed. False also while a life of its log is not found, because the packed file
+ * may be that life.
+ */
 function isDecidable(
   { path }: FileLook,
   {

@@ -1,14 +1,13 @@
 import { basename, dirname } from "node:path";
 
-/** A number, or a day with or without its time. */
+/** An ending that is a number, or a day with or without its time. */
 const NUMBERED = /^[.-]\d[\d.:T_-]*$/;
-/** Endings without a number that still do not make the name of another log. */
+/** Endings without a number that a rotation adds to the name of a log. */
 const WORDS = /^(?:~|[._-](?:old|bak|backup|copy|last|orig|prev|previous|rotated|save))$/;
 
 /**
- * The names a rotation may have made this one of: `access.log` for `access.log.1`, `access.log-20260101`,
- * `access.log.old` and `access-20260101.log`. There may be several; only those that are a followed file's say
- * something.
+ * The names from which a rotation may have made this one: `access.log` for `access.log.1`, `access.log-20260101`,
+ * `access.log.old` and `access-20260101.log`. There may be several. Only those of followed files matter.
  */
 export function originsOf(path: string): string[] {
   const name = basename(path);
@@ -23,7 +22,7 @@ export function originsOf(path: string): string[] {
   return origins;
 }
 
-/** True where the rotation added a number or a day, not a word. */
+/** True if the rotation added a number or a day, not a word. */
 export function isNumbered(path: string, home: string): boolean {
   const [name, first] = [basename(path), basename(home)];
   let same = 0;
@@ -32,8 +31,8 @@ export function isNumbered(path: string, home: string): boolean {
 }
 
 /**
- * Older first: numbers rise with age, days fall, and the name without either is the youngest. Zero when names tell
- * nothing.
+ * Compares two names by age, older first. Numbers increase with age, and days decrease. A name with neither is the
+ * youngest. Zero if the names do not tell.
  */
 export function compareGenerations(a: string, b: string): number {
   const [first, second] = [generationOf(a), generationOf(b)];
@@ -41,7 +40,7 @@ export function compareGenerations(a: string, b: string): number {
   return first >= FIRST_DAY && second >= FIRST_DAY ? first - second : second - first;
 }
 
-/** True where none of the names is that of a younger generation of the log. */
+/** True if none of the names is a younger generation of the log than `path`. */
 export function isYoungest(path: string, home: string, names: readonly string[]): boolean {
   return !names.some(
     (name) => dirname(name) === dirname(home) && isGenerationOf(name, home) && compareGenerations(name, path) > 0,

@@ -4,9 +4,9 @@ type Spec = Pick<LogPolicySpec, "differentiator" | "priority" | "translation">;
 type Groups = Readonly<Record<string, string>>;
 
 /**
- * Which log a file belongs to. Files of one log are read one after the other, different logs side by side: the
- * differentiator tells them apart; without one, files that have an order are one log, and files without an order are a
- * log each.
+ * The log that a file belongs to. Files of one log are read one after another, different logs in parallel. With a
+ * differentiator, files with the same value of it are one log. Without one, all files are one log if the policy has
+ * priorities; otherwise each file is a log.
  */
 export function logOf(spec: Spec, path: string, groups: Groups): string {
   if (spec.differentiator) return `=${groups[spec.differentiator] ?? ""}`;
@@ -14,7 +14,8 @@ export function logOf(spec: Spec, path: string, groups: Groups): string {
 }
 
 /**
- * A file's place in its log, most significant first: the number its text is translated to, its own number, or the text.
+ * Sort key of a file in its log, most significant part first. A part is the number to which its text is translated, the
+ * text as a number, or the text.
  */
 export function placeOf(spec: Spec, groups: Groups): (string | number)[] {
   return (spec.priority ?? []).map((group) => {

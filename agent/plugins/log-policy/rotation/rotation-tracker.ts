@@ -6,11 +6,11 @@ import type { LogWork } from "../work.ts";
 import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
-/** Tells when lives of logs may have come and gone between two looks, at the names the logs are known by. */
+/** Detects if other lives of a log may have come and gone between two scans, by the changes of the log's name. */
 export class RotationTracker {
   readonly #root: string;
   readonly #switches: Switches;
-  /** When the last look began. */
+  /** Time when the last scan began. */
   #lookedMs = Infinity;
 
   constructor(root: string, switches: Switches) {
@@ -22,12 +22,12 @@ export class RotationTracker {
     this.#switches.beginLook(rotations);
   }
 
-  /** Where a file's home stood before the present look, which found it there. */
+  /** Position of a home before the current scan, which found the file there. */
   beforeLook(home: string): Position | undefined {
     return this.#switches.beforeLook(home);
   }
 
-  /** Changes during a look belong to the file that it found, if that is still there. */
+  /** Changes of a name during a scan belong to the file that the scan found there, if that file is still there. */
   async endLook(files: Iterable<FollowedFile>, atMs: number): Promise<void> {
     this.#lookedMs = atMs;
     const unsure = [...files].filter(
@@ -44,8 +44,9 @@ export class RotationTracker {
   }
 
   /**
-   * A gap when more than one change of its home lies between a file and what is there now. A log that is moved away and
-   * begun anew changes it twice, a link that is replaced once.
+   * A gap if other lives may have been at the home of a file before the file that is there now. There is none after a
+   * single rotation. If it moves the log away and creates a new one, the name changes twice; if it replaces a link, the
+   * name changes once.
    */
   async gapAfter(file: FollowedFile, looks: readonly FileLook[]): Promise<Emission[]> {
     const { home } = file.state;
@@ -56,7 +57,7 @@ export class RotationTracker {
     return isSingle ? [] : this.unknownGap(file);
   }
 
-  /** A life of a log was packed before it was read, and what it was packed into is not read. */
+  /** A gap for a life that was packed before it was read, and whose packed file is not read. */
   unreadGap({ policy, spec, host }: LogWork, { home, bytes }: UnreadLife): Emission[] {
     const toMs = host.clock.nowMs();
     const value = {
@@ -71,7 +72,10 @@ export class RotationTracker {
     return [{ body: { $case: "gap", value } }];
   }
 
-  /** From the last look that found it at home: it may have been read since, elsewhere. */
+  /**
+   * A gap of unknown size. It begins at the last scan at the latest, because the file may have been read since, under
+   * another name.
+   */
   unknownGap(file: FollowedFile): Emission[] {
     return file.gap("vanished", 0, Math.min(file.state.seenMs, this.#lookedMs));
   }

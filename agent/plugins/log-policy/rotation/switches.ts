@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { LOG_FILES_MAX } from "../../../../common/limits.ts";
 
 /**
- * A position among the changes of a name. One that is taken before a look is followed by all that the look does not
- * show.
+ * A position in the sequence of changes of a name. If it is taken before a scan, all changes that the scan does not see
+ * come after it.
  */
 export interface Position {
   /** Number of the watch that reports them. */
@@ -12,8 +12,8 @@ export interface Position {
 }
 
 /**
- * How often a name was given to another file, as far as the system told: whether another life may have come and gone
- * between two looks.
+ * Counts how often a name was given to another file, by the reports of the operating system. The counts show if another
+ * life may have come and gone between two scans.
  */
 export class Switches {
   readonly #changes = new Map<string, number>();
@@ -34,18 +34,18 @@ export class Switches {
     else this.#changes.set(path, (this.#changes.get(path) ?? 0) + 1);
   }
 
-  /** A report was incomplete: no position in that folder holds any more. */
+  /** Records that a report was incomplete. All positions in that folder become invalid. */
   noteUnknown(folder: string): void {
     if (this.#watches.has(folder)) this.watch(folder);
   }
 
-  /** Other names are forgotten: nothing has a position in them. */
+  /** Begins a scan. Names that are not in `rotations` are forgotten, because no position refers to them. */
   beginLook(rotations: ReadonlySet<string>): void {
     for (const path of this.#changes.keys()) if (!rotations.has(path)) this.#changes.delete(path);
     this.#beforeLook = { changes: new Map(this.#changes), watches: new Map(this.#watches) };
   }
 
-  /** The position before the present look. Undefined where the system reports nothing. */
+  /** The position before the current scan. Undefined when the folder is not watched. */
   beforeLook(path: string): Position | undefined {
     const watch = this.#beforeLook?.watches.get(folderOf(path));
     return watch === undefined ? undefined : { watch, changes: this.#beforeLook?.changes.get(path) ?? 0 };
@@ -56,10 +56,10 @@ export class Switches {
     return watch === undefined ? undefined : { watch, changes: this.#changes.get(path) ?? 0 };
   }
 
-  /** Changes of that name since. Undefined when there may have been others. */
+  /** Number of changes of that name since a position. Undefined when it is not known. */
   since(position: Position | undefined, path: string): number | undefined {
     const now = this.now(path);
-    // Other systems report several changes at once.
+    // Other systems report several changes as one.
     const isCounted = process.platform === "linux" && now && now.watch === position?.watch;
     return isCounted ? now.changes - position.changes : undefined;
   }
@@ -67,7 +67,7 @@ export class Switches {
 
 /** Resolves when all earlier changes are reported. */
 export async function allTold(): Promise<void> {
-  // The first may end a round whose events were asked for before: `switches.test.ts` fails with one.
+  // One turn is not enough: its events may have been requested before the call. `switches.test.ts` fails with one.
   await setImmediate();
   await setImmediate();
 }

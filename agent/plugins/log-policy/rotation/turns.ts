@@ -2,8 +2,8 @@ import type { FollowedFile } from "../followed.ts";
 import { comparePlaces } from "./order.ts";
 
 /**
- * Logs with something to read; the files of each in their order, without those that wait for others. `isAwaited`: an
- * older life of that name is being packed.
+ * Logs with something to read. The files of each log are in reading order, without those that must wait for others.
+ * `isAwaited`: an older life of that home is being packed.
  */
 export function dirtyLogs(files: Iterable<FollowedFile>, isAwaited: (home: string) => boolean): FollowedFile[][] {
   const logs = new Map<string, FollowedFile[]>();
@@ -16,7 +16,9 @@ export function dirtyLogs(files: Iterable<FollowedFile>, isAwaited: (home: strin
   return dirty.map((log) => readable(log, isAwaited)).filter((log) => log.some((file) => file.dirty));
 }
 
-/** Without lives that wait for the rest of an older one of the same name, so that its lines come first. */
+/**
+ * Leaves out lives that wait for the rest of an older life of the same home, so that the older lines are sent first.
+ */
 function readable(log: readonly FollowedFile[], isAwaited: (home: string) => boolean): FollowedFile[] {
   const unsettled = log.filter((file) => file.isAwaited);
   return log.filter(
