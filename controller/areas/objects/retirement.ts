@@ -66,8 +66,8 @@ async function requireEmpty(tenant: TenantObjects, snapshot: Snapshot, path: str
 }
 
 /**
- * If this fails, the mark ends with the lease. With `quick` all controllers accept objects again when it resolves;
- * without it does not wait, as the wait before took too long.
+ * Removes the mark. If that fails, the mark ends with the lease. With `quick`, all controllers accept objects again
+ * when it resolves. Without `quick` it does not wait, because an earlier wait took too long.
  */
 async function unmark(catalog: TenantCatalog, path: string, quick: boolean): Promise<void> {
   try {

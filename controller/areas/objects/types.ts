@@ -55,7 +55,7 @@ export type KeyMode = "manu" | "uuid" | "md5";
 
 export interface ClassOptions {
   readonly keyMode: KeyMode;
-  /** Seconds; absent: for ever. */
+  /** In seconds; absent: for ever. */
   readonly ttlSeconds: number | undefined;
   /** Keeps every version of an object. */
   readonly version: boolean;
@@ -141,18 +141,21 @@ export interface EdgeType {
 }
 
 /**
- * Rules of MQL for objects of a system class. The owner calls its own service and refuses what that would refuse. An
- * absent function refuses.
+ * Rules of MQL for objects of a system class. The functions call the service of the owner, and refuse what it would
+ * refuse. A change without a function is refused.
  */
 export interface ClassGuard {
-  /** Right to read them. */
+  /** Right to read the objects. */
   readonly reading: ClassReading;
   /**
-   * Objects that the owner's service hides from some principals: no read for such a principal shows them. Absent: rules
-   * alone decide.
+   * Hides objects from some principals, as the owner's service does. No read for such a principal shows them. Absent:
+   * rules alone decide.
    */
   readonly limit?: RowLimit;
-  /** Permission that the owner's service asks for; checked before each of the functions. Required if there is one. */
+  /**
+   * Permission that the owner's service requires. It is checked before each of the functions. Required if there is a
+   * function.
+   */
   readonly permission?: Permission;
   insert?(principal: Principal, rows: readonly Row[]): Promise<readonly string[]>;
   update?(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
@@ -160,8 +163,8 @@ export interface ClassGuard {
 }
 
 /**
- * One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), those of
- * `recordColumns` too, no pseudo columns.
+ * One object as read. `values` has every set column, also those of `recordColumns`, but no pseudo columns. It also has
+ * sealed columns, because owners need them; MQL never sees them.
  */
 export interface ObjectRow {
   /** Whole, as in `linux:h1`. */
@@ -209,20 +212,21 @@ export interface NewRecord {
   readonly identity: string;
   /** For an identity with many records: the index of this one, below `ULID_ORDINALS_MAX`. They keep this order. */
   readonly ordinal?: number;
-  /** Ordinals have no bound, and ids of objects that are made of a time keep their order as well. */
+  /** With this, ordinals have no bound, and ids of objects that are made of a time keep their order, too. */
   readonly isOrdered?: true | undefined;
   /**
-   * For an upsert: the time of its write in microseconds, fixed by the source. A repetition with it changes nothing and
-   * loses to every later write. Absent: a time above all that was read, so that a repetition wins.
+   * For an upsert: time of its write in microseconds, chosen by the source. A repetition with it changes nothing, and
+   * loses to every later write. Absent: the write gets a time above all that were read, so a repetition wins.
    */
   readonly writeUs?: number;
-  /** True for the first attempt: no object has an id made of the identity. */
+  /** True for the first attempt: no object has an id that is made of this identity. */
   readonly isNew?: boolean;
   /** For an upsert: time of the first insert of the object. Absent: the stored time, or that of the write. */
   readonly createdMs?: number;
   /**
-   * For an upsert with a `writeUs`: an object of an earlier time becomes what the row says. Values and relations that
-   * the row does not name are removed, except those of these columns and relation types. Absent: none are removed.
+   * For an upsert with `writeUs`: an object with an earlier time becomes exactly what the row says. Values and
+   * relations that the row does not name are removed, except those of these columns and relation types. Absent: none
+   * are removed.
    */
   readonly wholeBut?: ReadonlySet<string> | undefined;
 }
@@ -249,27 +253,30 @@ export interface RowOptions {
 }
 
 export interface InsertOptions extends RowOptions {
-  /** The time of the writes, or one for each of the rows, of a class of entities. */
+  /** Time of the writes. A list has one time for each row, for a class of entities. */
   readonly atMs?: number | readonly number[];
 }
 
 export interface IngestOptions extends RowOptions {
-  /** Rows are made by it and not by the present class; values of columns that no longer exist are left out. */
+  /**
+   * The rows are made by this basis instead of the current class. Values of columns that no longer exist are left out.
+   */
   readonly basis?: WriteBasis | undefined;
   /**
-   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. It is passed
-   * here with their places among the records before they are written. Absent: such rows lose to the later write, as an
-   * earlier attempt may have made it.
+   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. Before they
+   * are written, this function receives their places among the records and that time. Absent: such rows lose to the
+   * later write, because an earlier attempt may have made it.
    */
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
   /**
-   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` is written above its own time. Otherwise a
-   * `writeUs` of the present would be lost silently until that time has come. A repetition then wins over later writes.
+   * Writes an object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` above its own time. Otherwise a
+   * `writeUs` near the current time would be lost silently until that time has come. A repetition then wins over later
+   * writes.
    */
   readonly aboveAhead?: true;
   /**
    * The rows are restored with their former times (`writeUs`). Objects that were written or removed later are not
-   * changed; their whole ids are passed here. A version that the object has of that time is kept.
+   * changed; this function receives their whole ids. If the object has a version of that time, the version is kept.
    */
   readonly restored?: (later: readonly string[]) => void;
 }
@@ -319,9 +326,9 @@ export interface RestoredState extends PastState {
 }
 
 /**
- * The outcome for one state: `later`: its object was written or removed later; `exists`: the object exists, but the
- * state belongs to an object that does not; `other`: the object has another version of that time; `expired`: its
- * `versionttl` is over; `unversioned`: its class keeps no versions. Each of these stored nothing.
+ * The outcome for one state. `later`: its object was written or removed later. `exists`: the state is a removal or has
+ * ended, but the object exists. `other`: the object has another version of that time. `expired`: the `versionttl` of
+ * the state is over. `unversioned`: its class keeps no versions. All except `stored` stored nothing.
  */
 export type RestoreOutcome = "stored" | "later" | "exists" | "other" | "expired" | "unversioned";
 
@@ -339,42 +346,42 @@ export interface PresetTime {
 
 export interface PresetUpdate extends PresetTime {
   /**
-   * For the first attempt of a write. If a list that it adds to or takes from was written after `writeUs`, the update
-   * gets a later time and passes it here before the write. Absent: such a list stays as it is, as an earlier attempt
-   * may have changed it.
+   * For the first attempt of a write. If the update adds to or takes from a list that was written after `writeUs`, it
+   * gets a later time, and passes it here before the write. Absent: such a list stays as it is, because an earlier
+   * attempt may have changed it.
    */
   readonly retimed?: (writeUs: number) => Promise<void>;
 }
 
 export interface UpdateOptions extends PresetUpdate {
   /**
-   * Makes further edits from the object as it is read right before the write. Between this read and the write, no other
-   * update that reads the object this way writes it, on any controller. `undefined`: the object is not to be changed.
-   * May be called more than once, and throws what the update is to throw.
+   * Makes further edits from the object as it is read right before the write. Updates with `compute` take turns at an
+   * object, on all controllers, so none of them writes it between this read and the write. `undefined`: the object is
+   * not changed. May be called more than once. The update throws the errors of this function.
    */
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
-  /** True for part of work that must finish: no quota refuses it. The same holds for an update with `writeUs`. */
+  /** True for a part of work that must finish: no quota refuses it. An update with `writeUs` is treated the same. */
   readonly admitted?: true;
 }
 
 /**
- * A read. `where` narrows it by indexes where possible, and may return more than asked: the caller checks again. All
- * conditions of `where` hold together.
+ * A read. All conditions of `where` must hold. Indexes narrow the read where possible, so it may return more than
+ * asked; the caller checks again.
  */
 export interface ReadRequest {
   readonly class: string;
   readonly subtree: boolean;
   readonly ids?: readonly string[];
   readonly where?: readonly Pushdown[];
-  /** Names of the columns that the caller uses: rows may lack the values of others. Absent: all columns. */
+  /** Names of the columns that the caller uses; rows may lack the values of other columns. Absent: all columns. */
   readonly columns?: readonly string[];
   /** Records newest first over all classes of the tree. Entities: no promise of order. */
   readonly newestFirst?: boolean;
-  /** How many rows the caller will take at most; only a hint for page sizes. */
+  /** Maximum number of rows that the caller will take; only a hint for page sizes. */
   readonly expected?: number;
   /**
-   * Reads the state of the objects at that time; only for classes with `options.version`, from when they got it.
-   * Otherwise `AppError("invalid")` that names the class.
+   * Reads the state of the objects at that time. Only for classes with `options.version`, from the time when they got
+   * it. Otherwise `AppError("invalid")` that names the class.
    */
   readonly asOfMs?: number;
   /** Only `inOrder` and `explain` use it. */
@@ -388,22 +395,25 @@ export interface ReadOrder {
   readonly descending: boolean;
   /** First value, included; absent: the first of all. */
   readonly from?: number;
-  /** The id of an object whose value is `from`: objects up to it in the order may be left out. */
+  /** Id of an object whose value is `from`. Objects up to it in the order may be left out. */
   readonly behind?: string;
 }
 
 export interface OrderedRequest extends ReadRequest {
   readonly order: ReadOrder;
-  /** How many rows of those that are found the caller takes, if each of them fits. */
+  /** Number of rows that the caller takes if every row passes. */
   readonly expected: number;
 }
 
 export interface OrderedRead {
-  /** Objects with a value in that column, in its order; integers beyond 2^53 in no order among themselves. */
+  /** The objects with a value in the column, in its order. Integers beyond 2^53 have no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
-  /** True if equal objects of all pages came by id, in the same direction; `NumberOrder` leaves some ids open. */
+  /**
+   * True if objects with equal values came by id, in the same direction, on all pages. `NumberOrder` leaves the order
+   * of some ids open.
+   */
   isById(): boolean;
-  /** After the last page: true if the pages were complete and the read was not given up. */
+  /** Call after the last page: true if all objects were read and the read was not given up. */
   isWhole(): boolean;
 }
 
@@ -426,7 +436,7 @@ export interface EdgeRequest {
   /** All types when absent. */
   readonly type?: string;
   /**
-   * Reads the edges at that time, by the rules of `ReadRequest.asOfMs`; without edges from or to objects of classes
+   * Reads the edges at that time, by the rules of `ReadRequest.asOfMs`. Leaves out edges from or to objects of classes
    * without versions.
    */
   readonly asOfMs?: number;
@@ -438,7 +448,7 @@ export interface ObjectEdge {
   /** Whole ids. */
   readonly source: string;
   readonly target: string;
-  /** Paths: an id alone can be that of objects of several classes. */
+  /** Class paths. They are needed because objects of several classes can have the same id. */
   readonly sourceClass: string;
   readonly targetClass: string;
   /** Time of the write that last made the edge. */
@@ -589,12 +599,12 @@ export interface TriggerOutcome {
 export interface ObjectTriggers {
   /**
    * Runs the triggers in their order, each on the result of the one before. `AppError("invalid")` refuses the write.
-   * The principal's `chain` has this step; the object waits for the end of it.
+   * The principal's `chain` includes this step. Other writes of the object wait until it ends.
    */
   before(principal: Principal, triggers: readonly TriggerDefinition[], write: TriggeredWrite): Promise<TriggerOutcome>;
   /**
-   * Takes changes of one tenant, as `ChangeSubscription.deliver`. `triggersOf`: those that run after a change, in their
-   * order.
+   * Takes changes of one tenant, like `ChangeSubscription.deliver`. `triggersOf` returns the triggers that run after a
+   * change, in their order.
    */
   after(
     events: readonly ObjectChangeEvent[],
@@ -609,10 +619,10 @@ export interface ChangeSubscription {
   /** Paths; one with a slash at its end stands for the class and all below it. */
   readonly classes: readonly string[];
   /**
-   * Called at least once for each write that was answered; (id, timeMs) identifies repetitions. The order is that of
-   * the writes of one controller as long as it lives. Repeated if it rejects or does not resolve within
-   * `CHANGE_DELIVERY_DEADLINE_MS`. After a crash it may get a write that was never answered, also if only a later write
-   * of the same object was made.
+   * Called at least once for each write that was answered; (id, timeMs) identifies repetitions. The events of one
+   * controller come in the order of its writes while it lives. The call is repeated if it rejects or does not resolve
+   * within `CHANGE_DELIVERY_DEADLINE_MS`. After a crash it may receive a write that was never answered. That write may
+   * not even have been made, if a later write of the same object was.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
   /** Events of one call; those of one write stay together. The default is `CHANGE_DELIVERY_EVENTS`. */

@@ -39,7 +39,7 @@ interface WritesOptions {
   readonly room: TenantRoom | undefined;
 }
 
-/** Inserts, updates and removals: by the rights of their principal, through triggers, told to listeners. */
+/** Inserts, updates and removals. They need the rights of their principal, run triggers and inform listeners. */
 export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   readonly #options: WritesOptions;
   readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
@@ -194,7 +194,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   }
 }
 
-/** The class that objects may be put into. */
+/** The class, if the principal may insert objects into it. */
 function writableClass(principal: Principal, snapshot: Snapshot, path: string): LoadedClass {
   const view = snapshot.get(path);
   if (view === undefined) throw classNotFound(path);

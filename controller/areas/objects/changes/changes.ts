@@ -82,7 +82,10 @@ export class Changes {
     this.#dispatcher.detach(name);
   }
 
-  /** Makes the write, and stores before and after it the intents of its events. */
+  /**
+   * Stores the intents of the events, makes the write and dispatches the events. Stores the intents again if this
+   * controller was paused.
+   */
   async publish(change: PublishedWrite): Promise<void> {
     let intents = await this.#intend(change, change.definitions.snapshot);
     try {
@@ -97,9 +100,9 @@ export class Changes {
   }
 
   /**
-   * The earliest time of the changes of each object, as `objectOf` names it, that are in the outboxes of other
-   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made. Only the first
-   * `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
+   * The earliest time of each object's changes in the outboxes of other controllers, by object (`objectOf`). Includes
+   * outboxes of controllers that are gone. These changes are not delivered to all subscriptions yet, and some may never
+   * be made. Only the first `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
    */
   async foreign(): Promise<ReadonlyMap<string, number>> {
     const earliest = new Map<string, number>();
@@ -155,8 +158,8 @@ export class Changes {
   }
 
   /**
-   * A write that failed may be made in part. Intents whose writes may still take effect stay in the outbox until this
-   * controller ends.
+   * Handles the intents after a failed write, which may be made in part. `isOver`: the write can have no further
+   * effect. Intents whose writes may still take effect stay in the outbox until this controller ends.
    */
   async #settle(intents: readonly Intent[], isOver: boolean): Promise<void> {
     for (const intent of intents) {

@@ -22,7 +22,7 @@ export interface DispatcherDependencies {
 export class ChangeDispatcher {
   readonly #of: DispatcherDependencies;
   readonly #deliveries = new Map<string, Delivery>();
-  /** For subscriptions that are not attached here yet. */
+  /** Intents with subscriptions that are not attached here yet. */
   #parked: Intent[] = [];
   #done: Intent[] = [];
   #removing: Promise<void> | undefined;

@@ -18,7 +18,10 @@ import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";
 
-/** One entry for each outbox that may have intents. The other prefix has one entry under the lease of each holder. */
+/**
+ * Prefix of one entry for each outbox that may have intents. The other prefix has, for each held outbox, an entry under
+ * the lease of its holder.
+ */
 const BOXES_PREFIX = "objectoutboxes/";
 const HOLDERS_PREFIX = "objectoutboxholders/";
 
@@ -64,8 +67,9 @@ export class Outbox {
   }
 
   /**
-   * Durable when it resolves, in an outbox that this controller still held afterwards, so no other controller has found
-   * the outbox empty before. Events that are too large for one intent become several intents.
+   * Stores the events. When it resolves, they are durable, and this controller still held the outbox after the write.
+   * So no other controller found the outbox empty before. Events that are too large for one intent become several
+   * intents.
    */
   async put(events: readonly IntentEvent[]): Promise<readonly Intent[]> {
     for (;;) {
@@ -128,7 +132,7 @@ export class Outbox {
     await this.#revoke(lease);
   }
 
-  /** Calls back each time an outbox lost its holder; resolves when the signal fired. */
+  /** Calls `left` each time an outbox loses its holder. Resolves when the signal fires. */
   async watch(signal: AbortSignal, left: () => void): Promise<void> {
     const { revision } = await this.#retry.run(() => this.#store.kv.list(HOLDERS_PREFIX, { limit: 1 }));
     for await (const events of this.#store.kv.watch(HOLDERS_PREFIX, { sinceRevision: revision, signal })) {

@@ -29,7 +29,7 @@ export interface CatalogDependencies {
 /** A period in which the definitions were followed without a gap. */
 interface Span {
   readonly follower: Follower;
-  /** Fires when the period has to end although the lease is held. */
+  /** Aborted when the span has to end although its lease is held. */
   readonly given: AbortController;
   acknowledged: number;
 }
@@ -313,7 +313,7 @@ export class TenantCatalog {
         { reason: errorText(error) },
         "an acknowledgement of class definitions has to be repeated",
       );
-      // Without its lease no change waits for this controller.
+      // Ends the span and its lease, so that no change waits for this controller.
       if (!isAppError(error, "unavailable", "unknown_outcome")) span.given.abort();
       await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
     }

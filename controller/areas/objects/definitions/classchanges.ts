@@ -372,8 +372,8 @@ function checkSeconds(option: string, seconds: number | undefined, least: number
 }
 
 /**
- * A version ends by the ttl that was set when the version was superseded. A longer ttl holds for later versions. On the
- * last controller it does so once that controller has the definition or lost its lease.
+ * Versions that were superseded before this change may have expired by the former ttl. A longer ttl applies to later
+ * versions. The last controller applies it once it has the definition or lost its lease.
  */
 function formerVersionTtl(
   draft: Draft,

@@ -5,12 +5,12 @@ import type { KvOperation, KvStore } from "../../../store/kv.ts";
 import type { Retry } from "../../../store/retry.ts";
 import type { IndexPass } from "../definitions/indexstates.ts";
 
-/** Which controller fills indexes, under its lease. */
+/** Entry of the controller that fills indexes, under its lease. */
 const CLAIM_KEY = "objectindexing/claim";
-/** Passes by class number: the current ones, and those that cannot be finished. */
+/** Prefix of the passes, by class number: the current ones, and those that cannot be finished. */
 const PASSES_PREFIX = "objectindexing/pass/";
 
-/** The right to fill indexes, as long as the entry lives. */
+/** The right to fill indexes, while the entry exists. */
 export interface Claim {
   readonly createRevision: number;
 }
@@ -25,7 +25,10 @@ export class IndexPasses {
     this.#retry = retry;
   }
 
-  /** Undefined when another controller has the claim; then it resolves when that one lost it, or the signal fires. */
+  /**
+   * Undefined when another controller has the claim. In that case it resolves when that controller lost the claim, or
+   * when the signal fires.
+   */
   async claim(lease: string, signal: AbortSignal): Promise<Claim | undefined> {
     const put = await this.#retry.run(() => this.#kv.put(CLAIM_KEY, encodeJson({}), { ifRevision: 0, lease }));
     if (put.ok) return { createRevision: put.revision };

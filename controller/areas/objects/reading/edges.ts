@@ -21,7 +21,7 @@ interface Reading {
   readonly cursor?: string;
 }
 
-/** Edges from or to the objects at `places`, a page of each of a few of them at a time. */
+/** Edges from or to the objects at `places`. Reads one page of a few objects at a time. */
 export async function* edgesOf(
   places: readonly Place[],
   request: EdgeRequest,
@@ -71,13 +71,13 @@ async function living(edges: readonly Edge[], source: EdgeSource): Promise<Objec
     .map(({ edge }) => edge);
 }
 
-/** An edge that is returned if its target exists and is not of a later life. */
+/** An edge to return if its target exists and is not a later object with the same id. */
 export interface NamedEdge extends Pick<Edge, "timeUs" | "value"> {
   readonly edge: ObjectEdge;
   readonly to: Place;
 }
 
-/** Nothing where the type or the class of an end was dropped, or an end may not be read. */
+/** Empty if the type or the class of an end was dropped, or if an end may not be read. */
 export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snapshot" | "readable">): NamedEdge[] {
   const from = snapshot.byCid(edge.from.cid);
   const to = snapshot.byCid(edge.to.cid);
@@ -101,8 +101,8 @@ export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snap
 }
 
 /**
- * By the text of their place, of each object that exists: until when edges to it were those of an earlier one of that
- * name, which a removal may not have taken away yet.
+ * Last removal of an earlier object with the same id, for each object that exists, by the text of its place. Edges with
+ * times up to it led to the earlier object, and may not be removed yet. 0 for a record.
  */
 export async function deathsOf(
   places: readonly Place[],

@@ -24,7 +24,10 @@ export interface Narrowing {
 }
 
 export interface TermUnion {
-  /** Whose values they are; absent: they are words, and the last one marks an object with more words than the index. */
+  /**
+   * Column of the values. Absent: the terms are words, and the last one marks an object with more words than the index
+   * keeps.
+   */
   readonly column: LoadedColumn | undefined;
   readonly terms: readonly string[];
 }
@@ -88,7 +91,7 @@ class Parts {
     return true;
   }
 
-  /** One is enough: the caller checks the others. */
+  /** Keeps one union only: the caller checks the other conditions. */
   #addUnion(union: TermUnion & { readonly pushdown: Pushdown }): void {
     if (this.#union === undefined || this.#union.terms.length > union.terms.length) this.#union = union;
   }
@@ -133,7 +136,9 @@ function rangeOf(slot: number, { from, to }: { readonly from?: number; readonly 
   return { slot, ...ends };
 }
 
-/** `undefined` when a value is none of the column's type: then only the caller can say what equals it. */
+/**
+ * `undefined` if a value is not of the column's type. In that case only the caller can decide which objects equal it.
+ */
 function equalsTerms(column: LoadedColumn, values: readonly Value[]): readonly string[] | undefined {
   const element = elementColumn(column);
   const terms = new Set<string>();

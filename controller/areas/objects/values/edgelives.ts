@@ -10,12 +10,17 @@ export function knownRemoval(diedUs: number): Uint8Array {
   return encodePacked(diedUs);
 }
 
-/** True when the edge leads to an object that was removed at `diedUs` or before, and not to a later one of its name. */
+/**
+ * True when the edge leads to an object that was removed at `diedUs` or before, and not to a later object with the same
+ * id.
+ */
 export function isOfFormer({ timeUs, value }: Pick<Edge, "timeUs" | "value">, diedUs: number): boolean {
   return value === undefined ? timeUs <= diedUs : decodeStored<number>(value) < diedUs;
 }
 
-/** The last removal of an object that is not there, or its end: edges up to then led to it. */
+/**
+ * Time of the last removal or the end of an object that does not exist. Edges with times up to it led to that object.
+ */
 export function lastRemovalUs({ lastUs, endedUs = 0 }: EntityTrace): number {
   return Math.max(lastUs, endedUs);
 }

@@ -128,7 +128,7 @@ export class ObjectWriter {
       const { values, writeUs, isNew, createdMs, wholeBut } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
-      // The object of an id made of an identity may exist, as the source may repeat itself.
+      // The source may repeat itself, so an object may exist even if its id is made of an identity.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs, wholeBut };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
@@ -139,7 +139,7 @@ export class ObjectWriter {
     return writeTimes(refs, { clock: this.#writing.clock, ...this.#writing.source });
   }
 
-  /** False when none of the places has an object, or when the object is not to be changed. */
+  /** False when no place has an object, or when `compute` says that the object is not to be changed. */
   async update(context: WriteContext, places: readonly Place[], asked: AskedUpdate): Promise<boolean> {
     const held = places.map(placeText);
     const update = () => this.#update(context, places, asked);
@@ -220,7 +220,7 @@ export class ObjectWriter {
     );
   }
 
-  /** The same for records; removed records stay removed. Returns their number. */
+  /** Does the same for records; removed records stay removed. Returns the number of records. */
   reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
     return this.#writing.queue.run(keys.map(keyText), undefined, async () => {
       const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
@@ -397,7 +397,7 @@ export class ObjectWriter {
     return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
-  /** A generated id has no earlier write whose time must be exceeded. */
+  /** The time of a write of one object. A generated id has no earlier write, so it needs no time above one. */
   #ownTime(
     { view, row }: { readonly view: LoadedClass; readonly row: CheckedRow },
     read: readonly ({ readonly lastUs: number } | undefined)[],
@@ -485,7 +485,10 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /** Removes what the removal of recreated objects left, as far as it can be read before they exist again. */
+  /**
+   * Removes what removed objects left, before they are inserted again: ended objects, cells, and edges to them. Then
+   * makes the write. Edges that were not read are removed in the background.
+   */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
@@ -511,7 +514,7 @@ export class ObjectWriter {
   }
 }
 
-/** The rows after the triggers of their class have run on them and on the present objects. */
+/** The rows after the triggers of their class ran, on the rows and on the objects as they are now. */
 async function triggered(
   { triggers }: WriteContext,
   { view, rows }: Pick<Batch, "view" | "rows">,
@@ -554,7 +557,7 @@ function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1
   return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
 }
 
-/** Edits of a row that may be written already: values that its triggers computed are not changed. */
+/** Edits of a row that may have been written already. Values that triggers computed are not changed then. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
   const own = edits.filter(({ column }) => !computed.has(column.name));
