@@ -142,7 +142,7 @@ export interface ObjectReads {
    */
   history(principal: Principal, ref: ObjectRef, range?: HistoryRange): AsyncIterable<readonly ObjectVersion[]>;
   /**
-   * Objects of just this class that were removed at `fromMs` or later, have versions and were not inserted again.
+   * Objects of just this class that have versions, were removed at `fromMs` or later, and were not inserted again.
    * `AppError("invalid")` when the class keeps no versions.
    */
   removed(
@@ -152,7 +152,7 @@ export interface ObjectReads {
   ): AsyncIterable<readonly ObjectRef[]>;
 
   /**
-   * The last states of objects of just this class that were removed, have versions and were not inserted again. Also
+   * The last states of objects of just this class that have versions, were removed, and were not inserted again. Also
    * for a class that keeps no versions any more.
    */
   removedObjects(
@@ -162,7 +162,10 @@ export interface ObjectReads {
   ): AsyncIterable<readonly ObjectRow[]>;
 }
 
-/** The stored history of objects, to be read and stored again as it is. Rights are those of `Objects`. */
+/**
+ * The stored history of objects, in a form that can be read and stored again unchanged. The rights are those of
+ * `Objects`.
+ */
 export interface ObjectHistories {
   /** Times of objects of just this class, in the order of `ids`; `undefined` for objects that do not exist. */
   times(principal: Principal, path: string, ids: readonly string[]): Promise<readonly (ObjectTimes | undefined)[]>;

@@ -28,7 +28,7 @@ export type ColumnType =
 export interface ColumnSpec {
   readonly name: string;
   readonly type: ColumnType;
-  /** Element types of `list<…>`, `set<…>` (one), `map<…,…>` (two). */
+  /** Types of the elements: one for `list<…>` and `set<…>`, two for `map<…,…>`. */
   readonly elements?: readonly ColumnType[];
   readonly title?: string;
   /** For `enum`: stored value to label and description. */
@@ -50,7 +50,7 @@ export interface ClassSpec {
 }
 
 export type ClassKind = "entity" | "record";
-/** Source of the id's part after the colon: given by the client, generated, or the MD5 of its keys. */
+/** Source of the part after the colon of an id: given by the client, generated, or the MD5 of the key columns. */
 export type KeyMode = "manu" | "uuid" | "md5";
 
 export interface ClassOptions {
@@ -61,7 +61,7 @@ export interface ClassOptions {
   readonly version: boolean;
   /** How long a version is kept after a later one superseded it, in seconds; absent: for ever. */
   readonly versionTtlSeconds: number | undefined;
-  /** The zone of calendars in statements about the class; absent: UTC. */
+  /** Time zone for functions of the calendar in statements about the class; absent: UTC. */
   readonly timeZone: string | undefined;
   /** A search without a class includes this one. */
   readonly autosearch: boolean;
@@ -74,7 +74,7 @@ export interface ClassOptions {
 
 /** A column of a class, own or inherited. */
 export interface Column extends ColumnSpec {
-  /** Given once in the tenant, never reused. */
+  /** Unique in the tenant, and never reused. */
   readonly number: number;
   /** The class that defined it. */
   readonly definedBy: string;
@@ -93,8 +93,8 @@ export interface ClassView {
   /** In the order of definition, inherited ones first, without the pseudo columns. */
   readonly columns: readonly Column[];
   /**
-   * Columns that the platform keeps for records. They are not in `columns` and `SELECT *`. A column of the class with
-   * the same name, in any case, replaces such a column. Absent: there are none.
+   * Columns that the platform keeps for records. They are neither in `columns` nor in `SELECT *`. A column of the class
+   * with the same name, in any case, replaces such a column. Absent: there are none.
    */
   readonly recordColumns?: readonly Column[];
   readonly keys: readonly string[];
@@ -107,16 +107,16 @@ export interface ClassView {
 }
 
 /**
- * State of a class at one moment: all that determines rows besides their values. Plain data: it is kept with rows that
- * must be written the same way again.
+ * State of a class at one moment: everything that determines how a row is stored, except its values. It is plain data,
+ * and is stored with rows that must be written the same way again.
  */
 export interface WriteBasis {
   readonly cid: number;
   readonly keys: readonly string[];
   readonly keyMode: KeyMode;
-  /** In their order, each with its number. */
+  /** Columns in their order, each with its number. */
   readonly columns: readonly (readonly [name: string, number: number])[];
-  /** Those that run before a write, in their order. */
+  /** Triggers that run before a write, in their order. */
   readonly triggers: readonly TriggerDefinition[];
 }
 
@@ -152,10 +152,7 @@ export interface ClassGuard {
    * rules alone decide.
    */
   readonly limit?: RowLimit;
-  /**
-   * Permission that the owner's service requires. It is checked before each of the functions. Required if there is a
-   * function.
-   */
+  /** Permission that the owner's service requires, checked before each function. Required if there is a function. */
   readonly permission?: Permission;
   insert?(principal: Principal, rows: readonly Row[]): Promise<readonly string[]>;
   update?(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
@@ -173,7 +170,7 @@ export interface ObjectRow {
   readonly values: Row;
   /** Time of the latest write; of a record its own time. */
   readonly vtimeMs: number;
-  /** Time of the insert. */
+  /** Time of the first insert. */
   readonly ctimeMs: number;
 }
 
@@ -186,7 +183,7 @@ export interface Edit {
   readonly value: Value | undefined;
 }
 
-/** Names one object. `class` narrows when several classes share the label. */
+/** Names one object. `class` selects one of several classes with the same label. */
 export interface ObjectRef {
   readonly id: string;
   readonly class?: string;
@@ -204,13 +201,13 @@ export interface RecordMarks {
 
 export interface NewRecord {
   readonly values: Row;
-  /** Only for records. Absent: the record is as it was written. */
+  /** Only for records. Absent: the record equals its source. */
   readonly marked?: RecordMarks | undefined;
   /** The record's own time. The id is made of this time and `identity`, so a replay writes the same row. */
   readonly timeMs: number;
   /** Unique text of the source, such as `<stream>/<sequence>`. */
   readonly identity: string;
-  /** For an identity with many records: the index of this one, below `ULID_ORDINALS_MAX`. They keep this order. */
+  /** Index of this record among those of its identity, below `ULID_ORDINALS_MAX`. Their ids keep this order. */
   readonly ordinal?: number;
   /** With this, ordinals have no bound, and ids of objects that are made of a time keep their order, too. */
   readonly isOrdered?: true | undefined;
@@ -221,12 +218,11 @@ export interface NewRecord {
   readonly writeUs?: number;
   /** True for the first attempt: no object has an id that is made of this identity. */
   readonly isNew?: boolean;
-  /** For an upsert: time of the first insert of the object. Absent: the stored time, or that of the write. */
+  /** For an upsert: time of the first insert. Absent: the stored time; for a new object the time of the write. */
   readonly createdMs?: number;
   /**
-   * For an upsert with `writeUs`: an object with an earlier time becomes exactly what the row says. Values and
-   * relations that the row does not name are removed, except those of these columns and relation types. Absent: none
-   * are removed.
+   * For an upsert with `writeUs`: an object with an earlier time becomes what the row says. Values and relations that
+   * the row does not name are removed, except those of these columns and relation types. Absent: none are.
    */
   readonly wholeBut?: ReadonlySet<string> | undefined;
 }
@@ -236,8 +232,8 @@ export interface Unstored {
   /** Whole. */
   readonly id: string;
   /**
-   * `removed`: the object was removed at the time of the write or later. `history`: the same, in a class with versions,
-   * which have the row. `ended`: the ttl of the class was over before the write.
+   * `removed`: the object was removed at the time of the write or later. `history`: the same in a class with versions;
+   * the row is stored as a version. `ended`: the ttl of the class was over before the write.
    */
   readonly reason: "removed" | "history" | "ended";
 }
@@ -258,9 +254,7 @@ export interface InsertOptions extends RowOptions {
 }
 
 export interface IngestOptions extends RowOptions {
-  /**
-   * The rows are made by this basis instead of the current class. Values of columns that no longer exist are left out.
-   */
+  /** Rows are made by this basis, not by the current class. Values of removed columns are left out. */
   readonly basis?: WriteBasis | undefined;
   /**
    * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. Before they
@@ -270,8 +264,7 @@ export interface IngestOptions extends RowOptions {
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
   /**
    * Writes an object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` above its own time. Otherwise a
-   * `writeUs` near the current time would be lost silently until that time has come. A repetition then wins over later
-   * writes.
+   * `writeUs` of now would be lost silently until that time has come. A repetition then wins over later writes.
    */
   readonly aboveAhead?: true;
   /**
@@ -281,7 +274,7 @@ export interface IngestOptions extends RowOptions {
   readonly restored?: (later: readonly string[]) => void;
 }
 
-/** Times of the present state of an object. */
+/** Times of the current state of an object. */
 export interface ObjectTimes {
   /** The last write, in microseconds since 1970. */
   readonly writeUs: number;
@@ -295,7 +288,7 @@ export interface PastRelation {
   readonly target: string;
 }
 
-/** A relation that the removal of its target took away. */
+/** A relation that the removal of its target removed. */
 export interface LostRelation extends PastRelation {
   readonly timeUs: number;
 }
@@ -310,18 +303,18 @@ export interface PastState {
     readonly values: Row;
     /** Time of the first insert. */
     readonly createdMs: number;
-    /** Time at which the ttl of its class would have ended the object. */
+    /** Time at which the object expires by the ttl of its class; `undefined`: never. */
     readonly untilMs: number | undefined;
-    /** Relations that the write set and took away. */
+    /** Relations that the write added. `dropped`: those that it removed. */
     readonly added: readonly PastRelation[];
     readonly dropped: readonly PastRelation[];
-    /** Relations that it set and that were removed with their targets since. */
+    /** Relations that the write added and that were removed later, together with their targets. */
     readonly lost: readonly LostRelation[];
   };
 }
 
 export interface RestoredState extends PastState {
-  /** Start of the next state of the object. Absent: the object has no later one. */
+  /** Start of the next state of the object. Absent: this is its last state. */
   readonly supersededUs?: number | undefined;
 }
 
@@ -408,10 +401,7 @@ export interface OrderedRequest extends ReadRequest {
 export interface OrderedRead {
   /** The objects with a value in the column, in its order. Integers beyond 2^53 have no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
-  /**
-   * True if objects with equal values came by id, in the same direction, on all pages. `NumberOrder` leaves the order
-   * of some ids open.
-   */
+  /** True if all pages had objects with equal values by id, in the same direction. See `NumberOrder`. */
   isById(): boolean;
   /** Call after the last page: true if all objects were read and the read was not given up. */
   isWhole(): boolean;
@@ -425,7 +415,7 @@ export interface CountRequest extends Pick<ReadRequest, "class" | "subtree" | "w
 
 /** A part of a count. One value may have several parts. */
 export interface Tally {
-  /** Absent when the column is not set, and when the count is not by value. */
+  /** The value that is counted. Absent for objects without a value, and if the count is not by value. */
   readonly value?: Value;
   readonly count: number;
 }
@@ -461,7 +451,7 @@ export interface ObjectVersion {
   readonly id: string;
   readonly class: ClassView;
   readonly vtimeMs: number;
-  /** Time of the insert. */
+  /** Time of the first insert. */
   readonly ctimeMs: number;
   /** As in `ObjectRow`; `undefined` when the write removed the object. */
   readonly values: Row | undefined;
@@ -475,20 +465,20 @@ export interface HistoryRange {
 }
 
 export type Pushdown =
-  /** Equals one of `values`; for sets, lists and maps: contains one of them as element or key. */
+  /** The value equals one of `values`. A set, list or map contains one of them as element or key. */
   | { readonly kind: "equals"; readonly column: string; readonly values: readonly Value[] }
-  /** Numbers and times, both ends included, an absent end open. `vtime` and `ctime` count as columns. */
+  /** A range with both ends; an absent end is open. `vtime` and `ctime` count as columns. */
   | { readonly kind: "range"; readonly column: string; readonly from?: number; readonly to?: number }
   /** Every word occurs in the full text of the object; a word that ends in `*` is a prefix. */
   | { readonly kind: "words"; readonly words: readonly string[] }
-  /** A word of the full text of the object fits `pattern`, as `web*` or `*uie*`. */
+  /** A word of the full text matches `pattern`, such as `web*` or `*uie*`. */
   | WordPattern;
 
 export interface WordPattern {
   readonly kind: "pattern";
-  /** In the form in which words are compared; `*` is any text. */
+  /** The pattern in the normal form of words; `*` stands for any text. */
   readonly pattern: string;
-  /** All matching words of the index. Absent: they are unknown, or too many. Callers leave it out. */
+  /** All matching words of the index. Absent: they are unknown or too many. Callers do not set it. */
   readonly words?: readonly string[];
 }
 
@@ -500,8 +490,8 @@ export interface ReadExplanation {
 }
 
 /**
- * State of an index: `write-only` until every controller keeps it, `backfill` while older objects are added, `ready`
- * when queries use it, `retiring` before it is dropped.
+ * State of an index. `write-only`: not every controller fills it yet. `backfill`: older objects are being added.
+ * `ready`: queries use it. `retiring`: it is about to be dropped.
  */
 export interface IndexStatus {
   /** The class that defined the index, or one of its subclasses. */
@@ -526,11 +516,11 @@ export interface ObjectChangeEvent {
   readonly action: "INSERT" | "UPDATE" | "DELETE";
   readonly fields: Row;
   readonly traceparent: string;
-  /** Number of triggers whose writes led to this one; absent: none. */
+  /** Number of triggers whose writes led to this change, one after the other; absent: none. */
   readonly steps?: number;
-  /** Versions of the triggers that run after the change, in their order. Absent: none, or stored before this member. */
+  /** Versions of the triggers that run after the change, in order. Absent: none, or stored before this member. */
   readonly triggers?: readonly TriggerVersion[];
-  /** For subscriptions to whole objects. Absent if it was too large to be stored with the event. */
+  /** Only for subscriptions to whole objects. Absent if it was too large to be stored with the event. */
   readonly whole?: WholeChange;
 }
 
@@ -538,7 +528,7 @@ export interface ObjectChangeEvent {
 export interface WholeChange {
   /** After the write, or before the removal. */
   readonly object: Pick<ObjectRow, "values" | "vtimeMs" | "ctimeMs">;
-  /** Columns that an update wrote, with their values before it; `null` for empty ones. Absent for other changes. */
+  /** Columns that an update wrote, with their values before it; `null` if not set. Absent for other changes. */
   readonly before?: Pick<ObjectRow, "values" | "vtimeMs">;
   /** Members of `fields` that are edge types with ids of targets. */
   readonly relations: readonly string[];
@@ -562,7 +552,7 @@ export interface TriggerDefinition {
   /** Triggers run from the lowest level to the highest. */
   readonly level: number;
   readonly disabled: boolean;
-  /** The trigger runs with the present rights of this user. */
+  /** The trigger runs with the current rights of this user. */
   readonly author: string;
   /** Unique among the versions of a trigger. */
   readonly modifiedAtMs: number;
@@ -576,13 +566,13 @@ export interface TriggerVersion extends Pick<TriggerDefinition, "class" | "name"
   readonly atMs: number;
 }
 
-/** A write that is about to be made, as triggers see it: without sealed columns. */
+/** A write as triggers see it before it is made, without sealed columns. */
 export interface TriggeredWrite {
   readonly action: "INSERT" | "UPDATE" | "DELETE";
   readonly class: string;
   /** Whole. */
   readonly id: string;
-  /** The object as it would be written, with the relations that the write names; the present object for a removal. */
+  /** The object as it would be written, with the relations that the write names. For a removal, the object as it is. */
   readonly object: Row;
   /** Absent for a new one. */
   readonly old: Row | undefined;
@@ -612,11 +602,11 @@ export interface ObjectTriggers {
   ): Promise<void>;
 }
 
-/** Receives every change of the objects of some classes, even if the controller that made it fails. */
+/** A subscription to every change of the objects of some classes, even if the controller that made it fails. */
 export interface ChangeSubscription {
   /** Letters, digits, `.`, `_`, `-`. Controllers that subscribe by the same name share the work. */
   readonly name: string;
-  /** Paths; one with a slash at its end stands for the class and all below it. */
+  /** Class paths. A path with a slash at its end stands for the class and all classes below it. */
   readonly classes: readonly string[];
   /**
    * Called at least once for each write that was answered; (id, timeMs) identifies repetitions. The events of one
@@ -625,7 +615,7 @@ export interface ChangeSubscription {
    * not even have been made, if a later write of the same object was.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
-  /** Events of one call; those of one write stay together. The default is `CHANGE_DELIVERY_EVENTS`. */
+  /** Maximum number of events in one call. Those of one write stay together. Default: `CHANGE_DELIVERY_EVENTS`. */
   readonly eventsAtOnce?: number;
 }
 

@@ -98,8 +98,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   }
 
   /**
-   * Replaces the values of sealed columns by the other form that `exchanged` returns. A concurrent write or removal of
-   * the same value wins. No trigger, version or event. False when there is no such object.
+   * Replaces the values of sealed columns by those that `exchanged` returns. A concurrent write or removal of the same
+   * value wins. Runs no trigger, makes no version and sends no event. False when there is no such object.
    */
   async exchangeSealed(principal: Principal, ref: ObjectRef, exchanged: (values: Row) => Row): Promise<boolean> {
     return this.#writing(principal, async ({ store }, { snapshot }) => {
@@ -213,7 +213,10 @@ function requireWritable(principal: Principal, view: LoadedClass): void {
   });
 }
 
-/** Skips classes that do not exist for the principal; refuses if only classes remain that it may see but not change. */
+/**
+ * Skips classes that do not exist for the principal. `AppError("denied")` if the principal may see the remaining
+ * classes but change none.
+ */
 function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef): readonly Place[] {
   const places = placesOf(snapshot, ref, (view) => isReadable(principal, view));
   const writable = places.filter((place) => classAccess(principal, place.view).writable);

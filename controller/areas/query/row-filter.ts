@@ -15,7 +15,7 @@ export interface RowFilter {
   sees(object: Filtered): boolean;
   /** Columns of that object that do not exist for the principal, or are unset for it. */
   hiddenIn(object: Filtered): HiddenColumns;
-  /** True if a statement of the principal could write these columns of it. */
+  /** True if a statement of the principal could write these columns of the object. */
   mayWrite(columns: readonly string[], change: FilteredChange): boolean;
 }
 

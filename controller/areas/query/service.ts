@@ -33,7 +33,7 @@ import { WrittenRelations } from "./write/missing-ends.ts";
 export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Receives an entry for every statement that changes something, also for refused ones. */
+  /** Receives an entry for every statement that changes something, even if it is refused. */
   readonly audit?: Pick<Audit, "ready" | "record">;
   /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;

@@ -58,7 +58,7 @@ export interface Prepared {
   readonly isRead: boolean;
   /** The change in a repeatable form, for a batch. Absent if only the owner of a system class can make it. */
   readonly repeatable?: Repeatable | undefined;
-  /** Relations that it writes; absent: none. */
+  /** Relations that the statement writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
   /** Warnings for the caller. Call it after the run. */
   readonly warnings?: () => readonly string[];
@@ -357,10 +357,7 @@ function definition(statement: Definition, context: PrepareContext): Prepared {
   };
 }
 
-/**
- * Checks the right to define now, so that a script or batch is refused before its first change. Returns the change
- * itself.
- */
+/** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
 function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
   const { principal, objects, catalog } = context;
   switch (statement.kind) {
@@ -475,10 +472,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   return steps;
 }
 
-/**
- * Estimates count objects in indexes, so they are shown only to a principal who sees every row and column of the
- * tenant.
- */
+/** Estimates count all objects, so only a principal who sees every row and column of the tenant may see them. */
 async function estimatedOf(
   read: ReadRequest,
   { principal, catalog, objects }: PrepareContext,

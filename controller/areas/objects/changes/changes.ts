@@ -35,10 +35,10 @@ export interface PublishedWrite {
 }
 
 /**
- * Delivers every write that was answered to the durable subscriptions that cover it, at least once. Before such a write
- * its events are stored as intents; they are removed when all subscriptions took them. The controller that makes the
- * write dispatches it. When that controller is gone, another one takes over its outbox and dispatches the events of
- * writes that were committed.
+ * Delivers every answered write to the durable subscriptions that cover it, at least once. Before a write, its events
+ * are stored as intents. They are removed after all subscriptions took them. The controller that makes the write
+ * dispatches it. If that controller fails, another one takes over its outbox and dispatches the events of committed
+ * writes.
  */
 export class Changes {
   readonly #of: ChangesDependencies;
@@ -60,13 +60,13 @@ export class Changes {
 
   /**
    * Events that this controller has stored or taken over and not yet delivered to all subscriptions. At most
-   * `CHANGE_EVENTS_WAITING_MAX` and one batch.
+   * `CHANGE_EVENTS_WAITING_MAX` plus one batch.
    */
   get waiting(): number {
     return this.#dispatcher.waiting;
   }
 
-  /** Delivers to the subscription from now on. Call it when the definitions have the subscription. */
+  /** Delivers to the subscription from now on. Call it after the definitions have the subscription. */
   attach(subscription: ChangeSubscription): void {
     this.#dispatcher.attach(subscription);
     this.#takeover.start();
@@ -77,7 +77,7 @@ export class Changes {
     return this.#dispatcher.isAttached(name);
   }
 
-  /** Call when the definitions do not have the subscription any more. */
+  /** Stops the delivery. Call it after the definitions lost the subscription. */
   detach(name: string): void {
     this.#dispatcher.detach(name);
   }

@@ -39,7 +39,7 @@ export interface Intent {
   readonly key: EntityKey;
   readonly timeUs: number;
   readonly events: readonly IntentEvent[];
-  /** Number of stored events; `events` lacks those whose writes were not made. */
+  /** Number of stored events. It includes those whose writes were not made, which `events` lacks. */
   readonly size: number;
 }
 
@@ -50,8 +50,8 @@ export interface OutboxDependencies {
 }
 
 /**
- * Intents of a tenant: stored before a write, removed after the delivery of its events. After a controller is gone, its
- * outbox names its intents.
+ * Intents of a tenant. An intent is stored before a write, and removed after the delivery of its events. If a
+ * controller fails, its intents are found by its outbox.
  */
 export class Outbox {
   readonly #store: TenantStore;
@@ -90,7 +90,7 @@ export class Outbox {
     await this.#store.objects.change(deaths);
   }
 
-  /** Events in all outboxes except the one that this controller fills. */
+  /** Events in the outboxes of other controllers. */
   async *foreignEvents(): AsyncGenerator<IntentEvent> {
     const own = await this.#box?.catch(() => undefined);
     for (const name of await this.#names(BOXES_PREFIX)) {

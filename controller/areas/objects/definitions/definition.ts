@@ -82,11 +82,13 @@ export interface FormerVersionTtl {
   readonly untilMs: number;
 }
 
-/** Issues numbers. Every change of a definition writes it, which gives all changes of a tenant one order. */
+/**
+ * Counter for numbers. Every change of a definition also writes it, which puts all changes of a tenant in one order.
+ */
 export interface Counter {
   readonly nextCid: number;
   readonly nextColumn: number;
-  /** Name of the change that wrote it: its author recognises it after an unknown outcome. */
+  /** Name of the change that wrote it. By the name, the author recognises its change after an unknown outcome. */
   readonly change: string;
 }
 
@@ -151,7 +153,7 @@ export const RECORD_COLUMNS: readonly ColumnDefinition[] = [
  */
 export const TAGS_INDEX_NUMBER = 1;
 
-/** Kept by the platform, not stored as columns; ignored when written. */
+/** Columns that the platform keeps, and does not store as columns. Values that are written to them are ignored. */
 export const PSEUDO_COLUMNS = FIELDS_OF_ALL;
 
 const SLOT_TYPES: ReadonlySet<ColumnType> = new Set([

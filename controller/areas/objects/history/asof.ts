@@ -26,7 +26,9 @@ export interface AsOfSource extends RemovedSource, StateSource {
   readonly snapshot: Snapshot;
 }
 
-/** Plan of a read at an earlier time. No index narrows it: an object that matched then may not match now. */
+/**
+ * Plan of a read at an earlier time. No index narrows the read, because an object that matched then may not match now.
+ */
 export interface AsOfPlan {
   /** For the objects that exist now. */
   readonly present: ReadPlan;

@@ -27,7 +27,7 @@ export function withoutVersions(view: LoadedClass): AppError {
   });
 }
 
-/** `AppError("invalid")` for a time of which the class may not have all versions any more. */
+/** `AppError("invalid")` for a time of which the class may have lost versions. */
 export function requireVersionsAt(view: LoadedClass, asOfMs: number, nowMs: number): void {
   const sinceMs = view.versionsSinceMs(nowMs);
   if (asOfMs >= sinceMs) return;
@@ -95,8 +95,8 @@ export function latestVersions(places: readonly Place[], source: HistorySource):
 }
 
 /**
- * The objects at these places according to their versions; `undefined` for an object that did not exist or is unknown.
- * Errors: those of `requireVersionsAt`.
+ * The objects at these places, by their versions at that time. `undefined` for an object that did not exist or is
+ * unknown. Throws the errors of `requireVersionsAt`.
  */
 export function objectsAt(
   places: readonly Place[],

@@ -15,7 +15,7 @@ export interface Claim {
   readonly createRevision: number;
 }
 
-/** Progress of the filling, and the claim of the controller that does it, in the store. */
+/** Stored progress of the filling of indexes, and the claim of the controller that does it. */
 export class IndexPasses {
   readonly #kv: KvStore;
   readonly #retry: Retry;
@@ -32,7 +32,7 @@ export class IndexPasses {
   async claim(lease: string, signal: AbortSignal): Promise<Claim | undefined> {
     const put = await this.#retry.run(() => this.#kv.put(CLAIM_KEY, encodeJson({}), { ifRevision: 0, lease }));
     if (put.ok) return { createRevision: put.revision };
-    // An attempt whose answer was lost.
+    // An earlier attempt succeeded, but its answer was lost.
     if (put.current?.lease === lease) return put.current;
     if (put.current !== undefined) await this.#gone(put.current.revision, signal);
     return undefined;
@@ -56,12 +56,12 @@ export class IndexPasses {
     });
   }
 
-  /** `AppError("unavailable")` when the claim is over; another controller continues. */
+  /** `AppError("unavailable")` when the claim has ended. Another controller continues then. */
   keep(pass: IndexPass, claim: Claim): Promise<void> {
     return this.#write({ kind: "put", key: `${PASSES_PREFIX}${pass.cid}`, value: encodeJson(pass) }, claim);
   }
 
-  /** `AppError("unavailable")` when the claim is over. */
+  /** `AppError("unavailable")` when the claim has ended. */
   forget(pass: IndexPass, claim: Claim): Promise<void> {
     return this.#write({ kind: "delete", key: `${PASSES_PREFIX}${pass.cid}` }, claim);
   }

@@ -15,7 +15,7 @@ export interface IndexScrubRequest extends PageRequest {
 export interface IndexScrubPage {
   /** Number of objects or index entries that were looked at. */
   readonly looked: number;
-  /** Comparisons made, as a measure of the load on the store. */
+  /** Number of comparisons, as a measure of the load on the store. */
   readonly comparisons: number;
   /** Number of index entries that were added. */
   readonly missing: number;

@@ -38,7 +38,7 @@ export async function* edgesOf(
     const pages = await mapLimited(open.slice(0, EDGE_READS_IN_FLIGHT_MAX), EDGE_READS_IN_FLIGHT_MAX, (reading) =>
       pageOf(reading, request, source),
     );
-    // Continues with begun objects first, so only a few are in progress.
+    // Continues with objects that have begun, so that only a few are in progress.
     open = [...pages.flatMap((page) => page.rest), ...open.slice(EDGE_READS_IN_FLIGHT_MAX)];
     const edges = await living(
       pages.flatMap((page) => page.edges),
@@ -59,7 +59,7 @@ async function pageOf(
   return { edges: answer.items, rest: answer.cursor === undefined ? [] : [{ key, cursor: answer.cursor }] };
 }
 
-/** The store leaves out edges whose source is gone; targets are checked here. */
+/** The store leaves out edges whose source does not exist. The targets are checked here. */
 async function living(edges: readonly Edge[], source: EdgeSource): Promise<ObjectEdge[]> {
   const seen = edges.flatMap((edge) => named(edge, source));
   const diedUs = await deathsOf(

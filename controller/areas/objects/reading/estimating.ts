@@ -35,7 +35,10 @@ export async function estimatedReads(
   return sum;
 }
 
-/** Number of the records of a span. Undefined with terms: only reading the records could count those. */
+/**
+ * Number of the records in a span. Undefined if there are terms, because such records can be counted only by reading
+ * them.
+ */
 async function recordsOf(timeline: Timeline, store: Estimating): Promise<number | undefined> {
   const request = timelineRequest(timeline);
   if (request === undefined) return 0;

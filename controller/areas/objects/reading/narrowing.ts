@@ -8,7 +8,7 @@ import type { Pushdown, WordPattern } from "../types.ts";
 import { MORE_WORDS_TERM, valueTerm, wordTerm } from "../values/terms.ts";
 import { canonicalText, canonicalValue, elementColumn } from "../values/values.ts";
 
-/** How the indexes of one class narrow a condition. All members hold together. */
+/** Narrowing of a condition by the indexes of one class. All members must hold. */
 export interface Narrowing {
   /** Terms of indexed values; an object must have all of them. */
   readonly terms: readonly string[];
@@ -32,7 +32,7 @@ export interface TermUnion {
   readonly terms: readonly string[];
 }
 
-/** `undefined` when no object of the class can fulfil the condition, as the class lacks one of its columns. */
+/** `undefined` when no object of the class can fulfil the condition, because the class lacks one of its columns. */
 export function narrow(view: LoadedClass, where: readonly Pushdown[]): Narrowing | undefined {
   const parts = new Parts(view);
   for (const pushdown of where) if (!parts.add(pushdown)) return undefined;

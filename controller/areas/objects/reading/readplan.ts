@@ -243,7 +243,7 @@ function timelineStep(timeline: Timeline, where: readonly Pushdown[]): string {
   return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
 }
 
-/** Describes ranges that narrow nothing, as no slot was left for the index of their column. */
+/** Describes ranges that narrow nothing, because the index of their column got no slot. */
 function unslotted({ views }: Group, where: readonly Pushdown[]): string {
   const ranges = where.filter(
     (one) =>

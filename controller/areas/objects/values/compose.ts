@@ -41,9 +41,9 @@ export interface EntityWrite {
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** Time of the first insert. Absent: that of the object before, or of the write. */
+  /** Time of the first insert. Absent: the time that the object has, or for a new object the time of the write. */
   readonly createdMs?: number | undefined;
-  /** True if the object has a version of that time, which is kept. */
+  /** True if the object already has a version of that time. That version is kept. */
   readonly hasVersion?: boolean | undefined;
 }
 
@@ -53,11 +53,11 @@ export interface ComposedWrite {
   readonly row: Row;
   /** Terms of changed columns that other columns of the object may need too. */
   readonly shared: ReadonlySet<string> | undefined;
-  /** Drops terms that several columns share and none of them needs any more. Absent when there are none. */
+  /** Drops terms that several columns share and no column needs any more. Absent when there are none. */
   readonly unneeded: EntityChange | undefined;
 }
 
-/** Composes the write of one entity: only the cells, terms and numbers that it sets. */
+/** Composes the write of one entity. It has only the cells, terms and numbers that the write sets. */
 export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
   const parts = partsOf(write);

@@ -2,9 +2,9 @@ import { decodeStored, encodePacked } from "../../../store/format.ts";
 import type { Edge, EntityTrace } from "../../../store/objects.ts";
 
 /**
- * The value that an edge stores when its time is not enough. An id can be used again after its object was removed.
- * Usually the time of the edge tells which of these objects it points to. It cannot if the source, or the removal of
- * the earlier object, is ahead of the clock. Such an edge stores the last removal of its target that the writer knew.
+ * The value that an edge stores when its time is not enough. An id can be used again after its object was removed. The
+ * time of an edge usually tells which of these objects the edge leads to. It does not if the source, or the removal of
+ * the earlier object, is ahead of the clock. Such an edge stores the last removal of its target that its writer knew.
  */
 export function knownRemoval(diedUs: number): Uint8Array {
   return encodePacked(diedUs);

@@ -15,7 +15,7 @@ export const INTERNAL_CID = 0;
  */
 const GONE_SLOT = 1;
 
-/** Term of the tombstones of a class. */
+/** Index term of the tombstones of a class. */
 export function tombstoneTerm(cid: number): string {
   return `v${cid}`;
 }

@@ -23,7 +23,7 @@ export class ChainQueue {
   readonly #waiting = new Map<string, Set<Job>>();
 
   async run<T>(keys: readonly string[], chain: Chain | undefined, work: () => Promise<T>): Promise<T> {
-    // All keys are taken in one go, so no two jobs without triggers can wait for each other.
+    // All keys are taken at once, so that two jobs without triggers never wait for each other.
     const before = new Set(keys.flatMap((key) => this.#tails.get(key) ?? []));
     if (chain !== undefined) this.#checkWait(keys, before, chain);
     let release = (): void => undefined;

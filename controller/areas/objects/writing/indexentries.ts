@@ -37,7 +37,7 @@ export function entriesOf(view: LoadedClass, entity: Entity): EntityChange[] {
   return entries.changes(entity);
 }
 
-/** The record with all terms of its class. Old terms stay: superfluous ones do no harm. */
+/** The record with all terms of its class. Former terms stay, because superfluous terms do no harm. */
 export function withIndexEntries(view: LoadedClass, record: StoredRecord): StoredRecord {
   return { ...record, terms: [...new Set([...record.terms, ...contentTerms(view, recordRow(view, record))])] };
 }

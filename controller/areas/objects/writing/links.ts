@@ -53,7 +53,7 @@ export async function linkTargets(
   return { keys, diedUs };
 }
 
-/** Edges to add and drop so that the object has those of its links. */
+/** Edges to add and to drop, so that the object has the edges of its links. */
 export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite> {
   if (of.links.length === 0) return { lastUs: 0 };
   const add = new Map<string, EdgeEnd>();

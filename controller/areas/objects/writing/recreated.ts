@@ -1,7 +1,7 @@
 import type { EntityChange, EntityTrace, ObjectStore } from "../../../store/objects.ts";
 import { outgoing } from "./links.ts";
 
-/** By the part of the id after the colon. */
+/** Traces by the part of the id after the colon. */
 export type Traces = ReadonlyMap<string, EntityTrace>;
 
 /** Traces of objects that were removed and are inserted again. */

@@ -75,7 +75,7 @@ interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
 }
 
 /**
- * Inserts and updates objects of one tenant. Writes of one object queue, so reading, merging and writing it is exact.
+ * Inserts and updates objects of one tenant. Writes of one object queue, so none is lost between its read and write.
  */
 export class ObjectWriter {
   readonly #writing: Writing;
@@ -428,7 +428,7 @@ export class ObjectWriter {
     return { links, targets };
   }
 
-  /** Makes the writes, and repairs damage that concurrent writes of other controllers can do. */
+  /** Makes the writes. Repairs damage that concurrent writes of other controllers may have done. */
   async #write(
     context: WriteContext,
     writes: readonly EntityWrite[],
@@ -439,7 +439,7 @@ export class ObjectWriter {
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
-    // Removes terms last, as superfluous terms do no harm.
+    // Removes terms last, because superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);
     await confirmed(context, (now) => this.#bring(writes, now));
     if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
@@ -455,7 +455,7 @@ export class ObjectWriter {
 
   async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
     const orphans = writes.filter((write) => now.byCid(write.view.cid) === undefined);
-    // Their class does not exist any more, so no read would find them.
+    // Their class does not exist any more, so no read would find these objects.
     await this.#writing.change(
       orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })),
     );
@@ -485,10 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /**
-   * Removes what removed objects left, before they are inserted again: ended objects, cells, and edges to them. Then
-   * makes the write. Edges that were not read are removed in the background.
-   */
+  /** Removes what removed objects left before they are inserted again, then makes the write. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
@@ -573,7 +570,7 @@ function sizeOfMade({ record, before }: MadeRecord): Growth {
   return before === undefined ? recordSize(record) : sumOf([recordSize(record), less(recordSize(before))]);
 }
 
-/** Refuses a call of several batches before the first batch, not between two. */
+/** Checks the quota for a call of several batches before its first batch, so that it is not refused between two. */
 async function requireRoom({ room }: WriteContext, view: LoadedClass, growth: Growth): Promise<void> {
   if (!view.system) await room?.require(growth);
 }
@@ -586,7 +583,7 @@ function microseconds(atMs: number | undefined): number | undefined {
   return atMs === undefined ? undefined : Math.floor(atMs * 1_000);
 }
 
-/** Slices of at most a batch, in which no object occurs twice. */
+/** Slices of rows. Each has at most one batch of rows, and no object occurs in it twice. */
 function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]> {
   let batch: CheckedRow[] = [];
   let keys = new Set<string>();

@@ -21,14 +21,16 @@ export interface GraphContext extends RunContext {
   readonly memory: Pick<MemoryShare, "take">;
 }
 
-/** Estimated bytes of an edge, the links over it, and the notes about an object. */
+/** Estimated bytes of an edge, with its links and its entries for objects. */
 const EDGE_BYTES = 256;
 const LINK_BYTES = 64;
 const VERTEX_BYTES = 512;
 
 type End = "source" | "target";
 
-/** Everything that one MATCH has read. Every object and the edges of every object are read once; both have a limit. */
+/**
+ * Everything that one MATCH has read. It reads each object once, and the edges of each object once; both have a limit.
+ */
 export class GraphReader {
   readonly #plan: GraphPlan;
   readonly #context: GraphContext;

@@ -41,7 +41,7 @@ function isRuled(scope: Scope): boolean {
   return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.isRuled(view));
 }
 
-/** Pushdowns that mean exactly the parts of the condition; `undefined` unless each part is pushed down as a whole. */
+/** Pushdowns that mean exactly the parts of the condition. `undefined` unless each part is pushed down as a whole. */
 function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdown[]): readonly Pushdown[] | undefined {
   const parts = conjuncts(where);
   if (parts.length !== pushdowns.length) return undefined;

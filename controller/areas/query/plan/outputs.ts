@@ -273,7 +273,7 @@ export class OutputBinder {
     return this.#ofGroup(value);
   }
 
-  /** An expression of keys and aggregates, which are known when the group is complete. */
+  /** An expression over the keys and aggregates of a group. They are known when the group is complete. */
   #ofGroup(node: Operand): Expression {
     this.#requireGrouped(node);
     return { kind: "computed", node };
@@ -290,7 +290,7 @@ export class OutputBinder {
     insideOf(node).forEach((operand) => this.#requireGrouped(operand));
   }
 
-  /** The steps of one object's time series. */
+  /** The values of a time series of one object, combined in steps. */
   #steps(call: Call): BoundField {
     const field = call.argument && bindOperand(call.argument, this.#names, this.#values);
     if (!field?.series)

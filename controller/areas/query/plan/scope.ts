@@ -168,7 +168,7 @@ export class Scope implements Fields<ObjectRow> {
     return known ?? (this.has(pseudo) ? pseudo : undefined);
   }
 
-  /** True if the name means edges of that type from the object, and no column. */
+  /** True if the name means the edges of that type, and not a column. */
   isRelation(name: string): boolean {
     return this.tree.isRelation(name) && !this.tree.isPseudo(name);
   }
@@ -232,7 +232,7 @@ export class Scope implements Fields<ObjectRow> {
   }
 }
 
-/** Reads one column of rows of any class. Rows of one class mostly follow each other. */
+/** Reads one column of rows of any class. Caches the class, because successive rows mostly have the same class. */
 class ColumnSource implements Source<ObjectRow> {
   readonly label: string;
   readonly kinds: readonly Kind[];
@@ -294,7 +294,7 @@ export function visibility(scope: Scope): Predicate<ObjectRow> {
   return (row) => byRules(row) === true && limits.get(row.class.cid)?.(row.values) !== false;
 }
 
-/** Visibility by rules, which all principals of the tree share. */
+/** Visibility by rules, by tree. All principals of the tree share it. */
 const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
 
 /** The test by which the owner of a class limits the rows for this principal, by class number. */

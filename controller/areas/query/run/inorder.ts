@@ -16,8 +16,8 @@ interface Work {
 }
 
 /**
- * Yields passing rows among which the first of the order are, for any order among equal rows. It reads along an index
- * until there are enough rows. When the index ends before that, it yields all others, too.
+ * Yields passing rows, among them all that are first in the order, in any order among equal rows. Reads along an index
+ * until there are enough rows. If the index ends before, it yields all other rows, too.
  */
 export async function* foundInOrder(
   plan: SelectPlan,

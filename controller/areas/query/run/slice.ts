@@ -5,7 +5,7 @@ import { type SliceContext, ThreadSlices } from "../../../turns/slices.ts";
 /** `zones` counts look-ups of the whole statement; absent: each part of the statement counts for itself. */
 export type QuerySliceContext = SliceContext & { readonly zones?: ZoneOffsets | undefined };
 
-/** Rows between two looks at the clock. */
+/** Rows between two checks of the clock. */
 const ROWS_PER_LOOK = 64;
 /** Characters that functions read and make in the time of reading one ordinary row. */
 const CHARACTERS_PER_ROW = 4_096;
@@ -49,7 +49,7 @@ export async function inSlices<T>(
   }
 }
 
-/** Does the work step by step, in slices. `work`: cost of a step in ordinary rows. */
+/** Does the work step by step, in slices. `work`: cost of one step in ordinary rows. */
 export async function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices: Slices): Promise<T> {
   for (;;) {
     const step = steps.next();

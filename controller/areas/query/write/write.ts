@@ -222,10 +222,7 @@ export function isRuledByRow(scope: Scope, view: ClassView): boolean {
   return scope.isRuled(view) || scope.access(view).parts.length > 1;
 }
 
-/**
- * `AppError("denied")` unless, for each column, one group alone has the column and the object before and after the
- * write.
- */
+/** `AppError("denied")` if for a column no group alone has both the column and the object, before and after. */
 export function requireWriting(scope: Scope, view: ClassView, columns: readonly string[], change: RowChange): void {
   const cells = cellsOf(scope);
   if (cells === undefined || cells.mayWrite(view, columns, change)) return;
@@ -392,10 +389,7 @@ export function missingField(name: string): AppError {
   return new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-/**
- * The row with values in the form that their columns store. Throws an error with the name of the column for a value
- * that does not fit.
- */
+/** The row with values as their columns store them. Throws an error that names the column if a value does not fit. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
   for (const name of Object.keys(row)) {

@@ -88,7 +88,7 @@ export const PROCESS_MEMORY = new QueryMemory({
   tenantMaxBytes: QUERY_TENANT_MEMORY_MAX_BYTES,
 });
 
-/** Passes the pages on; their memory is freed when they end or the consumer stops. */
+/** Passes the pages on. Frees their memory when the pages end or the consumer stops. */
 export async function* freeing<T>(share: MemoryShare, pages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* pages;
