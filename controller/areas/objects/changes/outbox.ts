@@ -90,7 +90,7 @@ export class Outbox {
     await this.#store.objects.change(deaths);
   }
 
-  /** Events in the outboxes of other controllers. */
+  /** Events in all outboxes except the one that this controller fills now. */
   async *foreignEvents(): AsyncGenerator<IntentEvent> {
     const own = await this.#box?.catch(() => undefined);
     for (const name of await this.#names(BOXES_PREFIX)) {

@@ -38,7 +38,7 @@ export function requireVersionsAt(view: LoadedClass, asOfMs: number, nowMs: numb
 }
 
 /**
- * Versions of the objects at `places`; those of one object come newest first. An error if none of the classes keeps
+ * Versions of the objects at `places`; those of one object come newest first. `AppError("invalid")` if no class keeps
  * versions.
  */
 export async function* versionsOf(

@@ -74,8 +74,8 @@ export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite
 }
 
 /**
- * The edges of a write at `timeUs`. Each stores the last known removal of its target if the time of the write is above
- * the common time, or if that removal is not below the common time.
+ * The edges of a write at `timeUs`. An edge stores the last known removal of its target in two cases: if the write is
+ * above the common time, or if that removal is not below it.
  */
 export function edgesAt(
   edges: readonly EdgeEnd[],
@@ -87,7 +87,7 @@ export function edgesAt(
   });
 }
 
-/** All edges from an object, or those of one type. An error if there are more than `EDGES_PER_WRITE_MAX`. */
+/** All edges from an object, or those of one type. `AppError("too_large")` beyond `EDGES_PER_WRITE_MAX`. */
 export async function outgoing(from: EntityKey, { store }: Source, type?: string): Promise<Edge[]> {
   const edges: Edge[] = [];
   for await (const page of outgoingPages(from, { store }, type)) {

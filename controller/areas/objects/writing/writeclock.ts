@@ -13,8 +13,7 @@ interface AheadTime {
  * object whose last time is not below the common time gets a time just above its own. This does not move other objects.
  * Times of two controllers differ in their remainder, which is the number of the controller. Writes to different
  * objects may have the same time; otherwise a busy controller would run ahead of its clock. A time that is given before
- * its write begins differs from all others that this controller gives the object, because no reader sees it at the
- * object yet.
+ * its write differs from all others that this controller gives the object, because no reader sees it yet.
  */
 export class WriteClock {
   readonly #clock: Clock;

@@ -485,7 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /** Removes what removed objects left before they are inserted again, then makes the write. */
+  /** Before removed objects are inserted again, removes what they left. Then makes the write. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },

@@ -40,9 +40,9 @@ export interface Present {
 /**
  * Puts constant values into the statement. Each function of the calendar without a zone gets one, and `now()` and
  * `ago('1 hour')` become times. A constant expression on the right of a comparison becomes its value, so that it can
- * narrow a read. Throws `AppError("invalid")` for an unknown function or wrong values in such an expression, for
- * `now()` and `ago()` in a page of a SELECT, and for a placeholder without a value. Throws `too_large` if all these
- * values together have more characters than one row may have.
+ * narrow a read. Throws `AppError("invalid")` for an unknown function or wrong values in such an expression. It also
+ * throws for `now()` and `ago()` in a page of a SELECT, and for a placeholder without a value. Throws `too_large` if
+ * all these values together have more characters than one row may have.
  */
 export function settled<S extends Settled>(statement: S, present: Present): S;
 export function settled(statement: Settled, present: Present): Settled {

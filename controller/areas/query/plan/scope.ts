@@ -272,7 +272,7 @@ class ColumnSource implements Source<ObjectRow> {
   }
 }
 
-/** The root class must exist and be readable. In a subtree, one readable class is enough. */
+/** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
 export function scopeOf(
   principal: Principal,
   catalog: ClassCatalog,

@@ -206,7 +206,7 @@ function notReadable(rights: Rights, { path }: Target, found: readonly ClassView
  */
 const known = new WeakMap<ClassCatalog, WeakMap<Principal["data"], Map<string, VisibleTree>>>();
 
-/** The root must exist and be readable; in a subtree, one readable class is enough. */
+/** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
 export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Target): VisibleTree {
   const trees = treesOf(catalog, rights.data);
   const name = `${accessKey(rights)} ${target.path}${target.subtree ? "/*" : ""}`;

@@ -84,9 +84,9 @@ function* boundRows(
 }
 
 /**
- * Binds objects whose class is a member of the JSON. Successive objects of one class are written together. Under a row
- * condition they are written one by one, because a second write of an object may fulfil it only with what the first one
- * wrote (`test/mql/rights.test.mql`).
+ * Binds objects whose class is a member of the JSON. Successive objects of one class are written together, but under a
+ * row condition one by one: a second write of an object may fulfil the condition only with what the first one wrote
+ * (`test/mql/rights.test.mql`).
  */
 export function* bindInsertJson(statement: InsertJson, target: InsertTarget): Steps<readonly InsertWork[]> {
   const works: (InsertWork & { readonly rows: Row[] })[] = [];
