@@ -9,7 +9,7 @@ import type { OpenTenants } from "./opening.ts";
 import { dropClass, retire } from "./retirement.ts";
 import type { ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeType } from "./types.ts";
 
-/** Changes of classes, edge types and subscriptions, which all controllers know when they resolve. */
+/** Changes of classes, edge types and subscriptions. After a change resolves, all controllers know it. */
 export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
   readonly #tenants: OpenTenants;
 
@@ -94,8 +94,8 @@ export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
     const view = catalog.current().get(path);
     if (view === undefined)
       throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
-    // A controller that has not acknowledged in time does not use the new definition, and nothing relies on it before
-    // all have.
+    // If a controller has not acknowledged in time, it does not use the new definition yet. Nothing relies on the
+    // definition before all controllers have acknowledged it.
     await catalog.acknowledged(revision);
     return view;
   }

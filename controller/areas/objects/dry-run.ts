@@ -22,7 +22,7 @@ import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./value
 const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10) };
 const NO_ULID = ulidOf(NO_TIME.timeMs, NO_TIME.entropy());
 
-/** Works on a draft that is never written, and by the current definitions until the draft changes them. */
+/** Works on a draft that is never written. Uses the current definitions until the draft has changes. */
 export class DraftDryRun implements DryRun {
   readonly #principal: Principal;
   readonly #catalog: TenantCatalog;
@@ -30,7 +30,7 @@ export class DraftDryRun implements DryRun {
   #snapshot: Snapshot | undefined;
   readonly #tally: QuotaEstimate | undefined;
 
-  /** Without `room` there is no quota. */
+  /** `room` absent: there is no quota. */
   constructor(principal: Principal, catalog: TenantCatalog, room?: RoomOfRehearsal) {
     this.#principal = principal;
     this.#catalog = catalog;

@@ -13,7 +13,7 @@ import type { OpenTenants } from "./opening.ts";
 import { changeAll } from "./writing/changeall.ts";
 import { asOne, clearingLate } from "./writing/ends.ts";
 
-/** Present where no object that an earlier version wrote ends in parts any more. */
+/** Exists if the tenant has no more objects of earlier versions whose parts expire separately. */
 const JOINED_KEY = "objects/joined";
 
 interface EndsDependencies {
@@ -24,8 +24,8 @@ interface EndsDependencies {
 }
 
 /**
- * Maintains objects that end by themselves. Any controller may do so at any time. Each call ends after a bounded time,
- * and the next call continues.
+ * Maintains objects that expire. Any controller may do so at any time. Each call ends after a bounded time, and the
+ * next call continues.
  */
 export class Ends {
   readonly #of: EndsDependencies;
@@ -50,7 +50,7 @@ export class Ends {
     this.#joined.delete(tenant);
   }
 
-  /** Clears up what has ended so long ago that no write of before can still arrive. */
+  /** Removes what expired so long ago that no earlier write can still arrive. */
   async #clear(principal: Principal): Promise<void> {
     const { stores, tenants, clock } = this.#of;
     const { scrub } = await stores.tenant(principal.tenant);
@@ -68,7 +68,7 @@ export class Ends {
     }
   }
 
-  /** An object that cannot be decoded goes without its terms, which a scrub takes away. */
+  /** An object that cannot be decoded is removed without its terms. A scrub removes them later. */
   #clearing(view: LoadedClass | undefined, entity: Entity): EntityChange {
     try {
       return clearingLate(view, entity);
@@ -95,7 +95,7 @@ export class Ends {
     this.#joined.add(tenant);
   }
 
-  /** Answers true when no object is left. A pass that fails begins again. */
+  /** Returns true when no object is left. A pass that fails starts again. */
   async #joinSome(principal: Principal): Promise<boolean> {
     const pass = this.#joining.get(principal.tenant) ?? this.#joinAll(principal);
     this.#joining.delete(principal.tenant);
@@ -113,7 +113,7 @@ export class Ends {
     const { snapshot } = await catalog.resumed();
     for await (const found of pages((page) => store.scrub.endingInParts(page))) {
       for (const ending of found) {
-        // Entities without a class end in parts on purpose, or their class was dropped.
+        // An entity without a class is internal, and its parts expire separately on purpose, or its class was dropped.
         const view = snapshot.byCid(ending.entity.key.cid);
         if (view !== undefined) await this.#joinOne(view, ending, store.objects);
       }
@@ -121,7 +121,7 @@ export class Ends {
     }
   }
 
-  /** An object that the store refuses for what it is keeps no other from its turn. */
+  /** An object that the store refuses is logged and skipped, so that it does not block others. */
   async #joinOne(view: LoadedClass, { entity, endsAtMs }: EndingInParts, store: ObjectStore): Promise<void> {
     try {
       for await (const changes of asOne(view, entity, { store, endsAtMs })) await changeAll(store, changes);

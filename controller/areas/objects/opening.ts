@@ -22,7 +22,7 @@ interface OpenTenantsOptions {
   readonly endings: EndingJournal;
 }
 
-/** The tenants whose objects are in use here: each is opened when it is first asked for. */
+/** The tenants whose objects are in use on this controller. A tenant is opened when it is first used. */
 export class OpenTenants {
   readonly #options: OpenTenantsOptions;
   readonly #systemClasses = new Map<string, SystemClass>();
@@ -47,25 +47,25 @@ export class OpenTenants {
   }
 
   async reading(principal: Principal): Promise<Reading> {
-    // Every call passes here: it waits only while the tenant opens or its definitions are read again.
+    // Every call passes here. It waits only while the tenant is opened or its definitions are read again.
     const tenant = this.opened(principal) ?? (await this.of(principal));
     const { snapshot } = tenant.catalog.now() ?? (await tenant.catalog.resumed());
     return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
   }
 
-  /** `undefined` where it is not open yet. */
+  /** `undefined` if the tenant is not open yet. */
   opened({ tenant }: Principal): TenantObjects | undefined {
     return this.#closed ? undefined : this.#opened.get(tenant);
   }
 
-  /** Opens it when it is not. */
+  /** Opens the tenant if necessary. */
   of(principal: Principal): Promise<TenantObjects> {
     if (this.#closed) return Promise.reject(new AppError("unavailable", "The object database is closed."));
     const known = this.#tenants.get(principal.tenant);
     if (known !== undefined) return known;
     const opening = this.#open(principal);
     this.#tenants.set(principal.tenant, opening);
-    // The next call tries again; this one's caller gets the error.
+    // The caller gets the error, and the next call tries again.
     opening.catch(() => this.#tenants.get(principal.tenant) === opening && this.#tenants.delete(principal.tenant));
     return opening;
   }
@@ -110,7 +110,7 @@ export class OpenTenants {
 async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promise<void> {
   const indexed = indexer.close();
   await changes.close();
-  // It may be the catalog that the indexer waits for.
+  // The indexer may be waiting for the catalog, so the catalog is closed before the indexer is awaited.
   await catalog.close();
   await indexed;
 }

@@ -17,7 +17,7 @@ interface Named {
   readonly growth: Growth;
 }
 
-/** Growth by the rows of a rehearsal. Their objects are read only if there is no room for all of them. */
+/** Growth by the rows of a dry run. Their objects are read only if the quota has no room for all of them. */
 export class QuotaEstimate {
   readonly #with: RoomOfRehearsal;
   readonly #named = new Map<string, Named>();
@@ -27,7 +27,7 @@ export class QuotaEstimate {
     this.#with = of;
   }
 
-  /** A row of an id that is generated names no object. */
+  /** A row with a generated id names no object. */
   add(growth: Growth, object?: NamedObject): void {
     if (object === undefined) {
       this.#sum = sumOf([this.#sum, growth]);

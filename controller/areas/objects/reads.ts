@@ -38,12 +38,12 @@ import type {
 import { createdMs } from "./values/entity.ts";
 import { wholeId } from "./values/identity.ts";
 
-/** The text does not depend on the stored objects: the choice follows from rows that the caller may not see. */
+/** The text must not depend on the stored objects: the choice is made from rows that the caller may not see. */
 function orderStep({ column, descending }: ReadOrder): string {
   return `or in the order of the index ${column}${descending ? " desc" : ""} until enough are found, where that reads less`;
 }
 
-/** Objects as they are and as they were, their edges and numbers. */
+/** Reads of objects as they are and as they were, of their edges, and counts. */
 export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "pastStates"> {
   readonly #tenants: OpenTenants;
   readonly #clock: Clock;

@@ -9,8 +9,8 @@ import type { TenantObjects } from "./tenant.ts";
 import type { ClassChange } from "./types.ts";
 
 /**
- * Drops a class that has no objects, in two steps. First a mark under this controller's lease says that the class takes
- * no objects. When no controller works without knowing the mark, the class stays empty, and the definition is removed.
+ * Drops a class without objects in two steps. First a mark under this controller's lease says that the class takes no
+ * objects. After all controllers know the mark, the class stays empty, and its definition is removed.
  * `AppError("conflict")` when there are objects, `AppError("unavailable")` when a controller did not acknowledge in
  * time.
  */
@@ -21,7 +21,7 @@ export async function dropClass(
 ): Promise<void> {
   const { catalog } = tenant;
   if (options.ifExists && catalog.requireCurrent().get(path) === undefined) return;
-  // Most attempts on a class in use end here, before other controllers notice.
+  // Most attempts to drop a class in use end here, before other controllers notice.
   await requireEmpty(tenant, catalog.requireCurrent(), path);
   const revision = await catalog.change((draft) => {
     checkDrop(draft, path);
@@ -41,7 +41,7 @@ export async function dropClass(
   }
 }
 
-/** Queries on all controllers stop using the index first; then writers may stop keeping it. */
+/** Queries on all controllers stop using the index first. After that, writers may stop filling it. */
 export async function retire(catalog: TenantCatalog, path: string, change: ClassChange): Promise<void> {
   const edit = retirement(path, change);
   if (edit === undefined) return;
@@ -66,8 +66,8 @@ async function requireEmpty(tenant: TenantObjects, snapshot: Snapshot, path: str
 }
 
 /**
- * If this fails, the mark ends with the lease. With `quick` all controllers accept objects again when it resolves;
- * without it does not wait, as the wait before took too long.
+ * Removes the mark. If that fails, the mark ends with the lease. With `quick`, all controllers accept objects again
+ * when it resolves. Without `quick` it does not wait, because an earlier wait took too long.
  */
 async function unmark(catalog: TenantCatalog, path: string, quick: boolean): Promise<void> {
   try {

@@ -28,13 +28,13 @@ export interface ObjectServiceDependencies {
   readonly triggers?: ObjectTriggers;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
-  /** Absent: there is none but this one. */
+  /** Absent: this is the only controller. */
   readonly controllers?: Controllers;
 }
 
 /**
- * The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. The parts
- * behind it are the interfaces that it implements.
+ * The object database: classes and objects of all tenants. A tenant is opened when it is first used. Each interface is
+ * implemented by a part of its own.
  */
 export class ObjectService implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #room: TenantRoom | undefined;
@@ -112,8 +112,8 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   /**
-   * Compares a page of objects of all classes with their indexes, or of indexes with their objects, and mends what
-   * differs. Safe while others write.
+   * Compares a page of objects of all classes with their indexes, or of indexes with their objects, and repairs
+   * differences. Safe while others write.
    */
   async scrubIndexes(principal: Principal, request: IndexScrubRequest): Promise<IndexScrubPage> {
     requirePermission(principal, "cluster:write");
@@ -122,7 +122,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     return new IndexScrub({ ...store, snapshot }).page(request);
   }
 
-  /** A page of the objects whose last write is further ahead of the clock than a write may be; see `aheadOfClock`. */
+  /** A page of the objects whose last write is too far ahead of the clock; see `aheadOfClock`. */
   async ahead(principal: Principal, page: PageRequest): Promise<Page<AheadObject>> {
     requirePermission(principal, "cluster:write");
     const { store, catalog } = await this.#tenants.of(principal);
@@ -131,7 +131,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   /**
-   * Objects and bytes of the tenant's own classes, in parts. Their sum may miss or include writes of the same time.
+   * Objects and bytes of the tenant's own classes, in parts that add up. The sum may miss or include concurrent writes.
    * Reads every object once.
    */
   async *sizes(principal: Principal): AsyncGenerator<Growth> {
@@ -159,8 +159,8 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   /**
-   * Goes on with edges to removed objects that no controller takes away any more, and clears up objects that have ended;
-   * see `Area.maintain`.
+   * Continues to remove edges to removed objects where no controller does so any more, and removes expired objects; see
+   * `Area.maintain`.
    */
   async maintain(principal: Principal): Promise<void> {
     requirePermission(principal, "cluster:write");
@@ -175,17 +175,17 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     }
   }
 
-  /** Resolves when no background work of earlier calls is running here. */
+  /** Resolves when no background work of earlier calls runs on this controller. */
   async settled(): Promise<void> {
     await this.#endings.inFlight.settled();
   }
 
-  /** Stops the work in the background; another controller continues it. Idempotent. */
+  /** Stops background work; another controller continues it. Idempotent. */
   async stop(): Promise<void> {
     await this.#endings.inFlight.close();
   }
 
-  /** Stops following definitions; afterwards every call is refused. The stores stay open. */
+  /** Stops following definitions. Every later call is refused. The stores stay open. */
   async close(): Promise<void> {
     await this.stop();
     await this.#tenants.close();

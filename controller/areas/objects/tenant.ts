@@ -18,11 +18,14 @@ import { StateRestorer } from "./writing/restorer.ts";
 import { ObjectWriter } from "./writing/writer.ts";
 import { Writing } from "./writing/writing.ts";
 
-/** A change of definitions must fit into one transaction of the key-value store, with the parents it makes. */
+/**
+ * A change of definitions must fit into one transaction of the key-value store, including the parent classes that it
+ * makes.
+ */
 const SYSTEM_CLASSES_PER_CHANGE = 20;
 
 export interface TenantObjects {
-  /** Its objects are retried. */
+  /** The store; its operations are retried. */
   readonly store: TenantStore;
   readonly catalog: TenantCatalog;
   readonly writer: ObjectWriter;
@@ -33,7 +36,7 @@ export interface TenantObjects {
   readonly changes: Changes;
   readonly versions: TriggerVersions;
   readonly endings: EdgeEndings;
-  /** Classes are dropped one attempt after the other, by path. */
+  /** Drops of classes, by path: one attempt after the other. */
   readonly drops: KeyedQueue;
 }
 

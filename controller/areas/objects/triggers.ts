@@ -26,7 +26,7 @@ interface TriggersOptions {
   readonly runner: ObjectTriggers | undefined;
 }
 
-/** Triggers as parts of class definitions, and their share in the delivery of changes. */
+/** Triggers as parts of class definitions. Also delivers changes to triggers. */
 export class Triggers implements ClassTriggers {
   readonly #options: TriggersOptions;
 
@@ -88,7 +88,7 @@ export class Triggers implements ClassTriggers {
     return changes.foreign();
   }
 
-  /** When it resolves, every controller runs the changed triggers and none the former. */
+  /** When it resolves, every controller runs the changed triggers, and none runs the former ones. */
   async #changeTriggers(principal: Principal, edit: (draft: Draft) => void): Promise<void> {
     const { catalog, changes, versions } = await this.#options.tenants.defining(principal);
     const revision = await catalog.change(edit);
@@ -100,7 +100,7 @@ export class Triggers implements ClassTriggers {
     );
   }
 
-  /** Takes part in the delivery to triggers if there are any, and ends it when there are none any more. */
+  /** Takes part in the delivery to triggers if there are any; otherwise ends it. */
   attach({ changes, catalog, versions }: Pick<TenantObjects, "changes" | "catalog" | "versions">): void {
     const { runner } = this.#options;
     const subscription = catalog.current().definitions.subscriptions.get(TRIGGER_SUBSCRIPTION);

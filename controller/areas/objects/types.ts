@@ -28,7 +28,7 @@ export type ColumnType =
 export interface ColumnSpec {
   readonly name: string;
   readonly type: ColumnType;
-  /** Element types of `list<…>`, `set<…>` (one), `map<…,…>` (two). */
+  /** Types of the elements: one for `list<…>` and `set<…>`, two for `map<…,…>`. */
   readonly elements?: readonly ColumnType[];
   readonly title?: string;
   /** For `enum`: stored value to label and description. */
@@ -50,18 +50,18 @@ export interface ClassSpec {
 }
 
 export type ClassKind = "entity" | "record";
-/** Source of the id's part after the colon: given by the client, generated, or the MD5 of its keys. */
+/** Source of the part after the colon of an id: given by the client, generated, or the MD5 of the key columns. */
 export type KeyMode = "manu" | "uuid" | "md5";
 
 export interface ClassOptions {
   readonly keyMode: KeyMode;
-  /** Seconds; absent: for ever. */
+  /** In seconds; absent: for ever. */
   readonly ttlSeconds: number | undefined;
   /** Keeps every version of an object. */
   readonly version: boolean;
   /** How long a version is kept after a later one superseded it, in seconds; absent: for ever. */
   readonly versionTtlSeconds: number | undefined;
-  /** The zone of calendars in statements about the class; absent: UTC. */
+  /** Time zone for functions of the calendar in statements about the class; absent: UTC. */
   readonly timeZone: string | undefined;
   /** A search without a class includes this one. */
   readonly autosearch: boolean;
@@ -74,7 +74,7 @@ export interface ClassOptions {
 
 /** A column of a class, own or inherited. */
 export interface Column extends ColumnSpec {
-  /** Given once in the tenant, never reused. */
+  /** Unique in the tenant, and never reused. */
   readonly number: number;
   /** The class that defined it. */
   readonly definedBy: string;
@@ -93,8 +93,8 @@ export interface ClassView {
   /** In the order of definition, inherited ones first, without the pseudo columns. */
   readonly columns: readonly Column[];
   /**
-   * Columns that the platform keeps for records. They are not in `columns` and `SELECT *`. A column of the class with
-   * the same name, in any case, replaces such a column. Absent: there are none.
+   * Columns that the platform keeps for records. They are neither in `columns` nor in `SELECT *`. A column of the class
+   * with the same name, in any case, replaces such a column. Absent: there are none.
    */
   readonly recordColumns?: readonly Column[];
   readonly keys: readonly string[];
@@ -107,16 +107,16 @@ export interface ClassView {
 }
 
 /**
- * State of a class at one moment: all that determines rows besides their values. Plain data: it is kept with rows that
- * must be written the same way again.
+ * State of a class at one moment: everything that determines how a row is stored, except its values. It is plain data,
+ * and is stored with rows that must be written the same way again.
  */
 export interface WriteBasis {
   readonly cid: number;
   readonly keys: readonly string[];
   readonly keyMode: KeyMode;
-  /** In their order, each with its number. */
+  /** Columns in their order, each with its number. */
   readonly columns: readonly (readonly [name: string, number: number])[];
-  /** Those that run before a write, in their order. */
+  /** Triggers that run before a write, in their order. */
   readonly triggers: readonly TriggerDefinition[];
 }
 
@@ -141,18 +141,18 @@ export interface EdgeType {
 }
 
 /**
- * Rules of MQL for objects of a system class. The owner calls its own service and refuses what that would refuse. An
- * absent function refuses.
+ * Rules of MQL for objects of a system class. The functions call the service of the owner, and refuse what it would
+ * refuse. A change without a function is refused.
  */
 export interface ClassGuard {
-  /** Right to read them. */
+  /** Right to read the objects. */
   readonly reading: ClassReading;
   /**
-   * Objects that the owner's service hides from some principals: no read for such a principal shows them. Absent: rules
-   * alone decide.
+   * Hides objects from some principals, as the owner's service does. No read for such a principal shows them. Absent:
+   * rules alone decide.
    */
   readonly limit?: RowLimit;
-  /** Permission that the owner's service asks for; checked before each of the functions. Required if there is one. */
+  /** Permission that the owner's service requires, checked before each function. Required if there is a function. */
   readonly permission?: Permission;
   insert?(principal: Principal, rows: readonly Row[]): Promise<readonly string[]>;
   update?(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
@@ -160,8 +160,8 @@ export interface ClassGuard {
 }
 
 /**
- * One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), those of
- * `recordColumns` too, no pseudo columns.
+ * One object as read. `values` has every set column, also those of `recordColumns`, but no pseudo columns. It also has
+ * sealed columns, because owners need them; MQL never sees them.
  */
 export interface ObjectRow {
   /** Whole, as in `linux:h1`. */
@@ -170,7 +170,7 @@ export interface ObjectRow {
   readonly values: Row;
   /** Time of the latest write; of a record its own time. */
   readonly vtimeMs: number;
-  /** Time of the insert. */
+  /** Time of the first insert. */
   readonly ctimeMs: number;
 }
 
@@ -183,7 +183,7 @@ export interface Edit {
   readonly value: Value | undefined;
 }
 
-/** Names one object. `class` narrows when several classes share the label. */
+/** Names one object. `class` selects one of several classes with the same label. */
 export interface ObjectRef {
   readonly id: string;
   readonly class?: string;
@@ -201,28 +201,28 @@ export interface RecordMarks {
 
 export interface NewRecord {
   readonly values: Row;
-  /** Only for records. Absent: the record is as it was written. */
+  /** Only for records. Absent: the record equals its source. */
   readonly marked?: RecordMarks | undefined;
   /** The record's own time. The id is made of this time and `identity`, so a replay writes the same row. */
   readonly timeMs: number;
   /** Unique text of the source, such as `<stream>/<sequence>`. */
   readonly identity: string;
-  /** For an identity with many records: the index of this one, below `ULID_ORDINALS_MAX`. They keep this order. */
+  /** Index of this record among those of its identity, below `ULID_ORDINALS_MAX`. Their ids keep this order. */
   readonly ordinal?: number;
-  /** Ordinals have no bound, and ids of objects that are made of a time keep their order as well. */
+  /** With this, ordinals have no bound, and ids of objects that are made of a time keep their order, too. */
   readonly isOrdered?: true | undefined;
   /**
-   * For an upsert: the time of its write in microseconds, fixed by the source. A repetition with it changes nothing and
-   * loses to every later write. Absent: a time above all that was read, so that a repetition wins.
+   * For an upsert: time of its write in microseconds, chosen by the source. A repetition with it changes nothing, and
+   * loses to every later write. Absent: the write gets a time above all that were read, so a repetition wins.
    */
   readonly writeUs?: number;
-  /** True for the first attempt: no object has an id made of the identity. */
+  /** True for the first attempt: no object has an id that is made of this identity. */
   readonly isNew?: boolean;
-  /** For an upsert: time of the first insert of the object. Absent: the stored time, or that of the write. */
+  /** For an upsert: time of the first insert. Absent: the stored time; for a new object the time of the write. */
   readonly createdMs?: number;
   /**
-   * For an upsert with a `writeUs`: an object of an earlier time becomes what the row says. Values and relations that
-   * the row does not name are removed, except those of these columns and relation types. Absent: none are removed.
+   * For an upsert with `writeUs`: an object with an earlier time becomes what the row says. Values and relations that
+   * the row does not name are removed, except those of these columns and relation types. Absent: none are.
    */
   readonly wholeBut?: ReadonlySet<string> | undefined;
 }
@@ -232,8 +232,8 @@ export interface Unstored {
   /** Whole. */
   readonly id: string;
   /**
-   * `removed`: the object was removed at the time of the write or later. `history`: the same, in a class with versions,
-   * which have the row. `ended`: the ttl of the class was over before the write.
+   * `removed`: the object was removed at the time of the write or later. `history`: the same in a class with versions;
+   * the row is stored as a version. `ended`: the ttl of the class was over before the write.
    */
   readonly reason: "removed" | "history" | "ended";
 }
@@ -249,32 +249,32 @@ export interface RowOptions {
 }
 
 export interface InsertOptions extends RowOptions {
-  /** The time of the writes, or one for each of the rows, of a class of entities. */
+  /** Time of the writes. A list has one time for each row, for a class of entities. */
   readonly atMs?: number | readonly number[];
 }
 
 export interface IngestOptions extends RowOptions {
-  /** Rows are made by it and not by the present class; values of columns that no longer exist are left out. */
+  /** Rows are made by this basis, not by the current class. Values of removed columns are left out. */
   readonly basis?: WriteBasis | undefined;
   /**
-   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. It is passed
-   * here with their places among the records before they are written. Absent: such rows lose to the later write, as an
-   * earlier attempt may have made it.
+   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time. Before they
+   * are written, this function receives their places among the records and that time. Absent: such rows lose to the
+   * later write, because an earlier attempt may have made it.
    */
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
   /**
-   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` is written above its own time. Otherwise a
-   * `writeUs` of the present would be lost silently until that time has come. A repetition then wins over later writes.
+   * Writes an object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` above its own time. Otherwise a
+   * `writeUs` of now would be lost silently until that time has come. A repetition then wins over later writes.
    */
   readonly aboveAhead?: true;
   /**
    * The rows are restored with their former times (`writeUs`). Objects that were written or removed later are not
-   * changed; their whole ids are passed here. A version that the object has of that time is kept.
+   * changed; this function receives their whole ids. If the object has a version of that time, the version is kept.
    */
   readonly restored?: (later: readonly string[]) => void;
 }
 
-/** Times of the present state of an object. */
+/** Times of the current state of an object. */
 export interface ObjectTimes {
   /** The last write, in microseconds since 1970. */
   readonly writeUs: number;
@@ -288,7 +288,7 @@ export interface PastRelation {
   readonly target: string;
 }
 
-/** A relation that the removal of its target took away. */
+/** A relation that the removal of its target removed. */
 export interface LostRelation extends PastRelation {
   readonly timeUs: number;
 }
@@ -303,25 +303,25 @@ export interface PastState {
     readonly values: Row;
     /** Time of the first insert. */
     readonly createdMs: number;
-    /** Time at which the ttl of its class would have ended the object. */
+    /** Time at which the object expires by the ttl of its class; `undefined`: never. */
     readonly untilMs: number | undefined;
-    /** Relations that the write set and took away. */
+    /** Relations that the write added. `dropped`: those that it removed. */
     readonly added: readonly PastRelation[];
     readonly dropped: readonly PastRelation[];
-    /** Relations that it set and that were removed with their targets since. */
+    /** Relations that the write added and that were removed later, together with their targets. */
     readonly lost: readonly LostRelation[];
   };
 }
 
 export interface RestoredState extends PastState {
-  /** Start of the next state of the object. Absent: the object has no later one. */
+  /** Start of the next state of the object. Absent: this is its last state. */
   readonly supersededUs?: number | undefined;
 }
 
 /**
- * The outcome for one state: `later`: its object was written or removed later; `exists`: the object exists, but the
- * state belongs to an object that does not; `other`: the object has another version of that time; `expired`: its
- * `versionttl` is over; `unversioned`: its class keeps no versions. Each of these stored nothing.
+ * The outcome for one state. `later`: its object was written or removed later. `exists`: the state is a removal or has
+ * ended, but the object exists. `other`: the object has another version of that time. `expired`: the `versionttl` of
+ * the state is over. `unversioned`: its class keeps no versions. All except `stored` stored nothing.
  */
 export type RestoreOutcome = "stored" | "later" | "exists" | "other" | "expired" | "unversioned";
 
@@ -339,42 +339,42 @@ export interface PresetTime {
 
 export interface PresetUpdate extends PresetTime {
   /**
-   * For the first attempt of a write. If a list that it adds to or takes from was written after `writeUs`, the update
-   * gets a later time and passes it here before the write. Absent: such a list stays as it is, as an earlier attempt
-   * may have changed it.
+   * For the first attempt of a write. If the update adds to or takes from a list that was written after `writeUs`, it
+   * gets a later time, and passes it here before the write. Absent: such a list stays as it is, because an earlier
+   * attempt may have changed it.
    */
   readonly retimed?: (writeUs: number) => Promise<void>;
 }
 
 export interface UpdateOptions extends PresetUpdate {
   /**
-   * Makes further edits from the object as it is read right before the write. Between this read and the write, no other
-   * update that reads the object this way writes it, on any controller. `undefined`: the object is not to be changed.
-   * May be called more than once, and throws what the update is to throw.
+   * Makes further edits from the object as it is read right before the write. Updates with `compute` take turns at an
+   * object, on all controllers, so none of them writes it between this read and the write. `undefined`: the object is
+   * not changed. May be called more than once. The update throws the errors of this function.
    */
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
-  /** True for part of work that must finish: no quota refuses it. The same holds for an update with `writeUs`. */
+  /** True for a part of work that must finish: no quota refuses it. An update with `writeUs` is treated the same. */
   readonly admitted?: true;
 }
 
 /**
- * A read. `where` narrows it by indexes where possible, and may return more than asked: the caller checks again. All
- * conditions of `where` hold together.
+ * A read. All conditions of `where` must hold. Indexes narrow the read where possible, so it may return more than
+ * asked; the caller checks again.
  */
 export interface ReadRequest {
   readonly class: string;
   readonly subtree: boolean;
   readonly ids?: readonly string[];
   readonly where?: readonly Pushdown[];
-  /** Names of the columns that the caller uses: rows may lack the values of others. Absent: all columns. */
+  /** Names of the columns that the caller uses; rows may lack the values of other columns. Absent: all columns. */
   readonly columns?: readonly string[];
   /** Records newest first over all classes of the tree. Entities: no promise of order. */
   readonly newestFirst?: boolean;
-  /** How many rows the caller will take at most; only a hint for page sizes. */
+  /** Maximum number of rows that the caller will take; only a hint for page sizes. */
   readonly expected?: number;
   /**
-   * Reads the state of the objects at that time; only for classes with `options.version`, from when they got it.
-   * Otherwise `AppError("invalid")` that names the class.
+   * Reads the state of the objects at that time. Only for classes with `options.version`, from the time when they got
+   * it. Otherwise `AppError("invalid")` that names the class.
    */
   readonly asOfMs?: number;
   /** Only `inOrder` and `explain` use it. */
@@ -388,22 +388,22 @@ export interface ReadOrder {
   readonly descending: boolean;
   /** First value, included; absent: the first of all. */
   readonly from?: number;
-  /** The id of an object whose value is `from`: objects up to it in the order may be left out. */
+  /** Id of an object whose value is `from`. Objects up to it in the order may be left out. */
   readonly behind?: string;
 }
 
 export interface OrderedRequest extends ReadRequest {
   readonly order: ReadOrder;
-  /** How many rows of those that are found the caller takes, if each of them fits. */
+  /** Number of rows that the caller takes if every row passes. */
   readonly expected: number;
 }
 
 export interface OrderedRead {
-  /** Objects with a value in that column, in its order; integers beyond 2^53 in no order among themselves. */
+  /** The objects with a value in the column, in its order. Integers beyond 2^53 have no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
-  /** True if equal objects of all pages came by id, in the same direction; `NumberOrder` leaves some ids open. */
+  /** True if all pages had objects with equal values by id, in the same direction. See `NumberOrder`. */
   isById(): boolean;
-  /** After the last page: true if the pages were complete and the read was not given up. */
+  /** Call after the last page: true if all objects were read and the read was not given up. */
   isWhole(): boolean;
 }
 
@@ -415,7 +415,7 @@ export interface CountRequest extends Pick<ReadRequest, "class" | "subtree" | "w
 
 /** A part of a count. One value may have several parts. */
 export interface Tally {
-  /** Absent when the column is not set, and when the count is not by value. */
+  /** The value that is counted. Absent for objects without a value, and if the count is not by value. */
   readonly value?: Value;
   readonly count: number;
 }
@@ -426,7 +426,7 @@ export interface EdgeRequest {
   /** All types when absent. */
   readonly type?: string;
   /**
-   * Reads the edges at that time, by the rules of `ReadRequest.asOfMs`; without edges from or to objects of classes
+   * Reads the edges at that time, by the rules of `ReadRequest.asOfMs`. Leaves out edges from or to objects of classes
    * without versions.
    */
   readonly asOfMs?: number;
@@ -438,7 +438,7 @@ export interface ObjectEdge {
   /** Whole ids. */
   readonly source: string;
   readonly target: string;
-  /** Paths: an id alone can be that of objects of several classes. */
+  /** Class paths. They are needed because objects of several classes can have the same id. */
   readonly sourceClass: string;
   readonly targetClass: string;
   /** Time of the write that last made the edge. */
@@ -451,7 +451,7 @@ export interface ObjectVersion {
   readonly id: string;
   readonly class: ClassView;
   readonly vtimeMs: number;
-  /** Time of the insert. */
+  /** Time of the first insert. */
   readonly ctimeMs: number;
   /** As in `ObjectRow`; `undefined` when the write removed the object. */
   readonly values: Row | undefined;
@@ -465,20 +465,20 @@ export interface HistoryRange {
 }
 
 export type Pushdown =
-  /** Equals one of `values`; for sets, lists and maps: contains one of them as element or key. */
+  /** The value equals one of `values`. A set, list or map contains one of them as element or key. */
   | { readonly kind: "equals"; readonly column: string; readonly values: readonly Value[] }
-  /** Numbers and times, both ends included, an absent end open. `vtime` and `ctime` count as columns. */
+  /** A range with both ends; an absent end is open. `vtime` and `ctime` count as columns. */
   | { readonly kind: "range"; readonly column: string; readonly from?: number; readonly to?: number }
   /** Every word occurs in the full text of the object; a word that ends in `*` is a prefix. */
   | { readonly kind: "words"; readonly words: readonly string[] }
-  /** A word of the full text of the object fits `pattern`, as `web*` or `*uie*`. */
+  /** A word of the full text matches `pattern`, such as `web*` or `*uie*`. */
   | WordPattern;
 
 export interface WordPattern {
   readonly kind: "pattern";
-  /** In the form in which words are compared; `*` is any text. */
+  /** The pattern in the normal form of words; `*` stands for any text. */
   readonly pattern: string;
-  /** All matching words of the index. Absent: they are unknown, or too many. Callers leave it out. */
+  /** All matching words of the index. Absent: they are unknown or too many. Callers do not set it. */
   readonly words?: readonly string[];
 }
 
@@ -490,8 +490,8 @@ export interface ReadExplanation {
 }
 
 /**
- * State of an index: `write-only` until every controller keeps it, `backfill` while older objects are added, `ready`
- * when queries use it, `retiring` before it is dropped.
+ * State of an index. `write-only`: not every controller fills it yet. `backfill`: older objects are being added.
+ * `ready`: queries use it. `retiring`: it is about to be dropped.
  */
 export interface IndexStatus {
   /** The class that defined the index, or one of its subclasses. */
@@ -516,11 +516,11 @@ export interface ObjectChangeEvent {
   readonly action: "INSERT" | "UPDATE" | "DELETE";
   readonly fields: Row;
   readonly traceparent: string;
-  /** Number of triggers whose writes led to this one; absent: none. */
+  /** Number of triggers whose writes led to this change, one after the other; absent: none. */
   readonly steps?: number;
-  /** Versions of the triggers that run after the change, in their order. Absent: none, or stored before this member. */
+  /** Versions of the triggers that run after the change, in order. Absent: none, or stored before this member. */
   readonly triggers?: readonly TriggerVersion[];
-  /** For subscriptions to whole objects. Absent if it was too large to be stored with the event. */
+  /** Only for subscriptions to whole objects. Absent if it was too large to be stored with the event. */
   readonly whole?: WholeChange;
 }
 
@@ -528,7 +528,7 @@ export interface ObjectChangeEvent {
 export interface WholeChange {
   /** After the write, or before the removal. */
   readonly object: Pick<ObjectRow, "values" | "vtimeMs" | "ctimeMs">;
-  /** Columns that an update wrote, with their values before it; `null` for empty ones. Absent for other changes. */
+  /** Columns that an update wrote, with their values before it; `null` if not set. Absent for other changes. */
   readonly before?: Pick<ObjectRow, "values" | "vtimeMs">;
   /** Members of `fields` that are edge types with ids of targets. */
   readonly relations: readonly string[];
@@ -552,7 +552,7 @@ export interface TriggerDefinition {
   /** Triggers run from the lowest level to the highest. */
   readonly level: number;
   readonly disabled: boolean;
-  /** The trigger runs with the present rights of this user. */
+  /** The trigger runs with the current rights of this user. */
   readonly author: string;
   /** Unique among the versions of a trigger. */
   readonly modifiedAtMs: number;
@@ -566,13 +566,13 @@ export interface TriggerVersion extends Pick<TriggerDefinition, "class" | "name"
   readonly atMs: number;
 }
 
-/** A write that is about to be made, as triggers see it: without sealed columns. */
+/** A write as triggers see it before it is made, without sealed columns. */
 export interface TriggeredWrite {
   readonly action: "INSERT" | "UPDATE" | "DELETE";
   readonly class: string;
   /** Whole. */
   readonly id: string;
-  /** The object as it would be written, with the relations that the write names; the present object for a removal. */
+  /** The object as it would be written, with the relations that the write names. For a removal, the object as it is. */
   readonly object: Row;
   /** Absent for a new one. */
   readonly old: Row | undefined;
@@ -589,12 +589,12 @@ export interface TriggerOutcome {
 export interface ObjectTriggers {
   /**
    * Runs the triggers in their order, each on the result of the one before. `AppError("invalid")` refuses the write.
-   * The principal's `chain` has this step; the object waits for the end of it.
+   * The principal's `chain` includes this step. Other writes of the object wait until it ends.
    */
   before(principal: Principal, triggers: readonly TriggerDefinition[], write: TriggeredWrite): Promise<TriggerOutcome>;
   /**
-   * Takes changes of one tenant, as `ChangeSubscription.deliver`. `triggersOf`: those that run after a change, in their
-   * order.
+   * Takes changes of one tenant, like `ChangeSubscription.deliver`. `triggersOf` returns the triggers that run after a
+   * change, in their order.
    */
   after(
     events: readonly ObjectChangeEvent[],
@@ -602,20 +602,20 @@ export interface ObjectTriggers {
   ): Promise<void>;
 }
 
-/** Receives every change of the objects of some classes, even if the controller that made it fails. */
+/** A subscription to every change of the objects of some classes, even if the controller that made it fails. */
 export interface ChangeSubscription {
   /** Letters, digits, `.`, `_`, `-`. Controllers that subscribe by the same name share the work. */
   readonly name: string;
-  /** Paths; one with a slash at its end stands for the class and all below it. */
+  /** Class paths. A path with a slash at its end stands for the class and all classes below it. */
   readonly classes: readonly string[];
   /**
-   * Called at least once for each write that was answered; (id, timeMs) identifies repetitions. The order is that of
-   * the writes of one controller as long as it lives. Repeated if it rejects or does not resolve within
-   * `CHANGE_DELIVERY_DEADLINE_MS`. After a crash it may get a write that was never answered, also if only a later write
-   * of the same object was made.
+   * Called at least once for each write that was answered; (id, timeMs) identifies repetitions. The events of one
+   * controller come in the order of its writes while it lives. The call is repeated if it rejects or does not resolve
+   * within `CHANGE_DELIVERY_DEADLINE_MS`. After a crash it may receive a write that was never answered. That write may
+   * not even have been made, if a later write of the same object was.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
-  /** Events of one call; those of one write stay together. The default is `CHANGE_DELIVERY_EVENTS`. */
+  /** Maximum number of events in one call. Those of one write stay together. Default: `CHANGE_DELIVERY_EVENTS`. */
   readonly eventsAtOnce?: number;
 }
 

@@ -39,7 +39,7 @@ interface WritesOptions {
   readonly room: TenantRoom | undefined;
 }
 
-/** Inserts, updates and removals: by the rights of their principal, through triggers, told to listeners. */
+/** Inserts, updates and removals. They need the rights of their principal, run triggers and inform listeners. */
 export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   readonly #options: WritesOptions;
   readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
@@ -98,8 +98,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   }
 
   /**
-   * Replaces the values of sealed columns by the other form that `exchanged` returns. A concurrent write or removal of
-   * the same value wins. No trigger, version or event. False when there is no such object.
+   * Replaces the values of sealed columns by those that `exchanged` returns. A concurrent write or removal of the same
+   * value wins. Runs no trigger, makes no version and sends no event. False when there is no such object.
    */
   async exchangeSealed(principal: Principal, ref: ObjectRef, exchanged: (values: Row) => Row): Promise<boolean> {
     return this.#writing(principal, async ({ store }, { snapshot }) => {
@@ -194,7 +194,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   }
 }
 
-/** The class that objects may be put into. */
+/** The class, if the principal may insert objects into it. */
 function writableClass(principal: Principal, snapshot: Snapshot, path: string): LoadedClass {
   const view = snapshot.get(path);
   if (view === undefined) throw classNotFound(path);
@@ -213,7 +213,10 @@ function requireWritable(principal: Principal, view: LoadedClass): void {
   });
 }
 
-/** Skips classes that do not exist for the principal; refuses if only classes remain that it may see but not change. */
+/**
+ * Skips classes that do not exist for the principal. `AppError("denied")` if the principal may see the remaining
+ * classes but change none.
+ */
 function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef): readonly Place[] {
   const places = placesOf(snapshot, ref, (view) => isReadable(principal, view));
   const writable = places.filter((place) => classAccess(principal, place.view).writable);

@@ -28,16 +28,18 @@ interface Measured {
   ms: number;
 }
 
-/** Rows that a statement reads by class, rows that each step leaves, and the time that each of these takes. */
+/**
+ * Counts the rows that a statement reads by class and the rows that each step leaves, and measures the time of each.
+ */
 export class Measures implements StepTimes {
   readonly #options: MeasuresOptions;
-  /** By class, in the order in which they are first read. */
+  /** Reads by class, in the order in which the classes are first read. */
   readonly #reads = new Map<string, Measured>();
-  /** In the order in which rows go through them. */
+  /** Steps in the order in which rows pass them. */
   readonly #steps = new Map<StepName, Measured>();
-  /** By class, how many objects the plan is about to look at; `NaN`: not known, or not to be told. */
+  /** Estimated number of objects that the plan looks at, by class. `NaN`: unknown, or may not be shown. */
   readonly #estimated = new Map<string, number>();
-  /** The part that works now, and since when. A step that waits for the rows of another one does not work. */
+  /** The part that works now. A step that waits for rows of another step does not work. */
   #working: Measured | undefined;
   #sinceMs = 0;
 
@@ -51,7 +53,7 @@ export class Measures implements StepTimes {
     this.#estimated.set(path, (this.#estimated.get(path) ?? 0) + (estimated ?? NaN));
   }
 
-  /** The same pages. Only rows that the principal may see count: the others must not be told of. */
+  /** Returns the same pages. Counts only rows that the principal may see, because others must not be revealed. */
   read(request: ReadRequest, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {
     const { principal, catalog } = this.#options;
     const { class: path, subtree } = request;
@@ -59,12 +61,12 @@ export class Measures implements StepTimes {
     return this.#measured(this.#of(labelOf(request)), pages, (row) => (visible(row) === true ? 1 : 0));
   }
 
-  /** Returns the same counts. They are reported only to a principal who sees all of the rows. */
+  /** Returns the same counts. They are reported only if the principal sees all of the rows. */
   count(request: CountRequest, counts: AsyncIterable<readonly Tally[]>): AsyncIterable<readonly Tally[]> {
     return this.#measured(this.#of(labelOf(request)), counts, ({ count }) => count);
   }
 
-  /** The same pages, of rows that the principal may see. */
+  /** Returns the same pages, which have only rows that the principal may see. */
   step<T>(name: StepName, pages: AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]> {
     const measured = this.#steps.get(name) ?? { rows: 0, ms: 0 };
     this.#steps.set(name, measured);
@@ -90,7 +92,7 @@ export class Measures implements StepTimes {
     }
   }
 
-  /** Answers what worked until now. */
+  /** Ends the time of the part that works now, and begins that of `next`. Returns the former part. */
   #turnTo(next: Measured | undefined): Measured | undefined {
     const nowMs = this.#options.clock.monotonicMs();
     const before = this.#working;
@@ -100,7 +102,10 @@ export class Measures implements StepTimes {
     return before;
   }
 
-  /** The planned steps, what was read for them and the answer, once its rows were made and let go. */
+  /**
+   * Runs the statement and drops its rows. Yields the planned steps, then the measured reads and steps, then the
+   * answer.
+   */
   async *run(
     steps: readonly PlanStep[],
     start: () => Promise<AsyncIterable<readonly Row[]>>,
@@ -136,12 +141,12 @@ export class Measures implements StepTimes {
   }
 }
 
-/** A planned step as EXPLAIN tells it. */
+/** A planned step in the form that EXPLAIN shows. */
 export function planned(step: PlanStep): { readonly work: string; readonly estimated: number | null } {
   return typeof step === "string" ? { work: step, estimated: null } : step;
 }
 
-/** EXPLAIN ANALYZE runs what it explains. */
+/** Refuses changes, because EXPLAIN ANALYZE runs what it explains. */
 export function requireReading({ kind }: Statement): void {
   if (!["select", "union", "match"].includes(kind))
     throw new AppError("invalid", "[Valid] EXPLAIN ANALYZE runs what it explains: a SELECT, a UNION or a MATCH.");

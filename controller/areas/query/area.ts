@@ -18,7 +18,7 @@ export function queryArea({ query, search, objects }: QueryParts): Area {
     hostObjects: [queryHostObject({ query, search }), graphHostObject({ query, objects }), AI_HOST_OBJECT],
     endpoints: [...queryRoutes({ query }), ...searchRoutes({ search })],
     maintain: (tenant) => query.maintain(tenant),
-    // Batches are resumed by the maintenance, which waits for them.
+    // The maintenance resumes batches and waits for them.
     stop: () => query.close(),
   };
 }

@@ -5,13 +5,15 @@ import type { Principal } from "../permissions/index.ts";
 export interface AuditedChange {
   readonly audit: Pick<Audit, "ready" | "record"> | undefined;
   readonly principal: Principal;
-  /** Kinds of statements and classes, never values. */
+  /** Kinds of statements and classes, but no values. */
   readonly action: string;
   /** The classes. */
   readonly object: string;
 }
 
-/** Makes a change and writes an audit entry, also when it fails; when that is written `entryWritten` says. */
+/**
+ * Makes a change and writes an audit entry, also if the change fails. `entryWritten` says when the entry is written.
+ */
 export async function audited<T>(change: AuditedChange, work: () => Promise<T>): Promise<T> {
   await change.audit?.ready(change.principal.tenant);
   let result: T;
@@ -25,7 +27,7 @@ export async function audited<T>(change: AuditedChange, work: () => Promise<T>):
   return result;
 }
 
-/** The entry about a change that ended well, or with the error. */
+/** Writes the entry about a change that succeeded, or failed with the error. */
 export async function record({ audit, principal, action, object }: AuditedChange, error: unknown): Promise<void> {
   const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
   const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";

@@ -14,7 +14,7 @@ interface GraphParts {
   readonly objects: Pick<Objects, "catalog" | "edges" | "get">;
 }
 
-/** `graphalg`: how objects hang together by their edges. */
+/** `graphalg`: computes how objects are connected by their edges. */
 export function graphHostObject({ query, objects }: GraphParts): HostObject {
   return {
     name: "graphalg",
@@ -57,7 +57,7 @@ export function graphHostObject({ query, objects }: GraphParts): HostObject {
   };
 }
 
-/** `aialg`: the one name that existing scripts know; what it computes is described nowhere. */
+/** `aialg`: every call is refused. Existing scripts know only its name; no document says what it computes. */
 export const AI_HOST_OBJECT: HostObject = {
   name: "aialg",
   summary: "Not offered: scripts that call it are told so",
@@ -88,7 +88,10 @@ interface Walk {
   readonly level: number;
 }
 
-/** One step at a time of all that was met last. Whom the caller may not see is neither met nor passed. */
+/**
+ * Follows edges one step at a time, from the objects that were reached last. Objects that the caller may not see are
+ * neither returned nor passed.
+ */
 async function walked(objects: GraphParts["objects"], { principal, signal, ids, level }: Walk): Promise<Neighbours> {
   requirePermission(principal, "objects:read");
   const met = new Neighbours();

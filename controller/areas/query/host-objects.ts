@@ -52,7 +52,7 @@ async function answerOf(result: QueryResult): Promise<Value> {
   return { data, meta: result.meta as unknown as Value };
 }
 
-/** Scripts know the members of a graph by capitalised names, too. */
+/** Adds capitalised names of a graph's members, which scripts may use, too. */
 function withCapitals(row: Row): Row {
   const { graph } = row;
   if (typeof graph !== "object" || graph === null || Array.isArray(graph)) return row;

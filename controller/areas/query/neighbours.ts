@@ -1,4 +1,4 @@
-/** Groups of names that are connected; a connection has no direction. */
+/** Groups of connected names. A connection has no direction. */
 export class Neighbours {
   readonly #of = new Map<string, Set<string>>();
 
@@ -18,7 +18,7 @@ export class Neighbours {
     return [...this.#of].flatMap(([name, { size }]) => (size <= 1 ? [name] : [])).sort();
   }
 
-  /** The groups, each sorted; the longest first, then by their first names. */
+  /** The groups, each sorted. The largest comes first; groups of equal size are in the order of their first names. */
   groups(): readonly (readonly string[])[] {
     const seen = new Set<string>();
     const groups = [...this.#of.keys()].sort().flatMap((name) => (seen.has(name) ? [] : [this.#groupOf(name, seen)]));

@@ -3,24 +3,25 @@ import type { Objects } from "../objects/index.ts";
 import { byRulesAlone, classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "./row-filter.ts";
 
-/** A record as its owner keeps and answers it: with the id that it has as an object. */
+/** A record as its owner stores and returns it, with the id that it has as an object. */
 interface OwnedRecord {
   readonly id: string;
 }
 
-/** The records that a principal may see of a class whose owner keeps its objects itself: the same as by MQL. */
+/**
+ * The records that a principal may see, for a class whose owner answers calls about them itself. The principal sees the
+ * same records by MQL.
+ */
 export interface RecordFilter {
-  /**
-   * True if the record exists for the principal. `row`: its form in MQL, if that is not the record itself.
-   */
+  /** True if the record exists for the principal. `row`: the form of the record in MQL, if it differs. */
   sees(record: OwnedRecord, row?: Row): boolean;
-  /** Without the members that are columns hidden from the principal: those are left out. */
+  /** The record without members that are columns hidden from the principal. */
   shown<R extends OwnedRecord>(record: R): R;
 }
 
 /**
- * By the rules alone: an owner asks for its own permission before, and closes some of its records (`ClassGuard.limit`)
- * itself.
+ * The filter applies only the rules. The owner checks its own permission before, and hides some of its records
+ * (`ClassGuard.limit`) itself.
  */
 export async function recordFilter(
   principal: Principal,

@@ -61,13 +61,13 @@ export function searchRoutes({ search }: { readonly search: Searches }): readonl
   ];
 }
 
-/** A list of lists, or the values of one execution as they are. */
+/** The lists of values, one for each execution. A plain list means one execution. */
 function valueRows(values: readonly Value[] | undefined): readonly (readonly Value[])[] | undefined {
   if (!values || values.length === 0) return undefined;
   return values.every((row): row is readonly Value[] => Array.isArray(row)) ? values : [values];
 }
 
-/** The caller with the zone that the call names. */
+/** The caller with the time zone of the call. */
 function zoned({ principal, input }: Call<{ readonly time_zone?: string }>): Principal {
   const { time_zone: timeZone } = input;
   if (timeZone === undefined || timeZone.trim() === "") return principal;

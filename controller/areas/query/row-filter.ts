@@ -5,27 +5,27 @@ import { cellsOf, scopeOf, visibility } from "./plan/scope.ts";
 type Filtered = Omit<ObjectRow, "class">;
 
 /**
- * The rights of a principal on the objects of one class, for code that reads objects without a query. The principal
- * sees the same objects and columns as by a query.
+ * The rights of a principal on the objects of one class, for code that reads objects without a query. They are the same
+ * as in a query.
  */
 export interface RowFilter {
-  /** Columns that do not exist for the principal, in no object. */
+  /** Columns that are hidden from the principal in all objects. */
   readonly hidden: HiddenColumns;
   /** True if the object exists for the principal. False for a class that it may not read. */
   sees(object: Filtered): boolean;
   /** Columns of that object that do not exist for the principal, or are unset for it. */
   hiddenIn(object: Filtered): HiddenColumns;
-  /** True if a statement of the principal could write these columns of it. */
+  /** True if a statement of the principal could write these columns of the object. */
   mayWrite(columns: readonly string[], change: FilteredChange): boolean;
 }
 
-/** An object as it is, absent when it is made, and as it will be, absent when it is removed. */
+/** An object before a write (absent: an insert) and after it (absent: a removal). */
 export interface FilteredChange {
   readonly before?: Filtered;
   readonly after?: Filtered;
 }
 
-/** `AppError("internal")` when the row condition among the rights cannot be used. */
+/** `AppError("internal")` when the row condition is invalid. */
 export function rowFilter(principal: Principal, catalog: ClassCatalog, path: string): RowFilter {
   const view = catalog.get(path);
   const { readable, writable, where, hidden, parts } = classAccess(principal, view ?? path);
@@ -36,7 +36,7 @@ export function rowFilter(principal: Principal, catalog: ClassCatalog, path: str
   const isLimited = rowLimit(principal, view) !== undefined;
   if (where === undefined && parts.length === 1 && !isLimited)
     return { hidden, hiddenIn, sees: () => true, mayWrite: opens };
-  // A class that is not known here yet has no columns the condition could be asked of.
+  // The class is unknown here, so the row condition cannot be checked.
   if (view === undefined) return none;
   const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
   const visible = visibility(scope);

@@ -33,11 +33,11 @@ import { WrittenRelations } from "./write/missing-ends.ts";
 export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Receives an entry for every statement that changes something, also for refused ones. */
+  /** Receives an entry for every statement that changes something, even if it is refused. */
   readonly audit?: Pick<Audit, "ready" | "record">;
   /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
-  /** Records batches before their execution. Absent: they are checked and executed without a record. */
+  /** Records batches before they are executed. Absent: they are checked and executed without a record. */
   readonly batches?: Pick<BatchDependencies, "stores" | "controllers" | "objects" | "runtime">;
 }
 
@@ -71,7 +71,10 @@ export class QueryService implements Query {
     }
   }
 
-  /** Memory that is held while rows are taken counts separately: of the text's tree that is one statement. */
+  /**
+   * `memory` counts what is held until this resolves. What is held while rows are taken counts separately; of the
+   * text's tree that is one statement.
+   */
   async #runHolding(
     principal: Principal,
     text: string,
@@ -99,14 +102,13 @@ export class QueryService implements Query {
   }
 
   /**
-   * Continues batches without an owner. To be called regularly and when a controller is gone; safe on several
-   * controllers.
+   * Continues batches without an owner. Call it regularly, and when a controller is gone; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     await this.#batches?.maintain(tenant);
   }
 
-  /** See `BegunWork.goesOn`: the batches of classes that the principal may read. */
+  /** See `BegunWork.goesOn`. Returns the batches that change only classes that the principal may read. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!this.#batches || !allows(principal, "objects:read")) return [];
@@ -121,7 +123,7 @@ export class QueryService implements Query {
     return seen;
   }
 
-  /** Unfinished batches are left to the controller that finds them next. */
+  /** Leaves unfinished batches to the next controller that finds them. */
   async close(): Promise<void> {
     await this.#batches?.close();
   }
@@ -139,7 +141,7 @@ export class QueryService implements Query {
     return rows;
   }
 
-  /** Returns the result of the last statement; reads before it are only checked. */
+  /** Returns the result of the last statement. Reads before it are checked, but not run. */
   async #runScript(script: Script, executions: readonly Arguments[], caller: Caller): Promise<QueryResult> {
     const last = script.statements.length - 1;
     let result: QueryResult | undefined;
@@ -286,7 +288,7 @@ interface Caller {
   /** The whole text. */
   readonly text: string;
   readonly signal: AbortSignal | undefined;
-  /** For all work before the rows are taken. */
+  /** Time slices of all work before the rows are taken. */
   readonly slices: Slices;
   readonly memory: MemoryShare | undefined;
   /** Relations that the statements have written so far. */
@@ -309,7 +311,7 @@ async function preparedAll(
 
 const NAMES_APART = ", ";
 
-/** Entry of the audit trail for statements that change something. */
+/** Action and object for the audit entry of statements that change something. */
 function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
   const changes = statements.filter(changesAnything);
   const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(NAMES_APART);

@@ -52,19 +52,19 @@ import { UnstoredRows } from "./write/unstored.ts";
 import type { WrittenRelation } from "./write/missing-ends.ts";
 import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write/write.ts";
 
-/** A statement whose names, values and rights are checked; nothing has been read or written yet. */
+/** A statement whose names, values and rights are checked. Nothing has been read or written yet. */
 export interface Prepared {
   readonly meta: QueryMeta;
   readonly isRead: boolean;
-  /** The change in a repeatable form, for a batch. Absent where only the owners of the changed objects know how. */
+  /** The change in a repeatable form, for a batch. Absent if only the owner of a system class can make it. */
   readonly repeatable?: Repeatable | undefined;
-  /** Relations that it writes; absent: none. */
+  /** Relations that the statement writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
   /** Warnings for the caller. Call it after the run. */
   readonly warnings?: () => readonly string[];
-  /** Does the work of a change at once; a read is done while its rows are taken. */
+  /** Makes a change at once. A read is made while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
-  /** The steps of a run, one line each; it reads and changes nothing. */
+  /** The steps of a run, one line each. Changes nothing. */
   explain(): Promise<readonly PlanStep[]>;
 }
 
@@ -85,7 +85,7 @@ export interface PrepareContext {
   readonly sortFolder: string | undefined;
   /** Time slices of all work before the rows are taken. */
   readonly slices: Slices;
-  /** Counts the memory of the statement until its run; absent where no caller waits for it. */
+  /** Counts the memory of the statement until its run. Absent if no caller waits for the statement. */
   readonly memory: Pick<MemoryShare, "take"> | undefined;
   /** Absent: reads are not measured. */
   readonly measures?: Measures;
@@ -145,7 +145,7 @@ export function classesOf(statement: Statement): readonly string[] {
 }
 
 /**
- * Checks each of several executions now and binds it again when its rows are taken, as a bound statement may take much
+ * Checks every execution now, and binds it again when its rows are taken, because a bound statement may take much
  * memory.
  */
 async function select(statement: Select | Union | Match, context: PrepareContext): Promise<Prepared> {
@@ -182,7 +182,7 @@ async function* allExecutions(
   }
 }
 
-/** Binds the statement once for each list of values after the first, in slices. */
+/** Binds the statement for each list of values after the first, in slices. */
 async function eachChecked(
   statement: Statement,
   { executions, slices }: PrepareContext,
@@ -202,7 +202,7 @@ function readingOf(written: Select | Union | Match, context: PrepareContext, exe
   return drained(readingInSteps(written, context, execution));
 }
 
-/** Characters of a statement for which a planning step takes as long as for one ordinary row. */
+/** Characters of a statement for which a planning step costs as much as an ordinary row. */
 const CHARACTERS_PER_ROW = 64;
 
 /** Cost of one planning step of the statement, in ordinary rows. */
@@ -219,7 +219,7 @@ interface Execution {
   readonly leftOut: LeftOut;
 }
 
-/** As `readingOf`, in steps. A step may take long when the conditions of the statement are long. */
+/** Like `readingOf`, in steps. A step may take long if the conditions of the statement are long. */
 function* readingInSteps(
   written: Select | Union | Match,
   context: PrepareContext,
@@ -357,7 +357,7 @@ function definition(statement: Definition, context: PrepareContext): Prepared {
   };
 }
 
-/** Checks the right to define now, so that a script or batch is refused before its first change. */
+/** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
 function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
   const { principal, objects, catalog } = context;
   switch (statement.kind) {
@@ -372,7 +372,7 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
     case "dropClass":
       if (!statement.ifExists || classAccess(principal, statement.class.path).readable)
         requireDefiner(principal, statement.class.path);
-      // Comes before the check that the class is empty, which blocks writes to the class for a while.
+      // Comes before the check that the class is empty, because that check blocks writes to the class for a while.
       if (catalog.get(statement.class.path)?.system)
         throw new AppError(
           "denied",
@@ -430,7 +430,7 @@ async function analyze({ statement }: Explain, context: PrepareContext): Promise
   };
 }
 
-/** EXPLAIN of a batch; the service runs batches statement by statement. */
+/** Only for EXPLAIN of a batch. The service runs a batch statement by statement. */
 async function batch(statement: Batch, context: PrepareContext): Promise<Prepared> {
   const { slices } = context;
   const parts: Prepared[] = [];
@@ -472,7 +472,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
   return steps;
 }
 
-/** Estimates count objects in indexes: they are only for a principal who sees every row and column of the tenant. */
+/** Estimates count all objects, so only a principal who sees every row and column of the tenant may see them. */
 async function estimatedOf(
   read: ReadRequest,
   { principal, catalog, objects }: PrepareContext,

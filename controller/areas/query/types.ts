@@ -25,9 +25,12 @@ export interface QueryMeta {
   readonly columns: Readonly<Record<string, readonly ColumnMeta[]>>;
   /** Class of the FROM clause; empty text when there is none. */
   readonly rootclass: string;
-  /** For a page: where the next one begins. Known when all rows are taken; absent on the last page. */
+  /** Cursor of the next page. Known after all rows are taken; absent on the last page. */
   readonly cursor?: string | undefined;
-  /** The usual limit left rows out. Known with the first rows; absent when none were, and where a limit was given. */
+  /**
+   * True if the default limit left rows out. Known with the first rows. Absent if no rows were left out, or if the
+   * statement has a limit.
+   */
   readonly more?: true | undefined;
   /** For a search with `debug>`: the steps of its plan, one line each. */
   readonly plan?: readonly string[];
@@ -42,9 +45,9 @@ export interface ColumnMeta {
 
 export interface QueryResult {
   readonly meta: QueryMeta;
-  /** Rows of the script's last statement. Changes are made before this is answered. */
+  /** Rows of the script's last statement. All changes are made before this is returned. */
   readonly rows: AsyncIterable<readonly Row[]>;
-  /** Work that was done but may be a mistake, such as a relation to an object that is not there. */
+  /** Warnings about work that was done but may be a mistake, such as a relation to a missing object. */
   readonly warnings?: readonly string[];
 }
 
@@ -58,11 +61,11 @@ export interface QueryOptions {
 
 /** MQL. Every plan applies the principal's row conditions and hidden columns. */
 export interface Query {
-  /** A text of the caller's own. */
+  /** Runs a text of the caller. */
   run(principal: Principal, text: string, options?: QueryOptions): Promise<QueryResult>;
   /**
-   * All rows at once, for services that ask a text of theirs and checked their own permission; `AppError("too_large")`
-   * past `QUERY_COLLECT_MAX_ROWS`.
+   * Returns all rows at once, for services that run a text of their own and have checked their own permission.
+   * `AppError("too_large")` beyond `QUERY_COLLECT_MAX_ROWS`.
    */
   rows(principal: Principal, text: string, values?: readonly Value[]): Promise<readonly Row[]>;
 }

@@ -35,10 +35,10 @@ export interface PublishedWrite {
 }
 
 /**
- * Delivers every write that was answered to the durable subscriptions that cover it, at least once. Before such a write
- * its events are stored as intents; they are removed when all subscriptions took them. The controller that makes the
- * write dispatches it. When that controller is gone, another one takes over its outbox and dispatches the events of
- * writes that were committed.
+ * Delivers every answered write to the durable subscriptions that cover it, at least once. Before a write, its events
+ * are stored as intents. They are removed after all subscriptions took them. The controller that makes the write
+ * dispatches it. If that controller fails, another one takes over its outbox and dispatches the events of committed
+ * writes.
  */
 export class Changes {
   readonly #of: ChangesDependencies;
@@ -60,13 +60,13 @@ export class Changes {
 
   /**
    * Events that this controller has stored or taken over and not yet delivered to all subscriptions. At most
-   * `CHANGE_EVENTS_WAITING_MAX` and one batch.
+   * `CHANGE_EVENTS_WAITING_MAX` plus one batch.
    */
   get waiting(): number {
     return this.#dispatcher.waiting;
   }
 
-  /** Delivers to the subscription from now on. Call it when the definitions have the subscription. */
+  /** Delivers to the subscription from now on. Call it after the definitions have the subscription. */
   attach(subscription: ChangeSubscription): void {
     this.#dispatcher.attach(subscription);
     this.#takeover.start();
@@ -77,12 +77,15 @@ export class Changes {
     return this.#dispatcher.isAttached(name);
   }
 
-  /** Call when the definitions do not have the subscription any more. */
+  /** Stops the delivery. Call it after the definitions lost the subscription. */
   detach(name: string): void {
     this.#dispatcher.detach(name);
   }
 
-  /** Makes the write, and stores before and after it the intents of its events. */
+  /**
+   * Stores the intents of the events, makes the write and dispatches the events. Stores the intents again if this
+   * controller was paused.
+   */
   async publish(change: PublishedWrite): Promise<void> {
     let intents = await this.#intend(change, change.definitions.snapshot);
     try {
@@ -97,9 +100,9 @@ export class Changes {
   }
 
   /**
-   * The earliest time of the changes of each object, as `objectOf` names it, that are in the outboxes of other
-   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made. Only the first
-   * `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
+   * The earliest time of each object's changes in the outboxes of other controllers, by object (`objectOf`). Includes
+   * outboxes of controllers that are gone. These changes are not delivered to all subscriptions yet, and some may never
+   * be made. Only the first `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
    */
   async foreign(): Promise<ReadonlyMap<string, number>> {
     const earliest = new Map<string, number>();
@@ -155,8 +158,8 @@ export class Changes {
   }
 
   /**
-   * A write that failed may be made in part. Intents whose writes may still take effect stay in the outbox until this
-   * controller ends.
+   * Handles the intents after a failed write, which may be made in part. `isOver`: the write can have no further
+   * effect. Intents whose writes may still take effect stay in the outbox until this controller ends.
    */
   async #settle(intents: readonly Intent[], isOver: boolean): Promise<void> {
     for (const intent of intents) {

@@ -5,8 +5,8 @@ import { inPages } from "../reading/locate.ts";
 import type { WriteEvent } from "../values/events.ts";
 
 /**
- * The events whose writes were made. The time of the object decides: a write that was not made counts as made if a
- * later write of the same object was. Events of dropped classes are left out.
+ * The events whose writes were made. The time of the object decides: an unmade write counts as made if a later write of
+ * the same object was made. Events of dropped classes are left out.
  */
 export async function committedEvents<E extends WriteEvent>(
   events: readonly E[],

@@ -18,13 +18,13 @@ export interface DeliveryBatch {
 export interface DeliveryDependencies {
   readonly subscription: ChangeSubscription;
   readonly runtime: Runtime;
-  /** False when the subscription is over: waiting events count as delivered. */
+  /** False when the subscription has ended. Waiting events then count as delivered. */
   readonly isWanted: () => boolean;
 }
 
 /**
- * The queue of one subscription on this controller, in the order of the writes. A failed delivery is repeated and holds
- * up the rest.
+ * Events for one subscription on this controller, in the order of the writes. A failed delivery is repeated and blocks
+ * the events after it.
  */
 export class Delivery {
   readonly #subscription: ChangeSubscription;
@@ -46,7 +46,7 @@ export class Delivery {
     this.#running ??= this.#run();
   }
 
-  /** The subscription is over: waiting events count as delivered. */
+  /** Ends the delivery because the subscription has ended. Waiting events count as delivered. */
   end(): void {
     this.#ending.abort();
   }

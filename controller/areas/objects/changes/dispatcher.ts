@@ -16,13 +16,13 @@ export interface DispatcherDependencies {
 }
 
 /**
- * Delivers the intents of the outbox to the subscriptions attached to this controller, and removes those that all of
- * them took.
+ * Delivers the intents of the outbox to the subscriptions attached to this controller, and removes those that all
+ * subscriptions took.
  */
 export class ChangeDispatcher {
   readonly #of: DispatcherDependencies;
   readonly #deliveries = new Map<string, Delivery>();
-  /** For subscriptions that are not attached here yet. */
+  /** Intents with subscriptions that are not attached here yet. */
   #parked: Intent[] = [];
   #done: Intent[] = [];
   #removing: Promise<void> | undefined;
@@ -51,14 +51,14 @@ export class ChangeDispatcher {
     return this.#deliveries.has(name);
   }
 
-  /** Call when the subscription is over: its undelivered events count as delivered. */
+  /** Call when the subscription has ended. Its undelivered events then count as delivered. */
   detach(name: string): void {
     this.#deliveries.get(name)?.end();
     this.#deliveries.delete(name);
     this.dispatchParked();
   }
 
-  /** Dispatches intents whose subscriptions are attached by now, or over. */
+  /** Dispatches parked intents whose subscriptions are attached by now, or have ended. */
   dispatchParked(): void {
     const parked = this.#parked;
     this.#parked = [];
@@ -75,7 +75,7 @@ export class ChangeDispatcher {
     return this.#addressees(intent).every(({ name }) => this.#deliveries.has(name));
   }
 
-  /** Resolves when all subscriptions took the intent; never, if one of them does not. */
+  /** Resolves when all subscriptions took the intent. Never resolves if one of them does not. */
   async dispatch(intent: Intent): Promise<void> {
     if (!this.canDispatch(intent)) return void this.#parked.push(intent);
     await Promise.all(this.#addressees(intent).map((subscription) => this.#send(subscription, intent)));

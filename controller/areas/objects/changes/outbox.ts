@@ -18,7 +18,10 @@ import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";
 
-/** One entry for each outbox that may have intents. The other prefix has one entry under the lease of each holder. */
+/**
+ * Prefix of one entry for each outbox that may have intents. The other prefix has, for each held outbox, an entry under
+ * the lease of its holder.
+ */
 const BOXES_PREFIX = "objectoutboxes/";
 const HOLDERS_PREFIX = "objectoutboxholders/";
 
@@ -36,7 +39,7 @@ export interface Intent {
   readonly key: EntityKey;
   readonly timeUs: number;
   readonly events: readonly IntentEvent[];
-  /** Number of stored events; `events` lacks those whose writes were not made. */
+  /** Number of stored events. It includes those whose writes were not made, which `events` lacks. */
   readonly size: number;
 }
 
@@ -47,8 +50,8 @@ export interface OutboxDependencies {
 }
 
 /**
- * Intents of a tenant: stored before a write, removed after the delivery of its events. After a controller is gone, its
- * outbox names its intents.
+ * Intents of a tenant. An intent is stored before a write, and removed after the delivery of its events. If a
+ * controller fails, its intents are found by its outbox.
  */
 export class Outbox {
   readonly #store: TenantStore;
@@ -64,8 +67,9 @@ export class Outbox {
   }
 
   /**
-   * Durable when it resolves, in an outbox that this controller still held afterwards, so no other controller has found
-   * the outbox empty before. Events that are too large for one intent become several intents.
+   * Stores the events. When it resolves, they are durable, and this controller still held the outbox after the write.
+   * So no other controller found the outbox empty before. Events that are too large for one intent become several
+   * intents.
    */
   async put(events: readonly IntentEvent[]): Promise<readonly Intent[]> {
     for (;;) {
@@ -86,7 +90,7 @@ export class Outbox {
     await this.#store.objects.change(deaths);
   }
 
-  /** Events in all outboxes except the one that this controller fills. */
+  /** Events in all outboxes except the one that this controller fills now. */
   async *foreignEvents(): AsyncGenerator<IntentEvent> {
     const own = await this.#box?.catch(() => undefined);
     for (const name of await this.#names(BOXES_PREFIX)) {
@@ -128,7 +132,7 @@ export class Outbox {
     await this.#revoke(lease);
   }
 
-  /** Calls back each time an outbox lost its holder; resolves when the signal fired. */
+  /** Calls `left` each time an outbox loses its holder. Resolves when the signal fires. */
   async watch(signal: AbortSignal, left: () => void): Promise<void> {
     const { revision } = await this.#retry.run(() => this.#store.kv.list(HOLDERS_PREFIX, { limit: 1 }));
     for await (const events of this.#store.kv.watch(HOLDERS_PREFIX, { sinceRevision: revision, signal })) {

@@ -9,7 +9,7 @@ export interface TakeoverDependencies {
   readonly runtime: Runtime;
   readonly outbox: Outbox;
   readonly dispatcher: ChangeDispatcher;
-  /** The intent with only those events whose writes were committed. */
+  /** Returns the intent with only those events whose writes were committed. */
   readonly committed: (intent: Intent) => Promise<Intent>;
 }
 
@@ -39,7 +39,7 @@ export class Takeover {
     const { runtime, outbox, dispatcher } = this.#of;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      // Comes before the look: an event during it starts the next look.
+      // Comes before the search, so that an event during the search starts the next one.
       this.#soon = new AbortController();
       dispatcher.dispatchParked();
       try {

@@ -29,7 +29,7 @@ export interface CatalogDependencies {
 /** A period in which the definitions were followed without a gap. */
 interface Span {
   readonly follower: Follower;
-  /** Fires when the period has to end although the lease is held. */
+  /** Aborted when the span has to end although its lease is held. */
   readonly given: AbortController;
   acknowledged: number;
 }
@@ -43,15 +43,15 @@ export interface Held {
 }
 
 export interface InFlightWrite extends Held {
-  /** To be called once, after success or failure: changes of definitions wait for it. */
+  /** Call once, after success or failure, because changes of definitions wait for it. */
   end(): void;
 }
 
 /**
- * The class definitions of one tenant, followed by a watch under a lease. While the lease or the watch is lost, the
- * definitions may be old: writes are refused until all definitions are read again. The catalog acknowledges its
+ * The class definitions of one tenant. A watch follows them under a lease. While the lease or the watch is lost, the
+ * definitions may be old, so writes are refused until all definitions are read again. The catalog acknowledges its
  * definitions under its lease, after all writes that began with older ones have ended. A change of definitions waits
- * for that.
+ * for this acknowledgement.
  */
 export class TenantCatalog {
   readonly #kv: KvStore;
@@ -140,11 +140,11 @@ export class TenantCatalog {
   }
 
   /**
-   * Begins a write under the known definitions. If `isHeld` is still true after the write, it fits the current ones.
+   * Begins a write under the known definitions. If `isHeld` is true after the write, it fits the current definitions.
    */
   async begin(): Promise<InFlightWrite> {
     if (!this.#isFollowed()) await this.#following();
-    // In the same turn, so that the acknowledged revision is not newer than the one of this write.
+    // In the same turn, so that the acknowledged revision is not newer than the revision of this write.
     const held = this.#heldNow();
     return { end: this.#writes.begin(held.snapshot.revision), ...held };
   }
@@ -164,7 +164,7 @@ export class TenantCatalog {
 
   /**
    * True when no controller uses older definitions, now or later: each has acknowledged these or lost its lease. False
-   * when that takes longer than `CATALOG_ACKNOWLEDGE_DEADLINE_MS`; then nothing may rely on it.
+   * when that takes longer than `CATALOG_ACKNOWLEDGE_DEADLINE_MS`; nothing may rely on them then.
    */
   async acknowledged(revision: number): Promise<boolean> {
     const late = new AbortController();
@@ -313,7 +313,7 @@ export class TenantCatalog {
         { reason: errorText(error) },
         "an acknowledgement of class definitions has to be repeated",
       );
-      // Without its lease no change waits for this controller.
+      // Ends the span and its lease, so that no change waits for this controller.
       if (!isAppError(error, "unavailable", "unknown_outcome")) span.given.abort();
       await wait(this.#runtime.clock, CATALOG_RETRY_MS, this.#closing.signal);
     }
@@ -345,7 +345,7 @@ export class TenantCatalog {
 
   async #list(): Promise<{ readonly entries: readonly KvEntry[]; readonly revision: number }> {
     let page = await this.#kv.list(DEFINITIONS_PREFIX);
-    // Later pages may be newer. The watch starts at the revision of the first page and delivers what the others lack.
+    // Later pages may be newer. The watch begins at the first page's revision and delivers what the others lack.
     const { revision } = page;
     const entries = [...page.entries];
     while (page.next !== undefined) {
@@ -364,7 +364,7 @@ export class TenantCatalog {
       } catch (error) {
         await this.#lost(error);
       }
-      // Comes before the release of the lease: after it no change waits for this controller.
+      // Comes before the release of the lease, because without the lease no change waits for this controller.
       this.#span = undefined;
       // Not awaited: a store that does not answer would delay the next span.
       this.#released = Promise.all([this.#released, this.#release(span?.follower.lease)]).then(() => undefined);

@@ -78,7 +78,7 @@ export function createClass(draft: Draft, spec: ClassSpec, ospace: string): void
   addClass(draft, spec, { ospace, system: false });
 }
 
-/** Creates the class of an owner, or adds what an existing class lacks. `path` is whole. */
+/** Creates the class of an owner, or adds to an existing class what it lacks. `path` is the whole path. */
 export function ensureSystemClass(
   draft: Draft,
   definition: SystemClass,
@@ -218,7 +218,7 @@ function checkClassCount(draft: Draft): void {
   });
 }
 
-/** The columns that are not inherited. An inherited column may be named again with the same type. */
+/** The columns that are not inherited. An inherited column may be listed again with the same type. */
 function newColumns(draft: Draft, path: string, specs: readonly ColumnSpec[]): ColumnDefinition[] {
   const known = draft.columns(path);
   const columns = new Map<string, ColumnDefinition>();
@@ -287,7 +287,7 @@ function dropColumn(draft: Draft, definition: ClassDefinition, name: string): vo
 function addKey(draft: Draft, definition: ClassDefinition, name: string): void {
   const added = newKeys(draft, definition, [name]);
   if (added.length === 0) throw new AppError("conflict", `[Valid] column ${name} is a key already.`);
-  // The ids of existing objects were not made of this column, so only an index finds them by it.
+  // The ids of existing objects do not contain this column, so only an index finds objects by it.
   const indexes = canBeIndexed(requireColumn(draft, definition, name).type)
     ? newIndexes(draft, definition, [name], new Set())
     : [];
@@ -372,8 +372,8 @@ function checkSeconds(option: string, seconds: number | undefined, least: number
 }
 
 /**
- * A version ends by the ttl that was set when the version was superseded. A longer ttl holds for later versions. On the
- * last controller it does so once that controller has the definition or lost its lease.
+ * Versions that were superseded before this change may have expired by the former ttl. A longer ttl applies to later
+ * versions. The last controller applies it once it has the definition or lost its lease.
  */
 function formerVersionTtl(
   draft: Draft,

@@ -4,7 +4,7 @@ import type { Held } from "./catalog.ts";
 import type { Snapshot } from "./snapshot.ts";
 import type { LoadedClass } from "./views.ts";
 
-/** The definitions that one call began with, and how to read them again. */
+/** The definitions with which a call began, and the way to read them again. */
 export interface WriteDefinitions {
   readonly snapshot: Snapshot;
   readonly held: Held;
@@ -12,9 +12,9 @@ export interface WriteDefinitions {
 }
 
 /**
- * Call between a write and its reply. If the definitions were held throughout, there is nothing to do. If this
- * controller was stopped or cut off meanwhile and the definitions changed, `bring` rewrites the same cells under the
- * current definitions, or throws.
+ * Call between a write and its reply. If the definitions were held throughout, it does nothing. If this controller was
+ * paused or disconnected and the definitions changed, `bring` rewrites the same cells under the current definitions, or
+ * throws.
  */
 export async function confirmed(of: WriteDefinitions, bring: (now: Snapshot) => Promise<void>): Promise<void> {
   let { held } = of;
@@ -27,7 +27,7 @@ export async function confirmed(of: WriteDefinitions, bring: (now: Snapshot) => 
   throw unconfirmed();
 }
 
-/** Definitions for the rest of a write that may have been stopped for a while. */
+/** Definitions for the rest of a write, during which this controller may have been paused. */
 export async function definitionsNow(of: WriteDefinitions): Promise<Snapshot> {
   return of.held.isHeld() ? of.snapshot : (await heldAnew(of)).snapshot;
 }

@@ -8,9 +8,8 @@ interface Made {
 }
 
 /**
- * True if the class is to be made. False if it exists and `ifNotExists` allows that: nothing is defined, and a
- * principal that reads the class knows it already. A class that the principal may not read is refused like one that
- * does not exist.
+ * True if the class is to be made. False if it exists and `ifNotExists` allows that; nothing is defined then. A class
+ * that the principal may not read is refused like one that does not exist.
  */
 export function makesClass(principal: Principal, path: string, { isKnown, ifNotExists }: Made): boolean {
   requirePermission(principal, "objects:write");
@@ -19,7 +18,7 @@ export function makesClass(principal: Principal, path: string, { isKnown, ifNotE
   return true;
 }
 
-/** Check before a class is changed or dropped. A class that the principal may not read does not exist for it. */
+/** Check before a class is changed or dropped. For the principal, a class that it may not read does not exist. */
 export function requireDefiner(principal: Principal, path: string): void {
   requirePermission(principal, "objects:write");
   if (!classAccess(principal, path).readable) throw classNotFound(path);

@@ -22,12 +22,12 @@ export interface ColumnDefinition extends ColumnSpec {
 }
 
 /**
- * `write-only`: kept by writers, but without older objects. `ready`: used by queries. `retiring`: kept by writers, as
- * queries of another controller may still use it; about to be dropped.
+ * `write-only`: writers fill it, but older objects are missing. `ready`: queries use it. `retiring`: it is about to be
+ * dropped; writers still fill it, because queries of another controller may use it.
  */
 export type IndexState = "write-only" | "ready" | "retiring";
 
-/** Unique for each index, also when one is dropped and made again. 0 where it is absent. */
+/** Number of an index. An index that is dropped and made again gets a new one. Absent: 0. */
 export interface NumberedIndex {
   readonly state: IndexState;
   readonly number?: number;
@@ -41,8 +41,8 @@ export interface IndexDefinition extends NumberedIndex {
 }
 
 /**
- * A slot with numbers of a column that is not indexed any more. A number of another column could lose to their later
- * times, so only the same column gets the slot again.
+ * A slot that has numbers of a column which is not indexed any more. These may have later times than the numbers of
+ * another column, which would lose. So only the same column gets the slot again.
  */
 export interface RetiredSlot {
   readonly slot: number;
@@ -51,23 +51,23 @@ export interface RetiredSlot {
 }
 
 export interface OptionsDefinition {
-  /** Absent: by the keys. */
+  /** Absent: the keys decide. */
   readonly keyMode?: KeyMode;
-  /** `FOR_EVER` is a setting of its own; absent: that of the class above. */
+  /** `FOR_EVER` overrides the ttl of the class above. Absent: that of the class above. */
   readonly ttlSeconds?: number;
   /** Absent: as in the class above. */
   readonly version?: boolean;
-  /** As `ttlSeconds`, for versions that were superseded. */
+  /** Like `ttlSeconds`, for superseded versions. */
   readonly versionTtlSeconds?: number;
   /** Absent: no version ended earlier than the option now says. */
   readonly versionTtlFormer?: FormerVersionTtl;
   /** Absent: that of the class above. */
   readonly timeZone?: string;
-  /** As `version`. */
+  /** Like `version`. */
   readonly autosearch?: boolean;
   /**
-   * The index of words of the class's own `autosearch`; for an inherited one `retiring` while queries stop using it
-   * here.
+   * The index of words, if the class sets `autosearch` itself. For an inherited index: present and `retiring` while
+   * queries stop using it for this class.
    */
   readonly words?: NumberedIndex;
   readonly alias?: string;
@@ -76,17 +76,19 @@ export interface OptionsDefinition {
   readonly hints: Readonly<Record<string, Value>>;
 }
 
-/** Versions that were superseded up to a time may have ended so long after. */
+/** A former ttl: versions that were superseded until `untilMs` may have expired after `seconds`. */
 export interface FormerVersionTtl {
   readonly seconds: number;
   readonly untilMs: number;
 }
 
-/** Issues numbers. Every change of a definition writes it, which gives all changes of a tenant one order. */
+/**
+ * Counter for numbers. Every change of a definition also writes it, which puts all changes of a tenant in one order.
+ */
 export interface Counter {
   readonly nextCid: number;
   readonly nextColumn: number;
-  /** Name of the change that wrote it: its author recognises it after an unknown outcome. */
+  /** Name of the change that wrote it. By the name, the author recognises its change after an unknown outcome. */
   readonly change: string;
 }
 
@@ -116,7 +118,7 @@ export interface SubscriptionDefinition {
 
 export interface DroppingMark {
   readonly revision: number;
-  /** Lease of the controller that made the mark. */
+  /** Lease of the controller that made the mark; `undefined`: none. */
   readonly lease: string | undefined;
 }
 
@@ -146,12 +148,12 @@ export const RECORD_COLUMNS: readonly ColumnDefinition[] = [
 ];
 
 /**
- * Its index at the root, since it has branches (`branchTerms`). Without a number it is one of before: objects lack
- * them.
+ * Number of the index of tags at the root since it has branches (`branchTerms`). An index without a number is older,
+ * and objects lack its branches.
  */
 export const TAGS_INDEX_NUMBER = 1;
 
-/** Kept by the platform, not stored as columns; ignored when written. */
+/** Columns that the platform keeps, and does not store as columns. Values that are written to them are ignored. */
 export const PSEUDO_COLUMNS = FIELDS_OF_ALL;
 
 const SLOT_TYPES: ReadonlySet<ColumnType> = new Set([
@@ -180,8 +182,8 @@ export function hasWords(type: ColumnType): boolean {
 }
 
 /**
- * True if words of its objects are searched, given the class and those above it, the class first. The platform's own
- * classes inherit nothing.
+ * True if words of objects of the class are searched. `lineage` is the class and those above it, the class first. The
+ * platform's own classes inherit nothing.
  */
 export function hasAutosearch(lineage: readonly ClassDefinition[]): boolean {
   for (const { options, system } of lineage)

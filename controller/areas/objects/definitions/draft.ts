@@ -21,8 +21,8 @@ export const EDGE_TYPE_PREFIX = `${DEFINITIONS_PREFIX}edgetype/`;
 export const SUBSCRIPTION_PREFIX = `${DEFINITIONS_PREFIX}subscription/`;
 export const TRIGGER_PREFIX = `${DEFINITIONS_PREFIX}trigger`;
 /**
- * Marks of classes that are about to be dropped, under the lease of the controller that drops them: they take no
- * objects.
+ * Prefix of marks of classes that are about to be dropped, under the lease of the controller that drops them. Marked
+ * classes take no objects.
  */
 export const DROPPING_PREFIX = `${DEFINITIONS_PREFIX}dropping`;
 
@@ -140,7 +140,7 @@ export class Draft {
     return { ...column, number: this.takeNumber() };
   }
 
-  /** The next number of a column or an index; both share one series. */
+  /** The next number for a column or an index; both use one series. */
   takeNumber(): number {
     return this.#nextColumn++;
   }
@@ -188,8 +188,8 @@ export class Draft {
   }
 
   /**
-   * The class takes no objects once all controllers know the mark. The mark ends with the lease of the controller that
-   * made it.
+   * Marks the class as about to be dropped. It takes no objects after all controllers know the mark. The mark ends with
+   * the lease of the controller that made it.
    */
   markDropping(path: string): void {
     const mark = this.#dropping.get(path);
@@ -203,7 +203,7 @@ export class Draft {
     if (this.#dropping.get(path)?.lease === this.#lease) this.#delete(DROPPING_PREFIX + path);
   }
 
-  /** Fails unless the mark has existed without a gap, and still does when the change is written. */
+  /** Fails unless the mark has existed without a gap, and still exists when the change is written. */
   requireMark(path: string): void {
     const mark = this.#dropping.get(path);
     if (mark?.lease !== this.#lease)
@@ -212,7 +212,7 @@ export class Draft {
   }
 
   /**
-   * Undefined when nothing changed. The counter comes last: a controller that has seen it has seen the whole change.
+   * Undefined when nothing changed. The counter comes last, so a controller that has seen it has seen the whole change.
    */
   request(change: string): KvTxn | undefined {
     const operations: KvOperation[] = [...this.#deletes].map((key) => ({ kind: "delete", key }));

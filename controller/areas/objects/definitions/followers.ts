@@ -6,7 +6,7 @@ import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvEvent, KvLease, KvStore } from "../../../store/kv.ts";
 import { Retry } from "../../../store/retry.ts";
 
-/** Below it is an entry for each controller that follows the definitions of the tenant, under its lease. */
+/** Prefix of an entry for each controller that follows the definitions of the tenant, under its lease. */
 const FOLLOWERS_PREFIX = "objectfollowers/";
 
 /** The entry of one controller. */
@@ -15,16 +15,16 @@ interface Acknowledgement {
   readonly revision: number;
 }
 
-/** This controller among those that follow the definitions, for as long as its lease lasts. */
+/** This controller in the list of followers, while its lease lasts. */
 export interface Follower {
   readonly key: string;
-  /** No other follower has it at the same time; below `CATALOG_FOLLOWERS_MAX`. */
+  /** No other follower has the number at the same time. Below `CATALOG_FOLLOWERS_MAX`. */
   readonly number: number;
   readonly createRevision: number;
   readonly lease: KvLease;
 }
 
-/** All controllers that follow the definitions of a tenant, and the revisions they work by. */
+/** All controllers that follow the definitions of a tenant, and the revisions that they use. */
 export class Followers {
   readonly #kv: KvStore;
   readonly #runtime: Runtime;
@@ -40,7 +40,7 @@ export class Followers {
   async join(lease: KvLease): Promise<Follower> {
     const { entries } = await this.#entries();
     const taken = new Set(entries.map((entry) => entry.key));
-    // From anywhere: controllers that start at once would all try the same numbers.
+    // Starts at a random number, because controllers that start together would otherwise all try the same numbers.
     const first = Math.floor(this.#runtime.random.next() * CATALOG_FOLLOWERS_MAX);
     for (let turn = 0; turn < CATALOG_FOLLOWERS_MAX; turn++) {
       const number = (first + turn) % CATALOG_FOLLOWERS_MAX;
@@ -54,8 +54,8 @@ export class Followers {
   }
 
   /**
-   * Ends the lease of one that follows no longer, so that no change waits for it. While the store is away this is
-   * repeated for as long as the lease can last, after the signal once.
+   * Ends the lease of a controller that follows no longer, so that no change waits for it. While the store fails, it
+   * retries until the lease has expired anyway. After the signal it does not retry.
    */
   async leave(lease: KvLease, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#runtime;
@@ -72,7 +72,7 @@ export class Followers {
     }
   }
 
-  /** False when the entry is gone, and the lease with it. */
+  /** False when the entry and its lease are gone. */
   async acknowledge(follower: Follower, revision: number): Promise<boolean> {
     const { key, createRevision, lease } = follower;
     const value = encodeJson({ revision } satisfies Acknowledgement);
@@ -82,8 +82,8 @@ export class Followers {
   }
 
   /**
-   * Resolves with true once every follower but `self` has acknowledged `revision` or is gone, with false when the
-   * signal fires before.
+   * Resolves with true after every follower except `self` has acknowledged `revision` or is gone. Resolves with false
+   * if the signal fires first.
    */
   async acknowledged(revision: number, self: string | undefined, signal: AbortSignal): Promise<boolean> {
     while (!signal.aborted) {
@@ -96,7 +96,7 @@ export class Followers {
     return false;
   }
 
-  /** False when it must be looked at again. */
+  /** False when the follower must be checked again. */
   async #wait(
     behind: Set<string>,
     revision: number,
@@ -118,7 +118,7 @@ export class Followers {
     const value = encodeJson({ revision: 0 } satisfies Acknowledgement);
     const put = await this.#retry.run(() => this.#kv.put(key, value, { ifRevision: 0, lease: lease.id }));
     if (put.ok) return { key, number, lease, createRevision: put.revision };
-    // An attempt whose answer was lost.
+    // An earlier attempt succeeded, but its answer was lost.
     return put.current?.lease === lease.id
       ? { key, number, lease, createRevision: put.current.createRevision }
       : undefined;

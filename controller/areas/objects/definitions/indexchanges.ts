@@ -16,7 +16,7 @@ import { nameAmong } from "./naming.ts";
 
 /** How indexes are added, become ready, and are dropped. */
 
-/** `complete`: columns in which no object has a value yet, so that their indexes are ready at once. */
+/** `complete`: columns without any value yet. Their indexes are ready at once. */
 export function newIndexes(
   draft: Draft,
   definition: ClassDefinition,
@@ -39,7 +39,7 @@ export function newIndexes(
   });
 }
 
-/** Numeric slots, which a class shares with those above and below. */
+/** Numeric slots. A class shares them with the classes above and below it. */
 class Slots {
   readonly #used: Set<number>;
   readonly #retired: Map<number, number>;
@@ -99,7 +99,7 @@ export function dropIndex(draft: Draft, definition: ClassDefinition, name: strin
   draft.putClass(withoutIndex(draft, definition, name));
 }
 
-/** Drops the index of a column, if it has one. Its slot stays that column's. */
+/** Drops the index of a column, if it has one. Its slot stays reserved for that column. */
 export function withoutIndex(draft: Draft, definition: ClassDefinition, name: string): ClassDefinition {
   const dropped = definition.indexes.find((index) => index.column === name);
   if (dropped === undefined) return definition;
@@ -123,7 +123,7 @@ export function retireWords(draft: Draft, definition: ClassDefinition): void {
   draft.putClass({ ...definition, options: { ...options, words: { ...options.words, state: "retiring" } } });
 }
 
-/** The index of words after a change of options: the one there is, or a new one without the existing objects. */
+/** The index of words after a change of options: the existing one, or a new one that lacks the existing objects. */
 export function wordsOf(
   draft: Draft,
   definition: ClassDefinition,

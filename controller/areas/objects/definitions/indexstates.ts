@@ -8,7 +8,7 @@ export interface NamedIndex {
   readonly column?: string;
 }
 
-/** Progress of one pass through all objects of a class and its subclasses, for indexes that lack them. */
+/** Progress of one pass through all objects of a class and its subclasses, for indexes that lack these objects. */
 export interface IndexPass {
   readonly cid: number;
   /** Numbers of the indexes. */
@@ -20,13 +20,13 @@ export interface IndexPass {
   readonly total?: number;
   readonly done: number;
   readonly position?: Position;
-  /** Why it cannot be finished. */
+  /** Reason why the pass cannot be finished. */
   readonly problem?: string;
 }
 
 interface Position {
   readonly step: string;
-  /** Absent at its beginning. */
+  /** Absent before the first page. */
   readonly cursor?: string;
 }
 

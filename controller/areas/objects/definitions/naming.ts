@@ -31,7 +31,7 @@ export function checkClassPath(path: string, ospace: string): void {
 }
 
 export function checkColumnName(name: string): void {
-  // Rows that lack such a column would answer the member that every JavaScript object has.
+  // A name of a member that every JavaScript object has is refused: rows without such a column would seem to have it.
   const clear = COLUMN_NAME.test(name) && name.trim() === name && !(name in Object.prototype);
   if (clear && name.length <= COLUMN_NAME_MAX_CHARACTERS) return;
   throw new AppError("invalid", `[Valid] "${madeWellFormed(name)}" is no name for a column.`);
@@ -42,7 +42,7 @@ export function checkEdgeTypeName(name: string): void {
   throw new AppError("invalid", `[Valid] "${name}" is no name for an edge type.`);
 }
 
-/** As a trigger is called wherever one is named: `<class>#<trigger>`. */
+/** The name of a trigger wherever it is shown: `<class>#<trigger>`. */
 export function triggerName({ class: path, name }: { readonly class: string; readonly name: string }): string {
   return `${path}#${name}`;
 }
@@ -58,8 +58,8 @@ export function checkSubscriptionName(name: string): void {
 }
 
 /**
- * The one of the names that is meant by a text in any case: the exact one wins. Undefined when none is;
- * `AppError("invalid")` when several are and none is exact.
+ * The name that a text in any case means; an exact match wins. Undefined when there is none; `AppError("invalid")` when
+ * several match and none is exact.
  */
 export function nameAmong(names: Iterable<string>, written: string): string | undefined {
   const lower = written.toLowerCase();

@@ -6,13 +6,13 @@ import { LoadedClass } from "./views.ts";
 
 const NO_TRIGGERS: readonly TriggerDefinition[] = [];
 
-/** Inputs of a snapshot: the one before, most of which it shares, and the owners of system classes. */
+/** Inputs of a snapshot: the previous snapshot, most of which it shares, and the owners of system classes. */
 export interface SnapshotOrigin {
   readonly before?: Snapshot;
   readonly owners: ReadonlyMap<string, SystemClass>;
 }
 
-/** All classes of a tenant at one moment. Views of classes that did not change are those of the snapshot before. */
+/** All classes of a tenant at one moment. Classes that did not change keep their views from the previous snapshot. */
 export class Snapshot implements ClassCatalog {
   readonly revision: number;
   readonly definitions: Definitions;
@@ -37,7 +37,7 @@ export class Snapshot implements ClassCatalog {
       definitions.classes,
     );
     for (const path of gone) this.#remove(path);
-    // Byte order of paths puts every class behind its parent.
+    // In byte order of paths, every class comes after its parent.
     for (const path of changed.sort())
       if (this.#classes.get(path)?.definition !== definitions.classes.get(path)) this.#load(path);
   }
@@ -104,13 +104,13 @@ export class Snapshot implements ClassCatalog {
     return this.definitions.edgeTypes.has(name);
   }
 
-  /** Classes a reference may mean: those with the label, at or below `within`. */
+  /** Classes that a reference may mean: those with the label that are `within` or below it. */
   candidates(label: string, within: string | undefined): readonly LoadedClass[] {
     const all = this.byLabel(label);
     return within === undefined ? all : all.filter((view) => view.path === within || isBelow(view.path, within));
   }
 
-  /** A new view of the class, and of all below it, which inherit from it. */
+  /** Makes new views of the class and of all classes below it, because they inherit from it. */
   #load(path: string): void {
     const definition = this.definitions.classes.get(path);
     if (definition === undefined) return;
@@ -124,7 +124,7 @@ export class Snapshot implements ClassCatalog {
     for (const child of this.children(path)) this.#load(child.path);
   }
 
-  /** Classes below it stay, as their own definitions do. */
+  /** Does not remove classes below it; their own definitions still exist. */
   #remove(path: string): void {
     const view = this.#classes.get(path);
     if (view === undefined) return;
@@ -151,7 +151,7 @@ function difference<T>(
   return { changed, gone: [...before.keys()].filter((path) => !after.has(path)) };
 }
 
-/** The list with one view more, in the order of paths. */
+/** The list with one more view, in the order of paths. */
 function inserted(views: readonly LoadedClass[], view: LoadedClass): readonly LoadedClass[] {
   let [from, to] = [0, views.length];
   while (from < to) {

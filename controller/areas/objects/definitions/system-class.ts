@@ -3,12 +3,12 @@ import type { Principal } from "../../permissions/index.ts";
 import type { ClassGuard, ClassSpec, ColumnSpec } from "../types.ts";
 
 /**
- * A column of a system class. `meaning` is for the page of columns and is not stored: what the value says, with its
- * unit. Sealed columns are never shown.
+ * A column of a system class. `meaning` says what the value means, with its unit; it is only for the page of columns
+ * and is not stored. Sealed columns are never shown.
  */
 export type SystemColumn = ColumnSpec & ({ readonly meaning: string } | { readonly sealed: true });
 
-/** A system class that its owner wants in every tenant. `path` is relative to the ospace, as in `/system/hostinfo`. */
+/** A system class that its owner needs in every tenant. `path` is relative to the ospace, as in `/system/hostinfo`. */
 export interface SystemClass extends ClassSpec {
   readonly columns: readonly SystemColumn[];
   readonly guard: ClassGuard;
@@ -19,7 +19,7 @@ export interface SystemClass extends ClassSpec {
   readonly provide?: (principal: Principal) => AsyncIterable<readonly Row[]>;
 }
 
-/** Columns of one type, for the classes of the platform: maps the name of each to its meaning. */
+/** Columns of one type for a class of the platform. `meanings` maps the name of each to its meaning. */
 export function columns(
   type: Exclude<ColumnSpec["type"], "list" | "set" | "map">,
   meanings: Readonly<Record<string, string>>,

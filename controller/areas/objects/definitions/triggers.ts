@@ -6,10 +6,10 @@ import type { Draft } from "./draft.ts";
 import { checkTriggerName, triggerName } from "./naming.ts";
 import type { LoadedClass } from "./views.ts";
 
-/** The durable subscription of a tenant's triggers that run after a write. There is one while there are such triggers. */
+/** The durable subscription for triggers that run after a write. It exists while the tenant has such triggers. */
 export const TRIGGER_SUBSCRIPTION = "triggers";
 
-/** A class with this hint set to `false` runs no triggers of the classes above it. */
+/** If a class has this hint with `false`, it does not run the triggers of the classes above it. */
 const INHERITANCE_HINT = "inherittriggers";
 
 /** Classes and triggers at one moment. */
@@ -48,7 +48,7 @@ export function dropTrigger(draft: Draft, trigger: Pick<TriggerDefinition, "clas
   subscribeTriggers(draft);
 }
 
-/** Makes the subscription cover just the classes whose changes triggers run after. */
+/** Makes the subscription cover exactly the classes with triggers that run after a write. */
 export function subscribeTriggers(draft: Draft): void {
   const after = [...draft.triggers.values()].filter(({ before, disabled }) => !before && !disabled);
   const classes = [...new Set(after.map(({ class: path }) => `${path}/`))].sort();
@@ -67,7 +67,7 @@ export function triggersOf(view: LoadedClass, defined: Defined): readonly Trigge
     .sort((one, other) => one.level - other.level || (triggerName(one) < triggerName(other) ? -1 : 1));
 }
 
-/** The class and those above it whose triggers it runs. The platform's own classes run none. */
+/** The class, and those classes above it whose triggers it runs. The platform's own classes run no triggers. */
 function lineageOf(view: LoadedClass, defined: Defined): ReadonlySet<string> {
   const paths = new Set<string>();
   if (view.system) return paths;

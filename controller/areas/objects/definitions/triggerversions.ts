@@ -15,7 +15,7 @@ interface Dependencies {
   readonly retry: Retry;
 }
 
-/** Versions of triggers that were replaced, kept as long as changes may wait that were made by them. */
+/** Replaced versions of triggers. They are kept as long as changes that need them may wait. */
 export class TriggerVersions {
   readonly #of: Dependencies;
 
@@ -32,7 +32,7 @@ export class TriggerVersions {
     await retry.run(() => kv.put(key, encodeJson(trigger), { expiresAtMs }));
   }
 
-  /** Absent when the trigger was removed since, also where another one has its name by now. */
+  /** Absent when the trigger was removed since, even if another trigger has its name now. */
   async find(
     version: TriggerVersion,
     { triggers }: Pick<Definitions, "triggers">,

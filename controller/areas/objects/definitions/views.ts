@@ -19,15 +19,15 @@ export interface LoadedColumn extends Column {
   readonly cellKey: string;
   /** Its place among the columns of the class. */
   readonly ordinal: number;
-  /** Numeric slots of its indexes here and above: writers keep all of them. */
+  /** Numeric slots of the column's indexes in this class and in those above. Writers fill all of them. */
   readonly slots: readonly number[];
-  /** The one of them that queries may use. */
+  /** The slot that queries may use; absent: none. */
   readonly slot: number | undefined;
-  /** Queries may use its index. */
+  /** True if queries may use the index of the column. */
   readonly indexReady: boolean;
 }
 
-/** The view of a class that this area works with. */
+/** The view of a class with the members that this area needs. */
 export class LoadedClass implements ClassView {
   readonly cid: number;
   readonly path: string;
@@ -47,7 +47,7 @@ export class LoadedClass implements ClassView {
   /** Terms that every object of the class has. */
   readonly terms: readonly string[];
   readonly wordsReady: boolean;
-  /** Own and inherited, as the class may have taken the option of those above. */
+  /** Former ttls of versions, of this class and of those above, because the class may have inherited the option. */
   readonly formerVersionTtls: readonly FormerVersionTtl[];
   /** Own indexes that lack older objects. */
   readonly pendingIndexes: readonly NamedIndex[];
@@ -90,12 +90,15 @@ export class LoadedClass implements ClassView {
     return this.#byName.get(name);
   }
 
-  /** As of `recordColumns`. */
+  /** The column of `recordColumns` with that name. */
   recordColumn(name: string): LoadedColumn | undefined {
     return this.recordColumns.find((column) => column.name === name);
   }
 
-  /** Since when the versions of its objects are whole, in ms: of what was superseded before some may have ended. */
+  /**
+   * Time in ms from which on all versions of its objects are kept. Versions that were superseded earlier may have
+   * expired.
+   */
   versionsSinceMs(nowMs: number): number {
     const { versionTtlSeconds = Infinity } = this.options;
     return this.formerVersionTtls.reduce(
@@ -159,7 +162,7 @@ function loadRecordColumns(columns: readonly LoadedColumn[]): readonly LoadedCol
 
 const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
 
-/** Record columns have no place among the columns of the class, as they are not part of them. */
+/** Record columns have no ordinal, because they are not columns of the class. */
 const LOADED_RECORD_COLUMNS: readonly LoadedColumn[] = RECORD_COLUMNS.map((column) => ({
   ...column,
   definedBy: "/",
@@ -171,7 +174,10 @@ const LOADED_RECORD_COLUMNS: readonly LoadedColumn[] = RECORD_COLUMNS.map((colum
 
 type Unplaced = Omit<LoadedColumn, "ordinal" | "key">;
 
-/** Queries use any index of the class or of one above, when it is ready. */
+/**
+ * Adds the index that the class itself has on the column. Queries may use any ready index of the class or of a class
+ * above.
+ */
 function withIndex(column: Unplaced, index: IndexDefinition | undefined): Unplaced {
   if (index === undefined) return column;
   const ready = index.state === "ready";
@@ -187,7 +193,7 @@ function withIndex(column: Unplaced, index: IndexDefinition | undefined): Unplac
 
 function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): ClassOptions {
   const { options } = definition;
-  // An option that a user sets above must not end or keep what the platform's own classes hold.
+  // Options that a user sets on a class above must not apply to the platform's own classes.
   const inherited = definition.system ? undefined : above?.options;
   const ttlSeconds = options.ttlSeconds ?? inherited?.ttlSeconds;
   const versionTtlSeconds = options.versionTtlSeconds ?? inherited?.versionTtlSeconds;
@@ -206,14 +212,15 @@ function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, 
 }
 
 /**
- * An inherited index of words has every object of the class too, as it is filled for all below the class that has it.
+ * True if the index of words has all objects of the class. An inherited one has them, too: it is filled for all classes
+ * below the class that defines it.
  */
 function hasReadyWords({ options }: ClassDefinition, above: LoadedClass | undefined): boolean {
   if (options.autosearch !== undefined) return options.words?.state === "ready";
   return above !== undefined && above.wordsReady && options.words?.state !== "retiring";
 }
 
-/** Inherited keys come with the mode they were declared for. */
+/** Inherited keys have the key mode of the class above. */
 function defaultKeyMode(definition: ClassDefinition, above: LoadedClass | undefined, keys: readonly string[]): KeyMode {
   if (keys.length === 0) return "uuid";
   if (definition.keys.length === 0 && above !== undefined) return above.options.keyMode;

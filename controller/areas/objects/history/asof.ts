@@ -26,14 +26,16 @@ export interface AsOfSource extends RemovedSource, StateSource {
   readonly snapshot: Snapshot;
 }
 
-/** Plan of a read at an earlier time. No index narrows it: an object that matched then may not match now. */
+/**
+ * Plan of a read at an earlier time. No index narrows the read, because an object that matched then may not match now.
+ */
 export interface AsOfPlan {
   /** For the objects that exist now. */
   readonly present: ReadPlan;
   readonly views: readonly LoadedClass[];
 }
 
-/** `AppError("invalid")` for a class that keeps no versions, or none of that time any more. */
+/** `AppError("invalid")` for a class that keeps no versions, or may not have those of that time any more. */
 export function planAsOfRead(
   snapshot: Snapshot,
   request: AsOfRequest,
@@ -59,8 +61,9 @@ export function explainAsOf({ present }: AsOfPlan, { asOfMs }: AsOfRequest): Rea
 }
 
 /**
- * The objects at an earlier time. One that was not written since is returned as it is; versions tell the others, and
- * those with a tombstone. An object that is removed or inserted during the read may be answered twice or not at all.
+ * The objects at an earlier time. An object that was not written since then is returned as it is. For others, and for
+ * removed objects with a tombstone, versions give the state. An object that is removed or inserted during the read may
+ * be returned twice or not at all.
  */
 export async function* readAsOf(
   request: AsOfRequest,
@@ -99,7 +102,7 @@ async function* placesAsOf(
   }
 }
 
-/** Each row at that time. */
+/** The rows at that time, not in the given order. `undefined` for objects that did not exist then. */
 async function rowsAsOf(
   rows: readonly ObjectRow[],
   asOfMs: number,
@@ -109,7 +112,7 @@ async function rowsAsOf(
   return [...rows.filter((row) => !isChanged(row, asOfMs)), ...(await objectsAt(changed, asOfMs, source))];
 }
 
-/** Objects of one class that were removed since and not inserted again; the others are among the present ones. */
+/** Objects of one class at that time that were removed since and not inserted again. */
 async function* removedAsOf(
   view: LoadedClass,
   { asOfMs, signal }: AsOfRequest,

@@ -31,7 +31,10 @@ export interface AsOfEdgeSource extends AsOfSource {
   readonly readable: (view: LoadedClass) => boolean;
 }
 
-/** Edges at an earlier time: the current ones where their source was not written since, else those of its versions. */
+/**
+ * Edges at an earlier time. If their source was not written since, they are its current edges; otherwise its versions
+ * tell them.
+ */
 export async function* edgesAsOf(
   places: readonly Place[],
   request: AsOfEdgeRequest,
@@ -113,7 +116,7 @@ async function* edgesFrom(
   yield lostUs === 0 ? there.map(({ edge }) => edge) : await notTaken(there, toUs, source);
 }
 
-/** Leaves out edges that removals of their targets took away since they were added. */
+/** Leaves out edges that the removal of their target took away after they were added. */
 async function notTaken(touches: readonly Touch[], toUs: number, source: AsOfEdgeSource): Promise<Edge[]> {
   const kept = await mapLimited(touches, HISTORY_READS_IN_FLIGHT_MAX, async ({ edge, isPresent }) => {
     return isPresent === true || !(await wasTaken(edge, { fromUs: edge.timeUs, toUs }, source)) ? [edge] : [];
@@ -145,7 +148,8 @@ async function* edgesTo(
 }
 
 /**
- * A current edge that is older than the time asked for existed then; for others the versions of their source decide.
+ * A current edge that is not newer than the time asked for existed then. For other edges, the versions of their source
+ * decide.
  */
 async function thoseThere(edges: readonly Edge[], request: AsOfEdgeRequest, source: AsOfEdgeSource): Promise<Edge[]> {
   const then = await mapLimited(edges, HISTORY_READS_IN_FLIGHT_MAX, (edge) => {
@@ -177,7 +181,7 @@ interface Touch {
   readonly isPresent?: true;
 }
 
-/** Edge changes in the life that the object had at that time, the latest first. */
+/** Changes of edges between the object's last removal before that time and that time, latest first. */
 async function* touchesOf(
   { view, key }: Place,
   { asOfMs, signal }: AsOfEdgeRequest,

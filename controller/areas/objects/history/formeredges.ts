@@ -39,9 +39,9 @@ export function marksOf(place: Place, edges: readonly EdgeEnd[], timeUs: number)
 }
 
 /**
- * Writes to make before a removal of their targets takes edges away from objects of classes with versions. These
- * objects get no version of it: a version of each edge's mark keeps the time, and a mark of the source says that it
- * lost an edge.
+ * Writes to make before the removal of targets removes edges of objects in classes with versions. These objects get no
+ * version for that. Instead, a version of each edge's mark keeps the time, and a mark of the source says that it lost
+ * an edge.
  */
 export function lossesOf(edges: readonly FormerEdge[], atUs: (target: EntityKey) => number): EntityChange[] {
   const losers = new Map<string, EntityChange>();
@@ -54,7 +54,10 @@ export function lossesOf(edges: readonly FormerEdge[], atUs: (target: EntityKey)
   return [...taken, ...losers.values()];
 }
 
-/** When a removal of its target last took an edge away from an object of a class with versions; 0: never. */
+/**
+ * Time in microseconds when the object last lost an edge by the removal of a target; 0: never. Only for classes with
+ * versions.
+ */
 export async function lastLossUs(from: EntityKey, { store }: HistorySource): Promise<number> {
   const [loss] = await store.get([lossKey(from)]);
   return loss?.birthUs ?? 0;
@@ -71,7 +74,7 @@ export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store }: 
   return false;
 }
 
-/** When a removal of its target first took the edge away after that time; `undefined`: never. */
+/** Time in microseconds when a removal of the target first took the edge away after `afterUs`; `undefined`: never. */
 export async function firstTakenUs(
   edge: FormerEdge,
   afterUs: number,
@@ -108,7 +111,7 @@ export async function marksEnd(
   return [...ends.values()];
 }
 
-/** Edges that ever went to an object from those of classes with versions. Pages, which may be empty. */
+/** Edges that ever led to an object from objects of classes with versions. Pages may be empty. */
 export async function* formerEdgesTo(target: Place, { store }: HistorySource): AsyncGenerator<readonly FormerEdge[]> {
   let answer: Page<Entity> = { items: [] };
   do {

@@ -12,7 +12,7 @@ export interface HistorySource {
   readonly store: ObjectStore;
 }
 
-/** For what was at a time. */
+/** Source for states at an earlier time. */
 export interface StateSource extends HistorySource {
   readonly nowMs: number;
 }
@@ -27,7 +27,7 @@ export function withoutVersions(view: LoadedClass): AppError {
   });
 }
 
-/** `AppError("invalid")` for a time of which the class may not have all versions any more. */
+/** `AppError("invalid")` for a time of which the class may have lost versions. */
 export function requireVersionsAt(view: LoadedClass, asOfMs: number, nowMs: number): void {
   const sinceMs = view.versionsSinceMs(nowMs);
   if (asOfMs >= sinceMs) return;
@@ -37,7 +37,10 @@ export function requireVersionsAt(view: LoadedClass, asOfMs: number, nowMs: numb
   });
 }
 
-/** Versions of the objects at `places`, of each newest first. */
+/**
+ * Versions of the objects at `places`; those of one object come newest first. `AppError("invalid")` if no class keeps
+ * versions.
+ */
 export async function* versionsOf(
   places: readonly Place[],
   range: HistoryRange,
@@ -84,7 +87,7 @@ export async function versionBefore(
   return undefined;
 }
 
-/** Times of the latest versions, removals among them; `undefined` where there is none. */
+/** Times of the latest versions, removals included. `undefined` if there is no version. */
 export function latestVersions(places: readonly Place[], source: HistorySource): Promise<(number | undefined)[]> {
   return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) =>
     keepsVersions(place.view) ? (await versionBefore(place, Number.MAX_SAFE_INTEGER, source))?.timeUs : undefined,
@@ -92,8 +95,8 @@ export function latestVersions(places: readonly Place[], source: HistorySource):
 }
 
 /**
- * The objects at these places according to their versions; `undefined` for an object that did not exist or is unknown.
- * Errors: those of `requireVersionsAt`.
+ * The objects at these places, by their versions at that time. `undefined` for an object that did not exist or is
+ * unknown. Throws the errors of `requireVersionsAt`.
  */
 export function objectsAt(
   places: readonly Place[],
@@ -107,7 +110,7 @@ export function objectsAt(
   });
 }
 
-/** The last states of the objects at these places; only the id where versions do not tell. */
+/** The last states of the objects at these places. If versions do not tell the state, the object has only its id. */
 export function lastStates(places: readonly Place[], source: HistorySource): Promise<ObjectRow[]> {
   return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) => {
     for await (const versions of versionsAt(place, {}, source)) {

@@ -12,7 +12,7 @@ import { versionsAt, type HistorySource } from "./history.ts";
 
 export interface PastStatesSource extends HistorySource {
   readonly snapshot: Snapshot;
-  /** Relations to objects of other classes are left out. */
+  /** True for a class whose objects the principal sees. Relations to objects of other classes are left out. */
   readonly isSeen: (view: LoadedClass) => boolean;
 }
 
@@ -21,7 +21,7 @@ export interface PastStatesRange {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Versions of one object with all that is stored of them, newest first. */
+/** Versions of one object with all their stored data, newest first. */
 export async function* pastStates(
   place: Place,
   { toUs, signal }: PastStatesRange,
@@ -39,7 +39,7 @@ interface TakenEdge extends EdgeEnd {
   readonly timeUs: number;
 }
 
-/** One after the other: a version with many edges is rare, and one of them that were lost as well. */
+/** Reads one edge after the other, because versions with many edges are rare, and so are lost edges. */
 async function lossesIn({ key }: Place, { added, timeUs }: Version, source: PastStatesSource): Promise<TakenEdge[]> {
   const lost: TakenEdge[] = [];
   for (const edge of added) {

@@ -21,9 +21,9 @@ export interface IndexerDependencies {
 }
 
 /**
- * Adds the objects of one tenant to indexes that are younger than they are. One controller at a time does it; another
- * one continues from its progress when it is gone. A pass begins only when every controller keeps its indexes; they
- * become ready when it is through all objects.
+ * Adds the existing objects of one tenant to indexes that lack them. One controller at a time does it. If it fails,
+ * another one continues from its stored progress. A pass begins after every controller fills its indexes. The indexes
+ * become ready after the pass has processed all objects.
  */
 export class Indexer {
   readonly #of: IndexerDependencies;
@@ -86,7 +86,7 @@ export class Indexer {
     }
   }
 
-  /** Removes passes whose indexes were dropped while no controller filled them. */
+  /** Removes passes whose indexes were dropped while no controller worked on them. */
   async #forgetOver(claim: Claim): Promise<void> {
     const snapshot = await this.#snapshot();
     for (const pass of await this.#of.passes.all())
@@ -130,7 +130,7 @@ export class Indexer {
   }
 }
 
-/** Prefers a pass that was begun; leaves out indexes that were found impossible. */
+/** Prefers a pass that has begun. Leaves out indexes that cannot be completed. */
 function todo(snapshot: Snapshot, passes: readonly IndexPass[]): IndexPass | undefined {
   const known = new Map(passes.map((pass) => [pass.cid, pass]));
   let fresh: IndexPass | undefined;

@@ -28,7 +28,7 @@ export interface IndexPassDependencies {
   readonly keep: (pass: IndexPass) => Promise<void>;
 }
 
-/** Carries the pass from its stored progress to its end. False when none of its indexes is wanted any more. */
+/** Continues the pass from its stored progress to its end. False when none of its indexes is wanted any more. */
 export async function carryOut(pass: IndexPass, of: IndexPassDependencies): Promise<boolean> {
   const steps = stepsOf(pass.cid, await of.snapshot(), of);
   let now = pass.total === undefined ? { ...pass, total: await countAll(steps, of) } : pass;

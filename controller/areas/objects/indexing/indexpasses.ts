@@ -5,17 +5,17 @@ import type { KvOperation, KvStore } from "../../../store/kv.ts";
 import type { Retry } from "../../../store/retry.ts";
 import type { IndexPass } from "../definitions/indexstates.ts";
 
-/** Which controller fills indexes, under its lease. */
+/** Entry of the controller that fills indexes, under its lease. */
 const CLAIM_KEY = "objectindexing/claim";
-/** Passes by class number: the current ones, and those that cannot be finished. */
+/** Prefix of the passes, by class number: the current ones, and those that cannot be finished. */
 const PASSES_PREFIX = "objectindexing/pass/";
 
-/** The right to fill indexes, as long as the entry lives. */
+/** The right to fill indexes, while the entry exists. */
 export interface Claim {
   readonly createRevision: number;
 }
 
-/** Progress of the filling, and the claim of the controller that does it, in the store. */
+/** Stored progress of the filling of indexes, and the claim of the controller that does it. */
 export class IndexPasses {
   readonly #kv: KvStore;
   readonly #retry: Retry;
@@ -25,11 +25,14 @@ export class IndexPasses {
     this.#retry = retry;
   }
 
-  /** Undefined when another controller has the claim; then it resolves when that one lost it, or the signal fires. */
+  /**
+   * Undefined when another controller has the claim. In that case it resolves when that controller lost the claim, or
+   * when the signal fires.
+   */
   async claim(lease: string, signal: AbortSignal): Promise<Claim | undefined> {
     const put = await this.#retry.run(() => this.#kv.put(CLAIM_KEY, encodeJson({}), { ifRevision: 0, lease }));
     if (put.ok) return { createRevision: put.revision };
-    // An attempt whose answer was lost.
+    // An earlier attempt succeeded, but its answer was lost.
     if (put.current?.lease === lease) return put.current;
     if (put.current !== undefined) await this.#gone(put.current.revision, signal);
     return undefined;
@@ -53,12 +56,12 @@ export class IndexPasses {
     });
   }
 
-  /** `AppError("unavailable")` when the claim is over; another controller continues. */
+  /** `AppError("unavailable")` when the claim has ended. Another controller continues then. */
   keep(pass: IndexPass, claim: Claim): Promise<void> {
     return this.#write({ kind: "put", key: `${PASSES_PREFIX}${pass.cid}`, value: encodeJson(pass) }, claim);
   }
 
-  /** `AppError("unavailable")` when the claim is over. */
+  /** `AppError("unavailable")` when the claim has ended. */
   forget(pass: IndexPass, claim: Claim): Promise<void> {
     return this.#write({ kind: "delete", key: `${PASSES_PREFIX}${pass.cid}` }, claim);
   }

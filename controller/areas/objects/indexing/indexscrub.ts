@@ -6,22 +6,22 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import { indexEntries } from "../writing/indexentries.ts";
 
 export interface IndexScrubRequest extends PageRequest {
-  /** `objects`: what is missing in indexes; `indexes`: what is superfluous there. */
+  /** `objects`: adds what indexes lack. `indexes`: removes what is superfluous in them. */
   readonly step: "objects" | "indexes";
-  /** Superfluous rows that are younger are left. */
+  /** Superfluous entries with this time or a later one are left. */
   readonly beforeUs: number;
 }
 
 export interface IndexScrubPage {
-  /** Objects or rows. */
+  /** Number of objects or index entries that were looked at. */
   readonly looked: number;
-  /** Comparisons made, as a measure of the load on the store. */
+  /** Number of comparisons, as a measure of the load on the store. */
   readonly comparisons: number;
-  /** Rows that were added. */
+  /** Number of index entries that were added. */
   readonly missing: number;
-  /** Rows that were removed. */
+  /** Number of index entries that were removed. */
   readonly superfluous: number;
-  /** Some of what was wrong, for people. */
+  /** Some of the differences, for people to read. */
   readonly examples: readonly string[];
   readonly cursor?: string;
 }
@@ -33,7 +33,7 @@ export interface IndexScrubStores {
   readonly snapshot: () => Promise<Snapshot>;
 }
 
-/** Compares the indexes of classes with their objects. Objects of no class that is known keep what they have. */
+/** Compares the indexes of classes with their objects. Objects of unknown classes keep their index entries. */
 export class IndexScrub {
   readonly #of: IndexScrubStores;
 
@@ -48,7 +48,7 @@ export class IndexScrub {
   async #objects(page: PageRequest): Promise<IndexScrubPage> {
     const { items, cursor } = await this.#of.objects.scan(page);
     const first = await this.#lacking(items);
-    // An object that was changed in between had other terms when they were looked for.
+    // An object that was changed in the meantime had other terms at the first check, so it is read and checked again.
     const again = await this.#lacking(await this.#there(first.lacking.map(({ entity }) => entity.key)));
     await this.#add(again.lacking);
     return {
@@ -109,7 +109,9 @@ export class IndexScrub {
     };
   }
 
-  /** By definitions that are at least as new as the rows. */
+  /**
+   * Entries that their objects do not have. Reads the definitions now, so that they are at least as new as the entries.
+   */
   async #superfluous(rows: readonly Posting[], entities: ReadonlyMap<string, Entity>): Promise<readonly Posting[]> {
     const snapshot = await this.#of.snapshot();
     const known = new Map([...entities].map(([name, entity]) => [name, termsOf(snapshot, entity)]));
@@ -127,7 +129,10 @@ export class IndexScrub {
   }
 }
 
-/** As they are stored; undefined for an entity of no known class, or with more than is kept. */
+/**
+ * The terms of the entity as the index stores them. `undefined` for an entity of an unknown class, or with more terms
+ * than are kept.
+ */
 function termsOf(snapshot: Snapshot, entity: Entity): ReadonlySet<string> | undefined {
   const entries = entriesOf(snapshot, entity);
   return entries && new Set(indexedTerms(entries.flatMap(({ addTerms = [] }) => [...addTerms])));

@@ -23,8 +23,8 @@ export interface AheadSource {
 }
 
 /**
- * Objects whose last write is further ahead of the clock than `AT` may be, in no order: a page, which may be empty. Of
- * classes only in which the principal sees every object.
+ * A page of objects whose last write is further ahead of the clock than `WRITE_AHEAD_MAX_MS`, in no order. The page may
+ * be empty. Has only objects of classes in which the principal sees every object.
  */
 export async function aheadOfClock(
   { limit, cursor: given }: PageRequest,
@@ -43,7 +43,7 @@ export async function aheadOfClock(
   return cursor === undefined ? { items: objects } : { items: objects, cursor: `${from} ${cursor}` };
 }
 
-/** All pages are those of the time of the first. */
+/** Every page uses the time of the first page. */
 function readCursor(text: string): { readonly from: number; readonly place: string } {
   const [, from, place] = /^(\d{1,16}) (.+)$/s.exec(text) ?? [];
   if (from === undefined || place === undefined)

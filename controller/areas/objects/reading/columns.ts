@@ -5,8 +5,8 @@ import { CREATED_CELL, hasElementCells } from "../values/celllayout.ts";
 import type { Narrowing } from "./narrowing.ts";
 
 /**
- * Names of the columns that a read follows from: those that its caller looks at, and those by which it keeps the answers
- * of its finds apart. Absent: all, as for words, which may be of any column.
+ * Names of the columns that a read needs: those that its caller uses, and the column of the union, by which the results
+ * of its finds are told apart. Absent: all columns, as for words, which may be in any column.
  */
 export function columnsRead(
   { columns }: ReadRequest,

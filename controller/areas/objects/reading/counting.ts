@@ -20,7 +20,10 @@ import type { Narrowing } from "./narrowing.ts";
 import type { Branch, Find, ReadPlan, Timeline } from "./readplan.ts";
 import { timelineRequest } from "./timelines.ts";
 
-/** Part of a count by one find: all objects that it names, or those whose cells have the wanted values. */
+/**
+ * Part of a count by one read of the store: all objects that the read names, or those whose cells have the wanted
+ * values.
+ */
 export type Count =
   | { readonly kind: "class"; readonly term: string }
   | {
@@ -38,13 +41,15 @@ export type Count =
       readonly by: LoadedColumn | undefined;
     };
 
-/** The cell that decides if an object has the value: an index may name objects that no longer have it. */
+/**
+ * The cell that decides if an object has one of the values, because an index may name objects that no longer have it.
+ */
 interface WantedCell {
   readonly column: LoadedColumn;
   readonly terms: ReadonlySet<string>;
 }
 
-/** Types of one cell whose values are equal exactly where their terms are. */
+/** Types that are stored in one cell, and whose values are equal exactly if their terms are equal. */
 const COUNTED_TYPES: ReadonlySet<string> = new Set([
   "varchar",
   "text",
@@ -56,7 +61,7 @@ const COUNTED_TYPES: ReadonlySet<string> = new Set([
   "varint",
 ]);
 
-/** `undefined` where something of the condition or of the classes has to be looked at in whole rows. */
+/** The parts of the count. `undefined` if the condition or the classes require reading whole rows. */
 export function planCount(plan: ReadPlan, request: CountRequest): readonly Count[] | undefined {
   if (plan.byId !== undefined || plan.provided.length > 0) return undefined;
   const counts: Count[] = [];
@@ -79,7 +84,7 @@ export function planCount(plan: ReadPlan, request: CountRequest): readonly Count
   return counts;
 }
 
-/** Finds to count by, if indexes can answer the whole condition. */
+/** The column to count by, if indexes can answer the whole condition; otherwise `undefined`. */
 function countedBy(
   { views, narrowing }: Pick<Branch, "views" | "narrowing">,
   { where = [], by }: CountRequest,
@@ -90,7 +95,10 @@ function countedBy(
   return by !== undefined && column === undefined ? undefined : { column };
 }
 
-/** The times of a record follow from its id. */
+/**
+ * True for a condition that a read of records by time can answer. Ranges of times are such, because the id of a record
+ * contains its time.
+ */
 function isOfTimeline(pushdown: Pushdown): boolean {
   return pushdown.kind === "equals" || (pushdown.kind === "range" && PSEUDO_COLUMNS.has(pushdown.column));
 }
@@ -99,7 +107,7 @@ function isTold({ column: { type }, terms }: WantedCell): boolean {
   return COUNTED_TYPES.has(type) && ![...terms].some(mayBeCut);
 }
 
-/** The column of that name, if it is the same one in all of the classes. */
+/** The column of that name, if it is the same in all classes and its type can be counted; otherwise `undefined`. */
 function columnOf(views: readonly LoadedClass[], name: string): LoadedColumn | undefined {
   const [first, ...others] = views.map((view) => view.column(name));
   const isOne = others.every((other) => other?.number === first?.number && other?.type === first?.type);
@@ -139,7 +147,7 @@ function countOf(
   };
 }
 
-/** None where no time is left. */
+/** Empty if the range of times is empty. */
 function recordCounts(
   timeline: Timeline,
   wanted: readonly WantedCell[],
@@ -153,7 +161,7 @@ function recordCounts(
     : [{ kind: "timeline", request, wanted, by }];
 }
 
-/** Page by page, of each what it adds. */
+/** Yields the counts page by page. The counts of all pages add up. */
 export async function* tallies(
   store: ObjectStore,
   counts: readonly Count[],

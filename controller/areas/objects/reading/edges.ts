@@ -21,7 +21,7 @@ interface Reading {
   readonly cursor?: string;
 }
 
-/** Edges from or to the objects at `places`, a page of each of a few of them at a time. */
+/** Edges from or to the objects at `places`. Reads one page of a few objects at a time. */
 export async function* edgesOf(
   places: readonly Place[],
   request: EdgeRequest,
@@ -38,7 +38,7 @@ export async function* edgesOf(
     const pages = await mapLimited(open.slice(0, EDGE_READS_IN_FLIGHT_MAX), EDGE_READS_IN_FLIGHT_MAX, (reading) =>
       pageOf(reading, request, source),
     );
-    // Continues with begun objects first, so only a few are in progress.
+    // Continues with objects that have begun, so that only a few are in progress.
     open = [...pages.flatMap((page) => page.rest), ...open.slice(EDGE_READS_IN_FLIGHT_MAX)];
     const edges = await living(
       pages.flatMap((page) => page.edges),
@@ -59,7 +59,7 @@ async function pageOf(
   return { edges: answer.items, rest: answer.cursor === undefined ? [] : [{ key, cursor: answer.cursor }] };
 }
 
-/** The store leaves out edges whose source is gone; targets are checked here. */
+/** The store leaves out edges whose source does not exist. The targets are checked here. */
 async function living(edges: readonly Edge[], source: EdgeSource): Promise<ObjectEdge[]> {
   const seen = edges.flatMap((edge) => named(edge, source));
   const diedUs = await deathsOf(
@@ -71,13 +71,13 @@ async function living(edges: readonly Edge[], source: EdgeSource): Promise<Objec
     .map(({ edge }) => edge);
 }
 
-/** An edge that is returned if its target exists and is not of a later life. */
+/** An edge to return if its target exists and is not a later object with the same id. */
 export interface NamedEdge extends Pick<Edge, "timeUs" | "value"> {
   readonly edge: ObjectEdge;
   readonly to: Place;
 }
 
-/** Nothing where the type or the class of an end was dropped, or an end may not be read. */
+/** Empty if the type or the class of an end was dropped, or if an end may not be read. */
 export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snapshot" | "readable">): NamedEdge[] {
   const from = snapshot.byCid(edge.from.cid);
   const to = snapshot.byCid(edge.to.cid);
@@ -101,8 +101,8 @@ export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snap
 }
 
 /**
- * By the text of their place, of each object that exists: until when edges to it were those of an earlier one of that
- * name, which a removal may not have taken away yet.
+ * Last removal of an earlier object with the same id, for each object that exists, by the text of its place. Edges with
+ * times up to it led to the earlier object, and may not be removed yet. 0 for a record.
  */
 export async function deathsOf(
   places: readonly Place[],

@@ -6,10 +6,10 @@ import { timelineRequest } from "./timelines.ts";
 type Estimating = Pick<ObjectStore, "estimate" | "countRecords">;
 
 /**
- * About how many objects a read looks at: of each find as many as bear the rarest of the terms that it goes by, or lie in
- * the range that it goes by. Of a span of records it is their number, or the least that there are where one part of their
- * count does not tell it.
- * `undefined` where the store does not know, or where it would have to be asked too often.
+ * Estimates how many objects a read looks at. A find looks at the objects of its rarest term, or at those in its range
+ * if they are fewer. For a span of records it is their number; if the store counts them in parts, it is the first part,
+ * a lower bound. `undefined` if the store does not know, or if the read has more than `QUERY_ESTIMATED_FINDS_MAX`
+ * finds.
  */
 export async function estimatedReads(
   { byId, provided, timelines, branches }: ReadPlan,
@@ -35,7 +35,10 @@ export async function estimatedReads(
   return sum;
 }
 
-/** Number of the records of a span. Undefined with terms: only reading the records could count those. */
+/**
+ * Number of the records in a span. Undefined if there are terms, because such records can be counted only by reading
+ * them.
+ */
 async function recordsOf(timeline: Timeline, store: Estimating): Promise<number | undefined> {
   const request = timelineRequest(timeline);
   if (request === undefined) return 0;

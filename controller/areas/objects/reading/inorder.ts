@@ -14,19 +14,19 @@ import { estimatedReads } from "./estimating.ts";
 import { checkSignal, objectsOf } from "./reader.ts";
 import { planRead, type Branch, type Find, type ReadPlan } from "./readplan.ts";
 
-/** Entries of indexes are passed over at this part of what an object costs. */
+/** Cost of passing over one index entry, as a share of the cost of an object. */
 const PASSED_SHARE = 1 / 8;
-/** An order is gone along where it is expected to take this part of what reading all would. */
+/** A read in order is used if its expected cost is at most this share of the cost of reading all. */
 const WORTH_SHARE = 1 / 4;
-/** It is left after this part of what reading all takes: that is what a wrong guess costs. */
+/** A read in order is given up after this share of the cost of reading all, which is the price of a wrong estimate. */
 const TRIED_SHARE = 1 / 8;
 const PAGE_MIN_ROWS = 16;
 
-/** How a read goes along the numbers of one slot. */
+/** Plan of a read along the numbers of one slot. */
 export interface InOrderPlan {
   readonly branch: Branch;
   readonly slot: number;
-  /** The classes alone, without what narrows the read. */
+  /** Finds of all objects of the classes, without the conditions of the read. */
   readonly classes: readonly Find[];
 }
 
@@ -35,7 +35,7 @@ interface Planning {
   readonly readable: (view: LoadedClass) => boolean;
 }
 
-/** `undefined` where no slot has the order of all of the objects. */
+/** `undefined` if no single slot has the order of all objects. */
 export function planInOrder(
   request: ReadRequest & { readonly order: ReadOrder },
   { snapshot, readable }: Planning,
@@ -65,8 +65,8 @@ function slotOf(view: LoadedClass, column: string): number | undefined {
 }
 
 /**
- * How many objects may be looked at in the order before all are read after all; `undefined` where reading all is
- * expected to cost less. `whole` is the plan of that.
+ * Number of objects that may be looked at in the order before the caller reads all instead. `undefined` if reading all
+ * by the plan `whole` is expected to cost less.
  */
 export async function worthInOrder(
   { classes }: InOrderPlan,
@@ -85,7 +85,7 @@ export async function worthInOrder(
   return expected <= least * WORTH_SHARE ? Math.max(ORDERED_EXAMINED_MIN, least * TRIED_SHARE) : undefined;
 }
 
-/** `isMore`: the size is a lower bound. */
+/** Number of objects of these finds. `isMore`: the number is a lower bound. */
 async function sizeOf(
   finds: readonly Find[],
   store: Pick<ObjectStore, "countClass">,
@@ -137,7 +137,10 @@ function findRequest({ request }: Find, { slot, ...order }: SlotOrder, only: Loa
 
 type SlotOrder = ReadOrder & { readonly slot: number };
 
-/** `undefined` where the read begins with another number, or the class had another label when the id was given. */
+/**
+ * Key of the object behind which the read begins. `undefined` if the read begins with another number, or if the class
+ * had another label when the id was given.
+ */
 function keyBehind(
   { ranges = [] }: FindRequest,
   { slot, descending, from, behind }: SlotOrder,
@@ -150,7 +153,7 @@ function keyBehind(
   return isNarrowed ? undefined : behind.slice(label.length + 1);
 }
 
-/** The first of what the streams hold, up to where one of them has to be read on. */
+/** The entities of the streams in order, until one of the streams has to read its next page. */
 function merged(
   streams: readonly Stream[],
   { slot, descending }: NumberOrder,
@@ -175,7 +178,7 @@ class Stream {
   #at = 0;
   #cursor: string | undefined;
   #isLast = false;
-  /** Objects with one number came in no order. */
+  /** True if objects with equal numbers came in no order. */
   isMixed = false;
 
   constructor(find: Find, request: FindRequest, limit: number) {
@@ -196,7 +199,7 @@ class Stream {
     return this.#items[this.#at++];
   }
 
-  /** Answers about how many objects were looked at. */
+  /** Reads the next page. Returns about how many objects were looked at. */
   async fill(store: Pick<ObjectStore, "find">): Promise<number> {
     const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
     const { items, cursor, isMixed } = await store.find(this.#request, page);

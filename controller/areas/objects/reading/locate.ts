@@ -6,13 +6,13 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { ObjectRef } from "../types.ts";
 
-/** Where an object named by its id may be: several classes can share a label. */
+/** Possible place of an object that is named by its id. Several classes can share a label. */
 export interface Place {
   readonly view: LoadedClass;
   readonly key: EntityKey;
 }
 
-/** Places a reference may mean, of the classes that pass `allowed`. None when no class has the label. */
+/** Places that a reference may mean, in classes for which `allowed` is true. Empty when no class has the label. */
 export function placesOf(snapshot: Snapshot, ref: ObjectRef, allowed: (view: LoadedClass) => boolean): Place[] {
   const parts = parseObjectId(ref.id);
   if (parts === undefined || !parts.key.isWellFormed() || Buffer.byteLength(parts.key) > OBJECT_ID_MAX_BYTES) return [];
@@ -31,7 +31,7 @@ export function keyText(key: EntityKey): string {
   return `${key.cid}:${key.id}`;
 }
 
-/** Answers for all keys in their order, asked for page by page. */
+/** Calls the function for pages of keys. Returns the answers for all keys, in their order. */
 export function inPages<T>(
   keys: readonly EntityKey[],
   ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>,
@@ -49,7 +49,7 @@ async function inSeveralPages<T>(
   return answers;
 }
 
-/** The living entity each list of places means: the first there is. */
+/** For each list of places, the first entity that exists. */
 export async function findEntities(
   store: ObjectStore,
   refs: readonly (readonly Place[])[],
@@ -69,7 +69,7 @@ export async function findEntities(
   });
 }
 
-/** Ids of edge targets as places. An id that only one class can have need not exist yet. */
+/** Places of the targets of edges, by id. A target need not exist yet if its id can be of only one class. */
 export async function resolveTargets(
   snapshot: Snapshot,
   ids: readonly string[],

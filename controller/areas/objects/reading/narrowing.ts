@@ -8,7 +8,7 @@ import type { Pushdown, WordPattern } from "../types.ts";
 import { MORE_WORDS_TERM, valueTerm, wordTerm } from "../values/terms.ts";
 import { canonicalText, canonicalValue, elementColumn } from "../values/values.ts";
 
-/** How the indexes of one class narrow a condition. All members hold together. */
+/** Narrowing of a condition by the indexes of one class. All members must hold. */
 export interface Narrowing {
   /** Terms of indexed values; an object must have all of them. */
   readonly terms: readonly string[];
@@ -24,12 +24,15 @@ export interface Narrowing {
 }
 
 export interface TermUnion {
-  /** Whose values they are; absent: they are words, and the last one marks an object with more words than the index. */
+  /**
+   * Column of the values. Absent: the terms are words, and the last one marks an object with more words than the index
+   * keeps.
+   */
   readonly column: LoadedColumn | undefined;
   readonly terms: readonly string[];
 }
 
-/** `undefined` when no object of the class can fulfil the condition, as the class lacks one of its columns. */
+/** `undefined` when no object of the class can fulfil the condition, because the class lacks one of its columns. */
 export function narrow(view: LoadedClass, where: readonly Pushdown[]): Narrowing | undefined {
   const parts = new Parts(view);
   for (const pushdown of where) if (!parts.add(pushdown)) return undefined;
@@ -88,7 +91,7 @@ class Parts {
     return true;
   }
 
-  /** One is enough: the caller checks the others. */
+  /** Keeps one union only: the caller checks the other conditions. */
   #addUnion(union: TermUnion & { readonly pushdown: Pushdown }): void {
     if (this.#union === undefined || this.#union.terms.length > union.terms.length) this.#union = union;
   }
@@ -133,7 +136,9 @@ function rangeOf(slot: number, { from, to }: { readonly from?: number; readonly 
   return { slot, ...ends };
 }
 
-/** `undefined` when a value is none of the column's type: then only the caller can say what equals it. */
+/**
+ * `undefined` if a value is not of the column's type. In that case only the caller can decide which objects equal it.
+ */
 function equalsTerms(column: LoadedColumn, values: readonly Value[]): readonly string[] | undefined {
   const element = elementColumn(column);
   const terms = new Set<string>();

@@ -39,7 +39,10 @@ export class ObjectReader {
     this.#store = of.store;
   }
 
-  /** In the order of `refs`; of the places of one, the first that has an object. */
+  /**
+   * The objects in the order of `refs`. Each entry of `refs` lists places of one object; the first place that has an
+   * object counts.
+   */
   async get(refs: readonly (readonly Place[])[]): Promise<(ObjectRow | undefined)[]> {
     const stored = await this.#stored(refs.flat());
     const found = new Map(stored.map((one) => [one.place, objectOf(one)]));
@@ -79,7 +82,8 @@ export class ObjectReader {
     for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
       check();
       const stored = await this.#stored(places.slice(from, from + OBJECT_PAGE_MAX), columns);
-      // The caller may let others have the thread after each few: an object of many columns takes a while to make.
+      // Yields a few objects at a time, so that the caller can let others have the thread: an object of many columns
+      // takes long to make.
       for (let at = 0; at < stored.length; at += OBJECT_PAGE_EXAMINED_MAX) {
         const few = stored.slice(at, at + OBJECT_PAGE_EXAMINED_MAX).map((one) => objectOf(one, columns));
         const rows = few.filter((object) => object !== undefined);
@@ -96,15 +100,15 @@ export class ObjectReader {
       checkSignal(request.signal);
       const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
       const answer = await this.#store.find(find.request, page);
-      // Also when it has none: the caller may want to let others have the thread.
+      // Yields an empty page, too, so that the caller can let others have the thread.
       yield objectsOf(snapshot, branch, { entities: answer.items, find });
       cursor = answer.cursor;
-      // The caller's conditions let through less than was expected.
+      // The caller's conditions let through fewer objects than expected.
       limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
     } while (cursor !== undefined);
   }
 
-  /** In the order of `places`; values are made by `objectOf`. */
+  /** Stored entities and records in the order of `places`. `objectOf` makes their values. */
   async #stored(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<readonly Stored[]> {
     const living = places.filter((place) => place.view.kind === "entity");
     const entityKeys = living.map((place) => place.key);
@@ -144,7 +148,10 @@ function objectOf({ place: { view }, entity, record }: Stored, columns?: Readonl
   return record === undefined ? undefined : recordObject(view, record);
 }
 
-/** Without those that another find answers: a store may find more than it is asked for. */
+/**
+ * The objects of this find. Leaves out objects that another find returns, because a store may return more than is
+ * asked.
+ */
 export function objectsOf(
   snapshot: Snapshot,
   branch: Branch,
@@ -180,8 +187,8 @@ function borneOf(view: LoadedClass, { column: of }: TermUnion, values: Row): Rea
 }
 
 /**
- * An object with more words than the index is answered by the find for those, unless the index has all that were asked
- * for.
+ * An object with more words than the index keeps is returned by the find for such objects, unless the index has all
+ * words that were asked for.
  */
 function isOfWords(
   view: LoadedClass,

@@ -32,13 +32,16 @@ export interface Branch {
 
 export interface Find {
   readonly request: FindRequest;
-  /** Class numbers to be searched; a store may return more. */
+  /** Numbers of the classes that are searched. A store may return objects of other classes, too. */
   readonly cids: ReadonlySet<number>;
-  /** True if only objects of these classes have its terms. */
+  /** True if only objects of these classes have the terms of the find. */
   readonly isWholeScope: boolean;
-  /** Which term of the union it asks for; objects with an earlier term come from that find. */
+  /**
+   * Index of the union's term that this find uses. An object that also has an earlier term is returned by the find of
+   * that term.
+   */
   readonly unionAt: number | undefined;
-  /** True for the find of objects that have more words than the index. */
+  /** True for the find of objects that have more words than the index keeps. */
   readonly moreWords: boolean;
 }
 
@@ -48,7 +51,7 @@ export interface Timeline {
   readonly toMs: number;
   readonly terms: readonly string[];
   readonly narrowing: Narrowing;
-  /** Which term of the union it asks for. */
+  /** Index of the union's term that this read uses. */
   readonly unionAt: number | undefined;
 }
 
@@ -161,10 +164,13 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
   return { views: group.views, narrowing, columns, finds };
 }
 
-/** Part of a group's classes, and the term that their objects have; without a term, the other terms are enough. */
+/**
+ * Part of a group's classes, and a term that all their objects have. Without a term, the other terms of the read are
+ * enough.
+ */
 interface ClassScope {
   readonly terms: readonly string[];
-  /** True if only objects of its classes have the term. */
+  /** True if only objects of these classes have the term. */
   readonly isWhole: boolean;
   readonly cids: ReadonlySet<number>;
 }
@@ -237,7 +243,7 @@ function timelineStep(timeline: Timeline, where: readonly Pushdown[]): string {
   return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
 }
 
-/** Describes ranges that narrow nothing, as no slot was left for the index of their column. */
+/** Describes ranges that narrow nothing, because the index of their column got no slot. */
 function unslotted({ views }: Group, where: readonly Pushdown[]): string {
   const ranges = where.filter(
     (one) =>

@@ -46,8 +46,8 @@ export async function* mergedTimelines(
 }
 
 /**
- * Ids begin with the time; at equal ids the class decides, so that the same record of two timelines comes twice in a
- * row.
+ * The stream with the newest record. Ids begin with the time. Among equal ids the class decides, so the same record of
+ * two timelines comes twice in a row.
  */
 function newest(streams: readonly Stream[]): Stream | undefined {
   let best: Stream | undefined;
@@ -61,7 +61,7 @@ function isNewer(one: StoredRecord, other: StoredRecord): boolean {
   return one.id === other.id ? one.cid > other.cid : one.id > other.id;
 }
 
-/** `undefined` where no time is left. */
+/** `undefined` if the range of times is empty. */
 export function timelineRequest({
   view,
   terms,
@@ -115,7 +115,7 @@ class Stream {
     }
   }
 
-  /** Reads on until there is a head or the end. */
+  /** Reads pages until there is a record or the end. */
   async fill(): Promise<void> {
     const request = timelineRequest(this.#timeline);
     if (request === undefined) this.ended = true;

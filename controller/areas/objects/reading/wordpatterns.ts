@@ -26,7 +26,7 @@ interface WordSource {
   readonly views: () => readonly LoadedClass[];
 }
 
-/** The same read, each pattern of it with the words of the index that fit where they are few enough. */
+/** The request with the matching words of the index added to each pattern, if these are few enough. */
 export async function withWords(request: ReadRequest, { store, views }: WordSource): Promise<ReadRequest> {
   const { where = [], ids } = request;
   if (ids !== undefined || !where.some(({ kind }) => kind === "pattern")) return request;
@@ -40,7 +40,10 @@ export async function withWords(request: ReadRequest, { store, views }: WordSour
   return { ...request, where: known };
 }
 
-/** For EXPLAIN to those who do not see all of the tenant: the same text whether words fit a pattern, few or too many. */
+/**
+ * For EXPLAIN to principals who do not see the whole tenant. The text is the same for patterns with no, few or too many
+ * words.
+ */
 export function withoutWords(request: ReadRequest): ReadRequest {
   const { where } = request;
   return where === undefined
@@ -49,8 +52,8 @@ export function withoutWords(request: ReadRequest): ReadRequest {
 }
 
 /**
- * For EXPLAIN. The words are those of all entities of the tenant, and how many there are tells of each beginning whether
- * there is one: it is for those only who see all of the tenant.
+ * For EXPLAIN to principals who see the whole tenant. The words are those of all entities of the tenant, and even their
+ * number tells if a word with a certain beginning exists.
  */
 export function wordSteps(used: readonly Pushdown[]): readonly string[] {
   return used.flatMap((one) => {
@@ -61,7 +64,10 @@ export function wordSteps(used: readonly Pushdown[]): readonly string[] {
   });
 }
 
-/** Places of words: `undefined` for those of all entities, and the number of each class of records. */
+/**
+ * Where words are looked up: `undefined` stands for all entities, a number for one class of records. Returns
+ * `undefined` if no class has a ready index of words, or if there are too many classes of records.
+ */
 function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[] | undefined {
   const ready = views.filter(({ wordsReady }) => wordsReady);
   const records = ready.filter(({ kind }) => kind === "record").map(({ cid }) => cid);
@@ -69,7 +75,10 @@ function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[
   return ready.length > records.length ? [undefined, ...records] : records;
 }
 
-/** Some for each of the objects, which would be read without the words, each at a far greater cost. */
+/**
+ * Maximum number of words to look at: some for each object. Without the words each of these objects would be read, at a
+ * far greater cost.
+ */
 async function mostExamined(views: readonly LoadedClass[], store: WordSource["store"]): Promise<number> {
   let known = 0;
   for (const view of views.slice(0, QUERY_ESTIMATED_FINDS_MAX)) known += await leastObjects(view, store);
@@ -79,7 +88,9 @@ async function mostExamined(views: readonly LoadedClass[], store: WordSource["st
   );
 }
 
-/** So many at least: of what the store keeps no number of, the first part of their count. */
+/**
+ * Lower bound of the number of objects in the class. If the store keeps no number, it is the first part of their count.
+ */
 async function leastObjects({ kind, cid }: LoadedClass, store: WordSource["store"]): Promise<number> {
   if (kind === "record") return (await store.countRecords({ cid, ...ALWAYS })).count;
   const term = ownTerm(cid);
@@ -91,7 +102,7 @@ const ALWAYS = { fromMs: 0, toMs: ULID_TIME_MAX_MS + 1 };
 
 interface Places {
   readonly places: readonly (number | undefined)[] | undefined;
-  /** Asked for only where there are more words than are looked at in any case. */
+  /** Called only if there are more words than `WORD_PATTERN_EXAMINED_ALWAYS`. */
   readonly examinedMax: () => Promise<number>;
 }
 
@@ -125,7 +136,7 @@ async function expanded(
         examined > most || pages > most / OBJECT_PAGE_MAX + WORD_PATTERN_SHORT_PAGES_MAX;
       if (words.size > WORD_PATTERN_WORDS_MAX) return unknown;
       if (isMore(WORD_PATTERN_EXAMINED_ALWAYS) && isMore(await examinedMax())) return unknown;
-      // Others get their turn between two pages.
+      // Lets others have the thread between two pages.
       if (cursor !== undefined) await setImmediate();
     } while (cursor !== undefined);
   }

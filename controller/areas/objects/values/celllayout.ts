@@ -4,20 +4,20 @@ import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 /** Cell of the time of the first insert, for objects that were inserted again. */
 export const CREATED_CELL = "c";
 
-/** For reads that ask for times alone. */
+/** Cells for reads that need only times. */
 export const CREATED_ONLY: CellChoice = { keys: [CREATED_CELL], prefixes: [] };
 
 /** Positions of the columns of a class among the cells of an entity. */
 export interface CellLayout {
   /** Columns that have cells, in the order of the class. */
   readonly columns: readonly ColumnCells[];
-  /** Position of the cell with the time of the first insert; -1 without one. */
+  /** Position of the cell with the time of the first insert; -1 without such a cell. */
   readonly created: number;
 }
 
 export interface ColumnCells {
   readonly column: LoadedColumn;
-  /** Position of the column's cell; for a set or map that of its base. -1 without one. */
+  /** Position of the cell of the column; for a set or map, of its base. -1 without such a cell. */
   readonly place: number;
   /** For a set or map: positions of its elements, in the order of their names. */
   readonly elements: readonly number[] | undefined;
@@ -27,7 +27,7 @@ export type CollectionCells = ColumnCells & { readonly elements: readonly number
 
 const layouts = new WeakMap<LoadedClass, WeakMap<readonly string[], CellLayout>>();
 
-/** Stores share a list of keys between entities, so one layout serves many. */
+/** The layout of these cells. Cached, because stores share one list of keys among many entities. */
 export function layoutOf(view: LoadedClass, keys: readonly string[]): CellLayout {
   let ofView = layouts.get(view);
   if (ofView === undefined) layouts.set(view, (ofView = new WeakMap()));
@@ -38,7 +38,7 @@ export function layoutOf(view: LoadedClass, keys: readonly string[]): CellLayout
 
 const partial = new WeakMap<ReadonlySet<string>, WeakMap<CellLayout, CellLayout>>();
 
-/** The same without the columns of other names. */
+/** The layout with only the columns of these names. */
 export function layoutOnly(layout: CellLayout, names: ReadonlySet<string>): CellLayout {
   let ofNames = partial.get(names);
   if (ofNames === undefined) partial.set(names, (ofNames = new WeakMap()));

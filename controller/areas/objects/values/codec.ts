@@ -7,8 +7,7 @@ import { decodeText } from "../../../store/texts.ts";
 import type { ColumnType } from "../types.ts";
 
 /**
- * The first byte of a cell names its format. These values are used beside those of `store/format.ts`, and are never
- * reused.
+ * The first byte of a cell is its format. The values here differ from those of `store/format.ts`, and are never reused.
  */
 const TEXT = 16;
 const NUMBER = 17;
@@ -18,12 +17,12 @@ const BYTES = 20;
 const ASSIGNED = 21;
 const CLEARED = 22;
 
-/** Base cell of a set or map that was assigned as a whole: elements written before are none. */
+/** Base cell of a set or map that was assigned as a whole. Elements with earlier times do not count. */
 export const ASSIGNED_CELL: Uint8Array = Uint8Array.of(ASSIGNED);
 /** Base cell of a set or map that was cleared. */
 export const CLEARED_CELL: Uint8Array = Uint8Array.of(CLEARED);
 
-/** A canonical value as bytes. `AppError("too_large")` when they are too many for a cell. */
+/** A canonical value as bytes. `AppError("too_large")` when the bytes do not fit into a cell. */
 export function encodeCell(type: ColumnType, value: Value, name: string): Uint8Array {
   const bytes = encode(type, value);
   if (bytes.length <= CELL_MAX_BYTES) return bytes;
@@ -55,11 +54,11 @@ export function isClearedBase(bytes: Uint8Array, start = 0): boolean {
 }
 
 /**
- * Key of the cell of one element or map entry. Long ones are named by their beginning and hash; the cell's value has
- * them whole.
+ * Key of the cell of one element or map entry. A long name is replaced by its beginning and a hash; the value of the
+ * cell has the whole name.
  */
 export function elementCellKey(columnKey: string, text: string): string {
-  // A character is at most three bytes in UTF-8, so short texts need no counting.
+  // A UTF-16 unit has at most three bytes in UTF-8, so short texts need no counting.
   if (text.length * 3 <= ELEMENT_NAME_MAX_BYTES || Buffer.byteLength(text) <= ELEMENT_NAME_MAX_BYTES)
     return `${columnKey}/${text}`;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, 32);

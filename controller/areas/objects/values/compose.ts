@@ -41,23 +41,23 @@ export interface EntityWrite {
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** Time of the first insert. Absent: that of the object before, or of the write. */
+  /** Time of the first insert. Absent: the time that the object has, or for a new object the time of the write. */
   readonly createdMs?: number | undefined;
-  /** True if the object has a version of that time, which is kept. */
+  /** True if the object already has a version of that time. That version is kept. */
   readonly hasVersion?: boolean | undefined;
 }
 
 export interface ComposedWrite {
   readonly change: EntityChange;
-  /** The object after the write, as far as this controller knows. */
+  /** The object after the write, as this controller knows it. */
   readonly row: Row;
   /** Terms of changed columns that other columns of the object may need too. */
   readonly shared: ReadonlySet<string> | undefined;
-  /** Drops terms that several columns share and none of them needs any more. Absent when there are none. */
+  /** Drops terms that several columns share and no column needs any more. Absent when there are none. */
   readonly unneeded: EntityChange | undefined;
 }
 
-/** Composes the write of one entity: only the cells, terms and numbers that it sets. */
+/** Composes the write of one entity. It has only the cells, terms and numbers that the write sets. */
 export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
   const parts = partsOf(write);
@@ -69,7 +69,7 @@ export function compose(write: EntityWrite): ComposedWrite {
     addTerms: [...parts.addTerms],
     numbers: parts.numbers,
     ...(write.birth ? { birth: true as const } : {}),
-    // A write that is not above the stored times may win nothing, so terms stay: writes.test.ts, "of two writes at one
+    // A write that is not above the stored times may lose to them, so terms stay: writes.test.ts, "of two writes at one
     // time".
     ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
     ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
@@ -86,7 +86,10 @@ function partsOf(write: EntityWrite): Parts {
   return parts;
 }
 
-/** Edges of an earlier time are told by every change of theirs, and what is backdated may have been superseded before. */
+/**
+ * A version with changes of edges never expires, because reads of earlier times need every change of an edge. A
+ * backdated version never expires either, because it may have been superseded before.
+ */
 function versionOf(
   write: EntityWrite,
   row: Row,
@@ -113,27 +116,33 @@ function versionOf(
 }
 
 /**
- * Drops terms with the time of what was read, not of this write. A concurrent writer that added such a term has a later
- * time and keeps it, or finds this write's time above its own and adds the term again.
+ * Drops terms with the time of the object that was read, not of this write. A concurrent writer that added such a term
+ * has a later time and keeps it. If it instead finds this write's time above its own, it adds the term again.
  */
 function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): EntityChange | undefined {
   if (old === undefined || parts.dropShared.size === 0 || old.entity.lastUs >= timeUs) return undefined;
   return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
 }
 
-/** The end of versions that a write at that time supersedes. */
+/** Expiry in ms of the versions that a write at `timeUs` supersedes; empty: never. */
 export function supersededEnd(view: LoadedClass, timeUs: number): Pick<EntityChange, "endVersionsAtMs"> {
   const { versionTtlSeconds } = view.options;
   if (versionTtlSeconds === undefined) return {};
   return { endVersionsAtMs: Math.floor(timeUs / 1_000) + versionTtlSeconds * 1_000 + VERSION_END_LATE_MS };
 }
 
-/** The end, by the ttl of its class, of an object or record whose last write has that time. */
+/**
+ * Time in ms at which an object or record expires by the ttl of its class if its last write was at `timeUs`;
+ * `undefined`: never.
+ */
 export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: number): number | undefined {
   return ttlSeconds === undefined ? undefined : Math.floor(timeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
 }
 
-/** Each write sets the end of the whole object. In a class without a ttl, one write removes the former end. */
+/**
+ * Each write sets the expiry of the whole object. In a class without a ttl, the next write removes an expiry that the
+ * object still has.
+ */
 function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick<EntityChange, "endsAtMs"> {
   const atMs = endsAtMs(view, timeUs);
   if (atMs !== undefined) return { endsAtMs: atMs };
@@ -190,9 +199,7 @@ class Parts {
     if (birth && madeMs !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", madeMs, "ctime"));
   }
 
-  /**
-   * A set or map that was never assigned as a whole is not set when its last element is taken, as reading will find.
-   */
+  /** A set or map that was never assigned as a whole is unset when its last element is taken. Reads see the same. */
   #kept({ column, operation }: ColumnEdit, after: Value | undefined): Value | undefined {
     if (operation !== "take" || column.type === "list" || after === undefined || elementCells(column, after).length > 0)
       return after;
@@ -215,7 +222,7 @@ class Parts {
     const prefix = `${column.cellKey}/`;
     for (const key of [...(old?.entity.cells.keys ?? []), ...this.cells.keys()])
       if (key.startsWith(prefix)) this.cells.set(key, undefined);
-    // Without a concurrent writer of elements a base would cover nothing.
+    // A new object has no elements of other writers, so a base would hide nothing.
     if (!fresh || (value !== undefined && elements.length === 0))
       this.cells.set(column.cellKey, value === undefined ? CLEARED_CELL : ASSIGNED_CELL);
     for (const [name, cell] of elements) this.cells.set(elementCellKey(column.cellKey, name), cell);
@@ -253,7 +260,7 @@ class Parts {
     if (before.length === 0) return;
     const staying = new Set(kept);
     for (const term of before) {
-      // Elements with the same beginning share a term that was cut; a stale one is only rechecked.
+      // Elements with the same beginning share a cut term, so it is kept. Reads recheck what a stale term finds.
       if (staying.has(term) || mayBeCut(term)) continue;
       this.addTerms.delete(term);
       this.dropTerms.add(term);

@@ -33,7 +33,7 @@ export function createdMs(entity: Entity): number {
   return typeof created === "number" ? created : Math.floor(entity.birthUs / 1_000);
 }
 
-/** A row of the values by ordinal, in the order of the columns. */
+/** A row from values in the order of the columns. */
 export function rowOf(view: LoadedClass, values: readonly (Value | undefined)[]): Row {
   const row: Row = {};
   for (const column of view.columns) {
@@ -43,7 +43,7 @@ export function rowOf(view: LoadedClass, values: readonly (Value | undefined)[])
   return row;
 }
 
-/** `[number, value, number, value, …]` */
+/** Numbers and values of the columns in one list: `[number, value, number, value, …]`. */
 export function flatValues(view: LoadedClass, row: Row): Value[] {
   const flat: Value[] = [];
   for (const column of view.columns) {
@@ -86,7 +86,10 @@ function valueAt(cells: Cells, place: number): Value {
   return decodeCell(cells.bytes(place), cells.start(place), cells.end(place));
 }
 
-/** Elements as old as the base or newer; without any the column is empty where it was assigned, else not set. */
+/**
+ * Value of a set or map. Its elements are those that are at least as new as the base. Without elements it is empty if
+ * it was assigned as a whole, otherwise not set.
+ */
 function collected(cells: Cells, { column, place, elements }: CollectionCells): Value | undefined {
   const baseUs = place < 0 ? -Infinity : cells.timeUs(place);
   const live = elements.filter((element) => cells.timeUs(element) >= baseUs);

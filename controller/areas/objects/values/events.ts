@@ -55,11 +55,11 @@ interface InsertedRecord {
   readonly record: StoredRecord;
   readonly row: Row;
   readonly marked?: RecordMarks | undefined;
-  /** As a trigger wants it. */
+  /** True if a trigger asks to announce the write. */
   readonly announced?: boolean;
 }
 
-/** Conditions on the object see its marks, and not the raw bytes: they would be kept twice. */
+/** Conditions on the object see its marks. The raw bytes are left out, because they would be stored twice. */
 export function insertEvent(view: LoadedClass, inserted: InsertedRecord): PublishedEvent {
   const { record, row, marked, announced = false } = inserted;
   const timeMs = ulidTimeMs(record.id) ?? 0;
@@ -102,7 +102,10 @@ function withoutRawBytes({ recordColumns = [] }: ClassView, row: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== RAW_BYTES_FIELD));
 }
 
-/** The part that is stored until every durable subscription took it. Only some of these want the whole object. */
+/**
+ * The event in the form that is stored until every durable subscription took it. Only some subscriptions want the whole
+ * object.
+ */
 export function storedEvent(event: PublishedEvent, isWhole: boolean): WriteEvent {
   const { class: path, id, timeMs, action, fields, object, before, relations } = event;
   const whole = { object, ...(before && { before }), relations };

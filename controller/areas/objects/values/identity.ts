@@ -32,8 +32,8 @@ export interface Identified extends Pick<ClassView, "path" | "label" | "keys"> {
 }
 
 /**
- * The part after the colon for a row to be written. A given id locates the object in every mode; else the class's key
- * mode decides.
+ * The part after the colon of the id of a row to be written. A given id is used in every mode; otherwise the key mode
+ * of the class decides.
  */
 export function keyOf(view: Identified, row: Row, given: Value | undefined, source: IdSource): NewKey {
   if (given !== undefined && given !== null && given !== "")
@@ -48,7 +48,10 @@ export function keyOf(view: Identified, row: Row, given: Value | undefined, sour
   }
 }
 
-/** The key that the key columns of a row make; `undefined` when the key does not come from them or one is not set. */
+/**
+ * The key made from the key columns of a row. `undefined` if the class does not make keys from columns, or if one of
+ * them is not set.
+ */
 export function keyFromColumns(view: ClassView, row: Row): string | undefined {
   const { keyMode } = view.options;
   if (keyMode === "uuid" || view.keys.length === 0 || view.keys.some((name) => row[name] === undefined))
@@ -58,8 +61,8 @@ export function keyFromColumns(view: ClassView, row: Row): string | undefined {
 }
 
 /**
- * The whole id that an insert of these canonical values gets from its key columns; `undefined` when it does not come
- * from them or one is not set.
+ * The whole id that an insert of these canonical values gets from its key columns. `undefined` if the class does not
+ * make ids from columns, or if one of them is not set.
  */
 export function idFromColumns(view: ClassView, row: Row): string | undefined {
   const key = view.kind === "record" ? undefined : keyFromColumns(view, row);
@@ -67,8 +70,8 @@ export function idFromColumns(view: ClassView, row: Row): string | undefined {
 }
 
 /**
- * Entropy for the ids of rows. The ids of one series ascend, also when series of other times are used in between. A
- * series is above the one begun before it when both have the same millisecond.
+ * Entropy for generated ids. The ids of one series ascend, even if series of other times are used in between. Of two
+ * successive series in the same millisecond, the later one has greater ids.
  */
 export class AscendingEntropy {
   readonly #random: (length: number) => Uint8Array;
@@ -79,7 +82,10 @@ export class AscendingEntropy {
     this.#random = random;
   }
 
-  /** Entropy of one time, new with each call. `count`: how many calls are expected; more are possible. */
+  /**
+   * Returns a function that gives new entropy for that time with each call. `count`: expected number of calls; more are
+   * possible.
+   */
   series(timeMs: number, count: number): () => Uint8Array {
     const block = Math.max(1, count);
     let first = this.#next;
@@ -104,7 +110,7 @@ export class AscendingEntropy {
 
 type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs" | "isOrdered">;
 
-/** Ids for sources that may repeat themselves: the same for the same identity, ordinal and time. */
+/** Ids for sources that may repeat themselves. The same identity, ordinal and time give the same id. */
 export class RepeatableIds {
   #identity = "";
   #timeMs = 0;
@@ -122,7 +128,7 @@ export class RepeatableIds {
     return ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(identity, timeMs)(ordinal);
   }
 
-  /** Records of one identity come one after the other. */
+  /** Caches the series, because records of one identity come one after the other. */
   #seriesOf(identity: string, timeMs: number): (ordinal: number) => string {
     if (this.#series === undefined || identity !== this.#identity || timeMs !== this.#timeMs) {
       this.#series = ulidSeries(timeMs, identityHash(identity));
@@ -146,7 +152,7 @@ export function wholeId(view: ClassView, key: string): string {
   return formatObjectId(view.label, key);
 }
 
-/** Bare or whole. */
+/** The part after the colon of a given id, which may be bare or whole. */
 function givenKey(view: Identified, id: string): string {
   const parts = parseObjectId(id);
   return checkedKey(parts?.label === view.label ? parts.key : id);

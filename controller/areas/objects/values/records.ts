@@ -23,7 +23,10 @@ export function recordOf(view: LoadedClass, id: string, row: Row, marked?: Recor
   return expiresAtMs === undefined ? record : { ...record, expiresAtMs };
 }
 
-/** Without the raw bytes, or else without the marks, where the record would be too large with them. */
+/**
+ * Encodes a record with its marks. Leaves out the raw bytes, and if that is not enough the marks, if the record would
+ * be too large.
+ */
 function encodeMarked(flat: readonly Value[], { marks, rawBytes }: RecordMarks): Uint8Array {
   const marked: readonly Value[] = [...flat, MARKS_NUMBER, [...marks]];
   const forms = rawBytes === undefined ? [marked] : [[...marked, RAW_BYTES_NUMBER, rawBytes], marked];
@@ -34,7 +37,7 @@ function encodeMarked(flat: readonly Value[], { marks, rawBytes }: RecordMarks):
   return encodePacked(flat);
 }
 
-/** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */
+/** The id of a record. A given id counts if it is a whole or bare ULID; its time is then the time of the record. */
 export function recordId(view: LoadedClass, given: Value | undefined, made: () => string): string {
   if (typeof given === "string") {
     const parts = parseObjectId(given);
@@ -56,7 +59,7 @@ export function recordObject(view: LoadedClass, record: StoredRecord, wanted?: W
   };
 }
 
-/** One value of it, without making a row. */
+/** One value of the record, without making a row. */
 export function recordValue({ value }: StoredRecord, column: LoadedColumn): Value | undefined {
   const flat = decodeStored<readonly Value[]>(value);
   for (let at = 0; at + 1 < flat.length; at += 2) if (flat[at] === column.number) return flat[at + 1];
@@ -71,7 +74,7 @@ export function recordRow(view: LoadedClass, record: StoredRecord): Row {
   return row;
 }
 
-/** They follow the columns of the class. */
+/** True for a number of a column of the platform. They are stored after the columns of the class. */
 function isOfPlatform(number: Value | undefined): boolean {
   return number === MARKS_NUMBER || number === RAW_BYTES_NUMBER;
 }

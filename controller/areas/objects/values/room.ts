@@ -1,25 +1,25 @@
 import type { EntityChange, Entity, StoredRecord } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 
-/** Growth of a tenant by a write; negative if the write removes more than it adds. Bytes are those of values. */
+/** Growth of a tenant by a write. It is negative if the write removes more than it adds. Bytes are those of values. */
 export interface Growth {
   readonly objects: number;
   readonly bytes: number;
 }
 
-/** How much a tenant may have of objects of its own classes. */
+/** Quota of a tenant for objects of its own classes. */
 export interface TenantRoom {
   /** False: nothing is counted, and no write is refused. */
   isLimited(tenant: string): boolean;
   /** Counts what is about to be written. `AppError("too_large")` names the quota that has no room for it. */
   take(tenant: string, growth: Growth): Promise<void>;
-  /** Refuses as `take`, and counts nothing. */
+  /** Like `take`, but counts nothing. */
   require(tenant: string, growth: Growth): Promise<void>;
-  /** Counts without refusing. Growth that was taken and not written is counted back with the signs turned. */
+  /** Counts growth and never refuses it. To undo `take`, pass the growth with its signs inverted. */
   count(tenant: string, growth: Growth): void;
 }
 
-/** The room for the writes of one call. Absent without a quota. */
+/** Quota for the writes of one call. Absent without a quota. */
 export interface WriteRoom {
   take(growth: Growth): Promise<void>;
   require(growth: Growth): Promise<void>;
@@ -28,7 +28,7 @@ export interface WriteRoom {
 
 export const NO_GROWTH: Growth = { objects: 0, bytes: 0 };
 
-/** Writes what there is room for. Classes of the platform have none of it: their owners bound them. */
+/** Makes the write if the quota has room. Classes of the platform have no quota, because their owners limit them. */
 export async function inRoom(
   room: WriteRoom | undefined,
   of: { readonly view: LoadedClass; readonly growth: () => Growth },
@@ -60,7 +60,7 @@ export function less({ objects, bytes }: Growth): Growth {
   return { objects: -objects, bytes: -bytes };
 }
 
-/** Growth of an object by a change. `before` is absent for a new one. */
+/** Growth of an object by a change. `before` is absent for a new object. */
 export function changeGrowth({ cells, birth }: EntityChange, before: Entity | undefined): Growth {
   let bytes = 0;
   for (const [key, value] of cells ?? [])
@@ -78,7 +78,7 @@ export function recordSize({ value }: StoredRecord): Growth {
   return { objects: 1, bytes: value.byteLength };
 }
 
-/** An admitted write is counted and not refused. */
+/** The quota for a call. An admitted write is counted, but never refused. */
 export function roomOf(room: TenantRoom | undefined, tenant: string, isAdmitted: boolean): WriteRoom | undefined {
   if (!room?.isLimited(tenant)) return undefined;
   const count = (growth: Growth): void => room.count(tenant, growth);

@@ -23,9 +23,9 @@ export interface LinkEdit {
 export interface CheckedEdits {
   readonly edits: readonly ColumnEdit[];
   readonly links: readonly LinkEdit[];
-  /** A trigger wants the write told. */
+  /** True if a trigger asks to announce the write. */
   readonly announced?: boolean;
-  /** Columns to which triggers gave values: these follow from what was read. Absent: none. */
+  /** Columns whose values triggers computed from what was read. Absent: none. */
   readonly computed?: ReadonlySet<string>;
 }
 
@@ -133,7 +133,7 @@ function checkOne<T, R>(row: T, at: number, check: (row: T) => R): R {
   }
 }
 
-/** The answer of `work`; an error names the row. */
+/** Returns the result of `work`; an error names the row. */
 export async function ofRow<R>(at: number, work: () => Promise<R>): Promise<R> {
   try {
     return await work();
@@ -161,7 +161,7 @@ function editValue(column: LoadedColumn, edit: Edit): Value | undefined {
     : canonicalValue(column, edit.value);
 }
 
-/** A key, a list of keys, or an object of which only the keys count. */
+/** Names to take, from a key, a list of keys, or an object, of which only the keys count. */
 function takenKeys(value: Value): Value {
   const given = typeof value === "string" && /^\s*[[{]/.test(value) ? parsed(value) : value;
   if (Array.isArray(given)) return given.map((key: Value) => canonicalText(key));

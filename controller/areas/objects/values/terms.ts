@@ -24,8 +24,8 @@ export function valueTerms(column: LoadedColumn, value: Value | undefined): stri
 }
 
 /**
- * For each tag the branches it lies in, as `a1=os/` and `a1=os/linux/` for `os/linux/web`: what lies below a tag is
- * found by the tag with a slash. Several tags of an object share them.
+ * The branches of each tag: `a1=os/` and `a1=os/linux/` for `os/linux/web`. A search below a tag uses the tag with a
+ * slash. Several tags of an object share branches.
  */
 export function branchTerms({ tags }: Row): string[] {
   if (!Array.isArray(tags)) return [];
@@ -54,7 +54,7 @@ export function wordTerm(token: string): string {
   return `w${token}`;
 }
 
-/** Terms of all words of the full text, and one for more words than are kept. */
+/** Terms of all words of the full text, and one term if there are more words than are kept. */
 export function wordTerms(view: LoadedClass, row: Row): string[] {
   if (view.wordColumns.length === 0) return [];
   const words = new Set<string>();
@@ -67,7 +67,7 @@ export function wordTerms(view: LoadedClass, row: Row): string[] {
   return complete ? terms : [...terms, MORE_WORDS_TERM];
 }
 
-/** All terms of an object but those of its class. `AppError("too_large")` when indexed collections are too long. */
+/** All terms of an object except those of its class. `AppError("too_large")` when indexed collections are too long. */
 export function contentTerms(view: LoadedClass, row: Row): string[] {
   const terms = indexTerms(view, row);
   checkIndexedValues(view, terms.length);
@@ -75,8 +75,8 @@ export function contentTerms(view: LoadedClass, row: Row): string[] {
 }
 
 /**
- * Terms that a removal drops, so that no entry is left that points nowhere. Entries beyond the limit may stay: they are
- * rechecked.
+ * Terms that a removal drops, so that no index entry points to a missing object. Entries beyond the limit may stay,
+ * because reads recheck them.
  */
 export function droppedTerms(view: LoadedClass, row: Row): string[] {
   return indexTerms(view, row).concat(wordTerms(view, row)).slice(0, TERMS_PER_OBJECT_MAX);
@@ -90,7 +90,7 @@ function indexTerms(view: LoadedClass, row: Row): string[] {
   return row["tags"] === undefined ? terms : terms.concat(branchTerms(row));
 }
 
-/** Values of indexed columns an object has, and branches of its tags. */
+/** Number of values that an object has in indexed columns, and of branches of its tags. */
 export function countIndexedValues(view: LoadedClass, row: Row): number {
   let count = branchTerms(row).length;
   for (const column of view.columns) {
@@ -117,17 +117,17 @@ export function checkIndexedValues(view: LoadedClass, count: number): void {
 /** The number of a column's value in its slot. */
 export function slotNumber(value: Value | undefined): number | undefined {
   if (typeof value !== "number" && typeof value !== "string") return undefined;
-  // Integers beyond 2^53 are text; rounding keeps their order, which is all a range needs.
+  // Integers beyond 2^53 are texts. Rounding keeps their order, and a range needs no more.
   return Math.min(Math.max(Number(value), -Number.MAX_VALUE), Number.MAX_VALUE);
 }
 
 /** True if other values can have the same term. */
 export function mayBeCut(term: string): boolean {
-  // A cut one lacks at most the bytes of one character.
+  // A cut term lacks at most the bytes of one character.
   return term.length * 3 > TERM_MAX_BYTES - 4 && Buffer.byteLength(term) > TERM_MAX_BYTES - 4;
 }
 
-/** At most `TERM_MAX_BYTES` in UTF-8, whole characters. */
+/** The text cut to at most `TERM_MAX_BYTES` in UTF-8, without splitting a character. */
 function cut(term: string): string {
   if (term.length * 3 <= TERM_MAX_BYTES) return term;
   const bytes = Buffer.from(term);

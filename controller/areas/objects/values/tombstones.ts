@@ -3,18 +3,19 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { endsAtMs, supersededEnd } from "./compose.ts";
 
 /**
- * Class number of internal entities; no class has it. Among them is a tombstone for each object with versions that was
- * removed, or ends by itself.
+ * Class number of internal entities; no class has it. They include a tombstone for each object with versions that was
+ * removed or expires.
  */
 export const INTERNAL_CID = 0;
 
 /**
- * When the object is gone, in ms; not in the slot of last writes, by which objects ahead of the clock are found. Tombstones
- * of earlier versions have none: theirs were removed at their birth.
+ * Slot with the time in ms at which the object is gone. It differs from the slot of last writes, which is searched for
+ * objects ahead of the clock. Tombstones of earlier versions lack this number: their objects were removed at the birth
+ * of the tombstone.
  */
 const GONE_SLOT = 1;
 
-/** Term of the tombstones of a class. */
+/** Index term of the tombstones of a class. */
 export function tombstoneTerm(cid: number): string {
   return `v${cid}`;
 }
@@ -30,12 +31,15 @@ export function tombstoneKey({ cid, id }: EntityKey): EntityKey {
   return { cid: INTERNAL_CID, id: `${cid}:${id}` };
 }
 
-/** Needed as long as the versions that the removal superseded. */
+/** The tombstone of a removal. It is kept as long as the versions that the removal superseded. */
 export function tombstoneOf(view: LoadedClass, key: string, timeUs: number): EntityChange {
   return tombstone(view, { key, timeUs, goneUs: timeUs });
 }
 
-/** The tombstone that a write of an object with an end puts before the object, as the end itself writes nothing. */
+/**
+ * The tombstone to write before an object that expires, because the expiry itself writes nothing. `undefined` for an
+ * object without versions or expiry.
+ */
 export function tombstoneAhead(view: LoadedClass, key: string, timeUs: number): EntityChange | undefined {
   const endMs = endsAtMs(view, timeUs);
   return endMs === undefined || !view.options.version
@@ -43,12 +47,12 @@ export function tombstoneAhead(view: LoadedClass, key: string, timeUs: number): 
     : tombstone(view, { key, timeUs, goneUs: endMs * 1_000 });
 }
 
-/** When the object of the tombstone was removed, or ends. */
+/** Time in microseconds when the object of the tombstone was removed or expires. */
 export function goneUs({ birthUs, numbers }: Entity): number {
   return Math.max(birthUs, (numbers[GONE_SLOT] ?? 0) * 1_000);
 }
 
-/** A tombstone that a write of an earlier time would have put there. */
+/** A tombstone for an object that is gone at `goneUs`, as a write at `timeUs` would have made it. */
 export function tombstone(
   view: LoadedClass,
   { key, timeUs, goneUs: atUs }: { readonly key: string; readonly timeUs: number; readonly goneUs: number },

@@ -11,10 +11,10 @@ import type { ColumnSpec, ColumnType } from "../types.ts";
 type Converter = (value: Value, column: ColumnSpec) => Value | undefined;
 
 /**
- * The form in which a column keeps a value, from any form in which clients write it: numbers and booleans as text,
- * times as text or milliseconds, collections as JSON text. `undefined` for what clears the column: `null`, and empty
- * text where text is not the type. Throws `AppError("invalid")` that names the column, also for a text with a lone
- * surrogate: it is half of a character, which stores keep as U+FFFD.
+ * Converts a value to the form that the column stores. Clients may write numbers and booleans as text, times as text or
+ * milliseconds, and collections as JSON text. `undefined` clears the column: for `null`, and for an empty text if the
+ * column is not of type text. Throws an `AppError("invalid")` that names the column. It also throws for a text with a
+ * lone surrogate, which is half of a character and which stores replace by U+FFFD.
  */
 export function canonicalValue(column: ColumnSpec, value: Value): Value | undefined {
   if (value === null || (value === "" && column.type !== "varchar" && column.type !== "text")) return undefined;
@@ -29,7 +29,7 @@ function fault(column: ColumnSpec, value: Value, reason: string): AppError {
   return new AppError("invalid", text, { details: { column: column.name } });
 }
 
-/** True where no text within the value has a lone surrogate. */
+/** True if no text in the value has a lone surrogate. */
 function isWellFormed(value: Value): boolean {
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
@@ -37,10 +37,7 @@ function isWellFormed(value: Value): boolean {
   return Object.entries(value).every(([key, member]) => key.isWellFormed() && isWellFormed(member as Value));
 }
 
-/**
- * The column's elements as if they were a column: of a set or list its elements, of a map its keys, else the column
- * itself.
- */
+/** A column for the elements of a set or list, or for the keys of a map; for other types the column itself. */
 export function elementColumn(column: ColumnSpec): ColumnSpec {
   if (!isCollection(column.type)) return column;
   return { name: column.name, type: column.elements?.[0] ?? "varchar" };
@@ -50,7 +47,9 @@ export function isCollection(type: ColumnType): boolean {
   return type === "set" || type === "list" || type === "map";
 }
 
-/** The text of a canonical value, equal for equal values. Index terms, keys and names of elements are made of it. */
+/**
+ * Text of a canonical value; equal values have equal texts. Index terms, keys and names of elements are made from it.
+ */
 export function canonicalText(value: Value): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return String(value);
@@ -128,7 +127,7 @@ function exactInteger(value: Value): bigint | undefined {
   return BigInt(text.replace(/^\+|\.0+$/g, ""));
 }
 
-/** Columns keep zero without a sign: the two zeros are equal, and JSON has one alone. */
+/** Zero is stored without a sign, because both zeros are equal and JSON has only one. */
 function toNumber(value: Value): number | undefined {
   const number = typeof value === "string" && NUMBER_TEXT.test(value.trim()) ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number + 0 : undefined;
@@ -147,7 +146,7 @@ function toUuid(value: Value): string | undefined {
   return UUID.test(text) ? text : undefined;
 }
 
-/** The value is a number if all stored values of the enum are integers, else text. */
+/** A number if all stored values of the enum are integers, otherwise a text. */
 function toLabel(value: Value, column: ColumnSpec): Value | undefined {
   if (typeof value === "object") return undefined;
   const text = String(value);
@@ -164,7 +163,7 @@ function toList(value: Value, column: ColumnSpec): Value | undefined {
   return convertAll(elements, column, column.elements?.[0]);
 }
 
-/** A set has no places that a null could keep. */
+/** A set has no positions, so it cannot contain a null. */
 function toSet(value: Value, column: ColumnSpec): Value | undefined {
   const list = toList(value, column);
   if (!Array.isArray(list)) return undefined;
@@ -224,8 +223,8 @@ export function isObject(value: Value | undefined): value is { readonly [key: st
 }
 
 /**
- * Whole numbers beyond 2^53 stay exact, as text, where elements have a type that takes it. Without a type a
- * number of the text is a double: a large one would become text.
+ * With an element type, integers beyond 2^53 stay exact, as text. Without one, numbers are read as doubles; otherwise a
+ * large number would become a text.
  */
 function parsedJson(value: Value, { elements = [] }: ColumnSpec): Value | undefined {
   return typeof value === "string" ? jsonIn(value, elements.length > 0 ? parseJson : JSON.parse) : value;

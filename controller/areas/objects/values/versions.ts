@@ -6,11 +6,11 @@ import { elementCellKey } from "./codec.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
 import { canonicalText, isObject } from "./values.ts";
 
-/** Stored form of one write of an object. Members may be added; each says how a version without it is read. */
+/** Stored form of one write of an object. Members may be added; each member says how versions without it are read. */
 interface StoredVersion {
-  /** `[column number, value, …]`, the object as its writer left it; absent: the write removed it. */
+  /** The object as the write left it: `[column number, value, …]`. Absent: the write removed the object. */
   readonly values?: readonly Value[];
-  /** Time of the first insert in ms; absent: that of this write. */
+  /** Time of the first insert in ms; absent: the time of this write. */
   readonly made?: number;
   /** Time in ms at which the object expires; absent: never. */
   readonly until?: number;
@@ -21,7 +21,7 @@ interface StoredVersion {
 
 export interface Version {
   readonly timeUs: number;
-  /** Skips values of columns that were dropped since; `undefined` for a removal, with which all edges go. */
+  /** Values without those of dropped columns. `undefined` for a removal, which also removes all edges. */
   readonly row: Row | undefined;
   readonly ctimeMs: number;
   readonly untilMs: number | undefined;
@@ -39,7 +39,7 @@ export interface NewVersion {
 
 export const REMOVED_VERSION = encodePacked({ dead: true });
 
-/** Members without content are left out. */
+/** Encodes a version. Members without content are left out. */
 export function encodeVersion(view: LoadedClass, version: NewVersion): Uint8Array {
   const { ctimeMs, untilMs, added, dropped } = version;
   const stored: StoredVersion = {
@@ -64,7 +64,7 @@ export function decodeVersion(view: LoadedClass, { timeUs, value }: EntityVersio
   };
 }
 
-/** Elements of sets and entries of maps in the order of current reads. */
+/** The row with elements of sets and entries of maps in the order that current reads have. */
 function asRead(view: LoadedClass, row: Row): Row {
   const ordered = { ...row };
   for (const column of view.columns) {

@@ -6,8 +6,8 @@ import { keepsVersions, versionBefore, type HistorySource } from "../history/his
 import type { EntityWrite } from "../values/compose.ts";
 
 /**
- * Gives writes below the latest time of their object the state of the object at their own time. Their versions are made
- * of that, so that they contain nothing written later.
+ * Adds to each write below the latest time of its object the state of the object at the write's own time. Its version
+ * is made from that state, so that it contains nothing that was written later.
  */
 export async function withPast(
   writes: readonly EntityWrite[],

@@ -3,8 +3,9 @@ import type { LoadedClass } from "../definitions/views.ts";
 import type { NewRecord, WriteBasis } from "../types.ts";
 
 /**
- * Tells of names of columns whether their values are still written. One that the class got since is as unknown as it was
- * then: `AppError("not_found")`. All others are left to the checks of rows.
+ * Returns a test for names of columns. It is false for a column of the basis that the class lost or replaced since. It
+ * throws `AppError("not_found")` for a column that the class got since. It is true for a name in neither, which the
+ * checks of rows refuse.
  */
 export function standing(basis: WriteBasis, view: LoadedClass): (name: string) => boolean {
   const then = new Map(basis.columns);
@@ -17,7 +18,9 @@ export function standing(basis: WriteBasis, view: LoadedClass): (name: string) =
   };
 }
 
-/** The records without values of columns that are gone since. `AppError("conflict")` when the class is another one. */
+/**
+ * The records without values of removed columns. `AppError("conflict")` when the class is not the class of the basis.
+ */
 export function standingRecords(
   basis: WriteBasis,
   view: LoadedClass,

@@ -18,7 +18,7 @@ export interface TriggeredEntity {
   readonly old: EntityWrite["old"];
 }
 
-/** Basis for rows of one class, in place of the class as it is now. */
+/** Basis for rows of one class. It is used instead of the current class. */
 export interface GivenBasis {
   readonly path: string;
   readonly basis: WriteBasis;
@@ -47,7 +47,10 @@ export class BeforeTriggers {
     return this.#triggersOf(path).length > 0;
   }
 
-  /** The edits as triggers leave them. `held`: the objects of the queue that wait for the end of this write. */
+  /**
+   * The edits after the triggers ran. `held`: keys that this write holds in the queue; a trigger may not write these
+   * objects.
+   */
   async entity(entity: TriggeredEntity, held: readonly string[]): Promise<CheckedEdits> {
     const { view, key, checked, old } = entity;
     const object = objectOf(entity);
@@ -74,7 +77,7 @@ export class BeforeTriggers {
     };
   }
 
-  /** The values of a new record as triggers leave them. */
+  /** The values of a new record after the triggers ran. */
   async record(
     view: LoadedClass,
     record: { readonly id: string; readonly values: Row },
@@ -105,7 +108,7 @@ export class BeforeTriggers {
     return (await this.#run(write, held)).announced;
   }
 
-  /** Without those of columns that are gone since. */
+  /** The changes without those of columns that do not exist any more. */
   #standing(view: LoadedClass, changes: readonly Edit[]): readonly Edit[] {
     const { given } = this.#of;
     if (given?.path !== view.path) return changes;
@@ -142,7 +145,7 @@ function changesOf(view: LoadedClass, before: Row, after: Row): Edit[] {
     .map((column) => ({ column, operation: "set", value: fitting(view, column, after[column]) }));
 }
 
-/** A table without entries is a list as well as a map in Lua: the column decides. */
+/** An empty table in Lua can be a list or a map, so the column decides. */
 function fitting(view: LoadedClass, name: string, value: Value | undefined): Value | undefined {
   if (!isEmpty(value)) return value;
   return view.column(name)?.type === "map" ? {} : [];
@@ -165,7 +168,7 @@ function isEmpty(value: Value | undefined): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-/** An object whose id is made of its key columns keeps them. */
+/** The key columns of an object cannot change if its id is made of them. */
 export function checkKeyKept(
   view: LoadedClass,
   key: string,

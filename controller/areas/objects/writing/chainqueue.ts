@@ -12,17 +12,18 @@ interface Job {
 type Chain = Pick<TriggerChain, "id" | "holds">;
 
 /**
- * Runs jobs of the same key one after the other, in the order they came; a job may have several keys. A job that runs
- * may, by its triggers, wait for other jobs of its chain. So a job of a chain is refused where the wait would never end:
- * for a key that its chain holds, or for a job that waits, directly or by others, for its chain.
+ * Runs jobs of the same key one after the other, in the order in which they came. A job may have several keys. The
+ * triggers of a running job may wait for other jobs of its chain. So a job of a chain is refused if its wait would
+ * never end: it has a key that its chain holds, or it would wait, directly or through other jobs, for a job of its
+ * chain that holds such a key.
  */
 export class ChainQueue {
   readonly #tails = new Map<string, Job>();
-  /** Jobs that wait, by chain: what runs of a chain may wait for them. */
+  /** Waiting jobs by chain. A running job of the chain may wait for them. */
   readonly #waiting = new Map<string, Set<Job>>();
 
   async run<T>(keys: readonly string[], chain: Chain | undefined, work: () => Promise<T>): Promise<T> {
-    // All keys are taken in one go, so no two jobs without triggers can wait for each other.
+    // All keys are taken at once, so that two jobs without triggers never wait for each other.
     const before = new Set(keys.flatMap((key) => this.#tails.get(key) ?? []));
     if (chain !== undefined) this.#checkWait(keys, before, chain);
     let release = (): void => undefined;

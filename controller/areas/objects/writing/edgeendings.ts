@@ -15,24 +15,24 @@ import { definitionsNow } from "../definitions/confirm.ts";
 import { changeAll } from "./changeall.ts";
 import { endEdges, pageTo } from "./incomingedges.ts";
 
-/** An object that was removed: edges to it with times up to this one end. */
+/** A removed object. Edges to it with times up to `endUs` end. */
 export interface EndedTarget extends EntityKey {
   readonly endUs: number;
 }
 
-/** Edges that are still to be taken away. KvStore: `objectedges/<id>`. */
+/** Edges that are still to be removed. KvStore: `objectedges/<id>`. */
 export interface OpenEnding extends OpenWork {
   readonly tenant: string;
   readonly startedMs: number;
-  /** The objects that are left, at most `EDGE_ENDING_TARGETS_MAX`. The first one is under way. */
+  /** The remaining objects, at most `EDGE_ENDING_TARGETS_MAX`. The first one is in progress. */
   readonly targets: readonly EndedTarget[];
-  /** How far the first one is; absent: at its beginning. */
+  /** Position in the edges of the first target; absent: at their beginning. */
   readonly cursor?: string | undefined;
 }
 
 export type EndingJournal = Journal<OpenEnding>;
 
-/** Taking the same edges away twice has the effect of once. */
+/** Journal of these removals. Removing the same edges twice has the same effect as once. */
 export function endingJournal(dependencies: JournalDependencies): EndingJournal {
   return new Journal(dependencies, { prefix: "objectedges/", tenantOf: ({ tenant }) => tenant, isRepeatable: true });
 }
@@ -46,8 +46,8 @@ export interface EndingDependencies {
 }
 
 /**
- * Takes edges to removed objects away that are too many for the call that removes them: one piece of work after the
- * other, noted page by page, and carried on by another controller when this one is gone.
+ * Removes edges to removed objects if they are too many for the call that removes the objects. Works on one journal
+ * entry after the other and stores the progress after each page. If this controller fails, another one continues.
  */
 export class EdgeEndings {
   readonly #with: EndingDependencies;
@@ -58,7 +58,9 @@ export class EdgeEndings {
     this.#with = dependencies;
   }
 
-  /** Makes a write with which edges to these objects end. Resolves when it is made, and the edges may still be there. */
+  /**
+   * Makes a write that ends the edges to these objects. Resolves after the write; the edges may still be stored then.
+   */
   async across(targets: readonly EndedTarget[], write: () => Promise<void>): Promise<void> {
     if (targets.length === 0) return write();
     const { journal } = this.#with;
@@ -69,7 +71,7 @@ export class EdgeEndings {
       begun = await journal.beginAll(works);
       await write();
     } catch (error) {
-      // The controller that takes over the noted work sees if the write was made.
+      // The controller that takes over the entry checks if the write was made.
       for (const { id } of works) journal.inFlight.letGo(id);
       throw error;
     }
@@ -77,7 +79,7 @@ export class EdgeEndings {
     if (this.#waiting > EDGE_ENDINGS_WAITING_MAX) await Promise.all(ended);
   }
 
-  /** Carries on what no controller does. False: enough is waiting here. */
+  /** Takes over an entry that no controller works on. False if `EDGE_ENDINGS_WAITING_MAX` entries already wait here. */
   async takeUp(found: Versioned<OpenEnding>): Promise<boolean> {
     if (this.#waiting >= EDGE_ENDINGS_WAITING_MAX) return false;
     const mine = await this.#with.journal.take(found);
@@ -96,7 +98,7 @@ export class EdgeEndings {
     return works;
   }
 
-  /** Never rejects: what breaks off is taken up again by maintenance. */
+  /** Never rejects: maintenance takes up an entry whose work failed. */
   async #start(mine: Versioned<OpenEnding>): Promise<void> {
     const { journal, runtime, tenant } = this.#with;
     this.#waiting += 1;
@@ -110,7 +112,10 @@ export class EdgeEndings {
     }
   }
 
-  /** Until all are taken away, the controller stops, or another one carries it on. */
+  /**
+   * Works until all edges are removed, this controller stops, or another one continues. Also stops if the removal of an
+   * object may still be made.
+   */
   async #carry(mine: Versioned<OpenEnding>): Promise<void> {
     const { journal } = this.#with;
     let held: Versioned<OpenEnding> | undefined = mine;
@@ -125,7 +130,7 @@ export class EdgeEndings {
     }
   }
 
-  /** True if the object was removed at that time; an object that exists now was made later. */
+  /** True if the object was removed at `endUs`. An object that exists now must then have been inserted later. */
   async #isGone({ endUs, ...key }: EndedTarget): Promise<boolean> {
     const { store, catalog } = this.#with;
     const { snapshot } = await catalog.resumed();
@@ -134,12 +139,12 @@ export class EdgeEndings {
     return entity === undefined || entity.birthUs > endUs;
   }
 
-  /** A controller that was held up, or died, may have been at the removal; it is made soon or never. */
+  /** True while a controller that was paused may still make the removal: for `WRITE_LATE_MS` after the start. */
   #mayStillGo({ startedMs }: OpenEnding): boolean {
     return this.#with.runtime.clock.nowMs() - startedMs < WRITE_LATE_MS;
   }
 
-  /** Answers where the next page begins, if there is one. */
+  /** Removes the ended edges of one page. Returns the cursor of the next page; undefined after the last one. */
   async #endPage({ endUs, ...key }: EndedTarget, cursor: string | undefined): Promise<string | undefined> {
     const { store, catalog } = this.#with;
     const page = await pageTo(key, cursor, { store });

@@ -14,7 +14,10 @@ import type { Writing } from "./writing.ts";
 
 type Source = Writing["source"];
 
-/** Yields the changes that come before the writes of objects that end by themselves. */
+/**
+ * Yields the changes that must be written before these writes: tombstones of objects that expire, and parts of older
+ * objects.
+ */
 export async function* beforeEnds(
   writes: readonly EntityWrite[],
   composed: readonly ComposedWrite[],
@@ -33,17 +36,17 @@ export function tombstonesAhead(writes: readonly EntityWrite[]): EntityChange[] 
 }
 
 /**
- * Answers true for an object without an end that gets one with its next write. Parts of it may end by themselves: an
- * earlier version, which let each cell, term and edge end so long after its own write, may have written it.
+ * True if the object has no end yet and its next write sets one. An earlier version may have written it: there each
+ * cell, term and edge expired on its own, a ttl after its own write.
  */
 export function mayEndInParts({ options }: LoadedClass, { endsAtMs: named }: Entity): boolean {
   return options.ttlSeconds !== undefined && named === undefined;
 }
 
 /**
- * All of an object again, so that no part of it ends by itself, however many edges and indexed values it has. Each part
- * bears a time just above its own, as Cassandra keeps what ends of two writes of one time; concurrent and later writes
- * overtake it. `endsAtMs` absent: the write that follows names the end.
+ * Writes all parts of an object again, so that no part expires on its own. Neither edges nor indexed values have a
+ * limit here. Each part gets the time just above its own: of two writes with one time, Cassandra keeps the one that
+ * expires. Concurrent and later writes win. `endsAtMs` absent: the write that follows sets the end.
  */
 export async function* asOne(
   view: LoadedClass,
@@ -88,7 +91,10 @@ function cellsAndEnd(view: LoadedClass, entity: Entity, named: number | undefine
   return [...parts.values()];
 }
 
-/** Clears up what has ended, of any class or none. */
+/**
+ * The change that removes an ended object, or an ended tombstone. `view` is undefined if the class does not exist any
+ * more.
+ */
 export function clearing(view: LoadedClass | undefined, entity: Entity): EntityChange {
   const { key, lastUs } = entity;
   const object = objectOfTombstone(key);
@@ -97,19 +103,22 @@ export function clearing(view: LoadedClass | undefined, entity: Entity): EntityC
   return { key, timeUs: lastUs, death: true, dropTerms: terms };
 }
 
-/** The same so long after the end that no write of before can still arrive: edges of before are known by it. */
+/**
+ * Like `clearing`, but for an end so long ago that no earlier write can still arrive. The removal has at least the time
+ * of the end, so that edges to the ended object are recognised by it.
+ */
 export function clearingLate(view: LoadedClass | undefined, entity: Entity): EntityChange {
   const change = clearing(view, entity);
   const endedUs = Math.floor((entity.endsAtMs ?? 0) * 1_000);
   return objectOfTombstone(entity.key) === undefined ? { ...change, timeUs: Math.max(entity.lastUs, endedUs) } : change;
 }
 
-/** Does that for objects which are to be inserted again. */
+/** The changes that clear the ended ones among the objects to be inserted again. */
 export function clearedBefore(view: LoadedClass, recreated: Traces): EntityChange[] {
   return [...recreated.values()].flatMap(({ ended }) => (ended === undefined ? [] : [clearing(view, ended)]));
 }
 
-/** Without what the change itself writes at the time of a part. */
+/** The parts without the cells and numbers that `change` writes at the same time. */
 function besides(change: EntityChange, parts: readonly EntityChange[]): EntityChange[] {
   return parts.map((part) => (part.timeUs === change.timeUs ? without(change, part) : part));
 }

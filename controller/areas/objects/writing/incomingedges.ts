@@ -18,16 +18,16 @@ export interface IncomingEdges {
 }
 
 export interface EdgesEnd {
-  /** The time of the removal of this target: edges that lead to what was removed then end. */
+  /** Time of the removal of this target. Edges to the object that was removed then end. */
   readonly endUs: (target: EntityKey) => number;
-  /** Others that end as well; absent: none. */
+  /** True for further edges that end as well; absent: none. */
   readonly alsoEnds?: (edge: Edge) => boolean;
-  /** The current definitions: they say which sources keep versions. */
+  /** The current definitions, which say what sources keep versions. */
   readonly definitions: () => Promise<Pick<Snapshot, "byCid">>;
   readonly change: (changes: readonly EntityChange[]) => Promise<void>;
 }
 
-/** Reads each object once if it has at most a page of edges, until `keptMax` edges are kept. */
+/** Reads edges until `keptMax` are kept. Reads a target once if it has at most a page of edges. */
 export async function incomingEdges(
   targets: readonly EntityKey[],
   source: IncomingSource,
@@ -50,16 +50,18 @@ export async function incomingEdges(
 }
 
 /**
- * Takes edges away from their sources because their targets were removed. Each goes with its own time, so that one
- * written since stays. Interruption and repetition do no harm: reads skip edges that are as old as the removal of their
- * target, also when there is one of its name again, whose insert takes them away.
+ * Removes edges whose targets were removed. Each edge is removed with its own time, so an edge that is written later
+ * stays. Interruption and repetition do no harm, because reads skip edges that are not newer than the removal of their
+ * target. If the target is inserted again, the insert removes them.
  */
 export async function endEdges(edges: readonly Edge[], of: EdgesEnd): Promise<void> {
   for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX)
     await endPage(edges.slice(from, from + OBJECT_PAGE_MAX), of);
 }
 
-/** Reads the definitions after the page: a writer that keeps versions by newer ones wrote none of these edges. */
+/**
+ * Reads the definitions after the page. So no edge of the page was written under newer definitions that keep versions.
+ */
 async function endPage(page: readonly Edge[], { endUs, alsoEnds, definitions, change }: EdgesEnd): Promise<void> {
   const ended = page.filter((edge) => isOfFormer(edge, endUs(edge.to)) || alsoEnds?.(edge) === true);
   if (ended.length === 0) return;

@@ -16,16 +16,16 @@ import {
 import { canonicalText, isObject } from "../values/values.ts";
 
 /**
- * All terms and numbers of an entity by its class, to be written again. Each has the time of its cell, words and branches
- * of tags the time of the latest write, so that concurrent and later writes overtake them. `AppError("too_large")` when there are more
- * indexed values than are kept.
+ * All terms and numbers that an entity has by its class, to be written again. Each has the time of its cell; words and
+ * branches of tags have the time of the latest write. So concurrent and later writes win. `AppError("too_large")` if
+ * the entity has more indexed values than are kept.
  */
 export function indexEntries(view: LoadedClass, entity: Entity): EntityChange[] {
   checkIndexedValues(view, countIndexedValues(view, entityRow(view, entity)));
   return entriesOf(view, entity);
 }
 
-/** The same of objects that bear them already, however many they are. */
+/** Like `indexEntries` but without a limit, for objects that already have these entries. */
 export function entriesOf(view: LoadedClass, entity: Entity): EntityChange[] {
   const row = entityRow(view, entity);
   const entries = new Entries();
@@ -37,7 +37,7 @@ export function entriesOf(view: LoadedClass, entity: Entity): EntityChange[] {
   return entries.changes(entity);
 }
 
-/** The record with all terms of its class. Old terms stay: superfluous ones do no harm. */
+/** The record with all terms of its class. Former terms stay, because superfluous terms do no harm. */
 export function withIndexEntries(view: LoadedClass, record: StoredRecord): StoredRecord {
   return { ...record, terms: [...new Set([...record.terms, ...contentTerms(view, recordRow(view, record))])] };
 }
@@ -47,7 +47,7 @@ interface Entry {
   readonly numbers: Map<number, number | undefined>;
 }
 
-/** By the time of their write. */
+/** Index entries, by the time of their write. */
 class Entries {
   readonly #byTime = new Map<number, Entry>();
 

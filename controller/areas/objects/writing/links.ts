@@ -9,7 +9,7 @@ import type { LinkEdit } from "../values/rows.ts";
 export interface LinkWrite {
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** The greatest time among the edges of the object that were read: write above it. */
+  /** The latest time among the object's edges that were read. The write needs a time above it. */
   readonly lastUs: number;
 }
 
@@ -19,9 +19,12 @@ interface Source {
 
 /** Targets of links. */
 export interface LinkTargets {
-  /** By the ids in the links. */
+  /** Keys of the targets, by the ids in the links. */
   readonly keys: ReadonlyMap<string, EntityKey>;
-  /** By the text of their key: the last removal that is remembered; an edge below it would seem to lead to that object. */
+  /**
+   * Last known removal of each target, by the text of its key. An edge with an earlier time would seem to lead to the
+   * removed object.
+   */
   readonly diedUs: ReadonlyMap<string, number>;
 }
 
@@ -50,7 +53,7 @@ export async function linkTargets(
   return { keys, diedUs };
 }
 
-/** Edges to add and drop so that the object has those of its links. */
+/** Edges to add and to drop, so that the object has the edges of its links. */
 export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite> {
   if (of.links.length === 0) return { lastUs: 0 };
   const add = new Map<string, EdgeEnd>();
@@ -71,8 +74,8 @@ export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite
 }
 
 /**
- * The edges of a write at `timeUs`. One whose time is ahead of the common time, or no later than a removal of its target
- * that is, says which removals its writer knew of.
+ * The edges of a write at `timeUs`. An edge stores the last known removal of its target in two cases: if the write is
+ * above the common time, or if that removal is not below it.
  */
 export function edgesAt(
   edges: readonly EdgeEnd[],
@@ -84,7 +87,7 @@ export function edgesAt(
   });
 }
 
-/** All edges from an object, or those of one type. */
+/** All edges from an object, or those of one type. `AppError("too_large")` beyond `EDGES_PER_WRITE_MAX`. */
 export async function outgoing(from: EntityKey, { store }: Source, type?: string): Promise<Edge[]> {
   const edges: Edge[] = [];
   for await (const page of outgoingPages(from, { store }, type)) {
@@ -94,7 +97,7 @@ export async function outgoing(from: EntityKey, { store }: Source, type?: string
   return edges;
 }
 
-/** The same, however many they are. */
+/** Like `outgoing`, page by page and without a limit. */
 export async function* outgoingPages(
   from: EntityKey,
   { store }: Source,

@@ -4,7 +4,10 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { EntityWrite } from "../values/compose.ts";
 
-/** The same write under the current definitions: same cells and time, with their terms and numbers. */
+/**
+ * The same write under the current definitions: the same cells and time, with the terms and numbers of the current
+ * class.
+ */
 export function rebindWrite(write: EntityWrite, now: Snapshot): EntityWrite {
   const view = classNow(write.view, now);
   const edits = write.edits.map((edit) => {

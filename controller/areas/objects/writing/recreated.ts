@@ -1,7 +1,7 @@
 import type { EntityChange, EntityTrace, ObjectStore } from "../../../store/objects.ts";
 import { outgoing } from "./links.ts";
 
-/** By the part of the id after the colon. */
+/** Traces by the part of the id after the colon. */
 export type Traces = ReadonlyMap<string, EntityTrace>;
 
 /** Traces of objects that were removed and are inserted again. */
@@ -12,8 +12,8 @@ export function recreatedOf(traces: Traces): Traces {
 }
 
 /**
- * Removes cells that an update left when it crossed the removal of its object: the next object of that name would show
- * them. Each is removed with its own time, so that nothing else is.
+ * Removes cells that an update left because it ran at the same time as the removal of its object. Otherwise the next
+ * object with the same id would show them. Each cell is removed with its own time, so nothing else is removed.
  */
 export function leftoverCells(cid: number, recreated: Traces): EntityChange[] {
   return [...recreated].flatMap(([id, { leftover }]) =>
@@ -27,7 +27,7 @@ export function leftoverCells(cid: number, recreated: Traces): EntityChange[] {
   );
 }
 
-/** Does the same for edges, object by object; they can be read only when the object exists again. */
+/** Does the same for edges, object by object. Edges can be read only after the object exists again. */
 export async function* leftoverEdges(
   cid: number,
   recreated: Traces,

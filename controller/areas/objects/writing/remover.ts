@@ -23,9 +23,12 @@ interface Removal extends PresetTime {
 interface RemovalWrite {
   timeOf(place: Place): number;
   readonly withVersions: boolean;
-  /** True if the object was removed before, or ends by itself, and has versions, even if its class keeps none now. */
+  /**
+   * True if the object has a tombstone: it has versions, and was removed before or expires. Its class may keep no
+   * versions any more.
+   */
   hasTombstone(place: Place): boolean;
-  /** Terms the object had when it was read; none where it was not living. */
+  /** Terms of the object when it was read; empty if it did not exist. */
   termsOf(place: Place): readonly string[];
 }
 
@@ -37,7 +40,10 @@ export class ObjectRemover {
     this.#writing = writing;
   }
 
-  /** How many there were. Each list of places names one object. */
+  /**
+   * Returns the number of removed objects. With `withVersions`, it includes objects that were removed before and have a
+   * tombstone. Each list of places names one object.
+   */
   async remove(context: WriteContext, refs: readonly (readonly Place[])[], removal: Removal): Promise<number> {
     let removed = 0;
     for (let from = 0; from < refs.length; from += CHANGE_BATCH_MAX) {
@@ -103,7 +109,8 @@ export class ObjectRemover {
         await confirmed(context, (now) =>
           this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
-        // The edges were read before the removal, so they lead to the removed object, however far ahead their times are.
+        // The edges were read before the removal, so they lead to the removed object, even if their times are far
+        // ahead.
         const alsoEnds = (edge: Edge): boolean => writeUs === undefined || isAhead(edge, commonUs);
         await this.#writing.endEdges(context, incoming, { endUs, alsoEnds });
       };
@@ -114,13 +121,16 @@ export class ObjectRemover {
     });
   }
 
-  /** By the text of their places. */
+  /** Times of the last write or removal of these objects, by the text of their places; 0 if unknown. */
   async #lastTimes(dead: readonly Place[]): Promise<ReadonlyMap<string, number>> {
     const traces = await this.#writing.store.trace(dead.map((place) => place.key));
     return new Map(dead.map((place, at) => [placeText(place), traces[at]?.lastUs ?? 0]));
   }
 
-  /** The times of those objects that have a tombstone, which is remembered for longer than a removal. */
+  /**
+   * Times of the tombstones, by the text of their places. Objects without one are left out. The store keeps a tombstone
+   * longer than a removal.
+   */
   async #tombstonesOf(places: readonly Place[]): Promise<ReadonlyMap<string, number>> {
     const tombstones = await inPages(
       places.map(({ key }) => tombstoneKey(key)),
@@ -188,7 +198,8 @@ export class ObjectRemover {
       this.#writing.source,
     );
     const timeUs = this.#writing.clock.nextUs();
-    // A record that is written anew after this needs a time above the removal, which no read shows.
+    // No read shows the time of this removal. The clock notes it, so that a later write of the same id gets a time
+    // above it.
     for (const { place, record } of living)
       this.#writing.clock.ofObject([placeText(place)], record.rewrittenUs ?? 0, timeUs);
     const endUs = (): number => timeUs;
@@ -210,12 +221,15 @@ export class ObjectRemover {
   }
 }
 
-/** True for an edge whose time an earlier version took from outside: it does not say when the edge was made. */
+/**
+ * True for an edge far ahead of the clock that stores no known removal (`knownRemoval`). An earlier version took such a
+ * time from outside, so it does not say when the edge was made.
+ */
 function isAhead({ timeUs, value }: Edge, commonUs: number): boolean {
   return value === undefined && timeUs > commonUs + WRITE_AHEAD_MAX_MS * 1_000;
 }
 
-/** Runs the triggers of removals, and answers which of them are to be told. */
+/** Runs the triggers of the removals. Returns for each object true if its removal is to be announced. */
 async function announcedOf(
   { triggers }: WriteContext,
   objects: readonly ObjectRow[],
@@ -229,7 +243,7 @@ async function announcedOf(
   return announced;
 }
 
-/** The places in classes that keep versions by the current definitions: their removals get tombstones. */
+/** The places whose classes keep versions by the current definitions. Their removals get tombstones. */
 function placesNow(places: readonly Place[], now: Snapshot): Place[] {
   return places.flatMap(({ key }) => {
     const view = now.byCid(key.cid);

@@ -12,7 +12,7 @@ interface Restoring extends HistorySource {
   readonly later: NonNullable<IngestOptions["restored"]>;
 }
 
-/** Passes on whose objects were written or removed later than their rows, and answers the rows of the others. */
+/** Reports the objects that were written or removed later than their rows. Returns the rows of the other objects. */
 export async function restorable(
   { view, rows }: { readonly view: LoadedClass; readonly rows: readonly CheckedRow[] },
   traces: Traces,

@@ -27,15 +27,15 @@ interface MadeState {
   readonly relationsLeft: number;
   /** No later write ends the version. */
   readonly stays: boolean;
-  /** Absent: for ever. */
+  /** Time at which the version expires; absent: never. */
   readonly expiresAtMs: number | undefined;
 }
 
 const NOTHING_LEFT = 0;
 
 /**
- * Stores earlier states of objects as their versions, with the times they had. What objects are now stays as it is: no
- * trigger runs and nothing is published. Storing a state again changes nothing.
+ * Stores earlier states of objects as versions, with their former times. The current state of an object does not
+ * change: no trigger runs and nothing is published. Storing a state again changes nothing.
  */
 export class StateRestorer {
   readonly #writing: Writing;
@@ -44,7 +44,10 @@ export class StateRestorer {
     this.#writing = writing;
   }
 
-  /** In the order of `states`, in which the states of one object are newest first. An error names the place. */
+  /**
+   * Returns the outcomes in the order of `states`. The states of one object must be newest first. An error names the
+   * index of its state.
+   */
   async restore(
     context: WriteContext,
     view: LoadedClass,
@@ -121,7 +124,10 @@ export class StateRestorer {
     });
   }
 
-  /** Objects of which nothing is taken, by what their latest states here say. */
+  /**
+   * Compares the last state of each object with what is stored here. Returns the objects that take no state, by key,
+   * each with its outcome.
+   */
   async #keptAmong(batch: readonly MadeState[]): Promise<readonly (readonly [string, RestoreOutcome])[]> {
     const last = batch.filter(({ given }) => given.supersededUs === undefined);
     if (last.length === 0) return [];
@@ -149,7 +155,7 @@ export class StateRestorer {
     return undefined;
   }
 
-  /** The tombstones first, as removals write them; marks of edges before the edges, as writes do. */
+  /** Writes tombstones first, as removals do, and the marks of edges before the edges, as writes do. */
   async #write(context: WriteContext, states: readonly MadeState[]): Promise<void> {
     if (states.length === 0) return;
     await this.#writing.change(states.flatMap(tombstoneOf));
@@ -159,7 +165,7 @@ export class StateRestorer {
     );
     await this.#writing.change(states.map(changeOf));
     await confirmed(context, async (now) => {
-      // No read finds versions of a class that is gone.
+      // No read finds the versions of a dropped class, so they are removed.
       const orphans = states.filter(({ place }) => now.byCid(place.view.cid) === undefined);
       await this.#writing.change(
         orphans.map(({ place: { key }, given: { timeUs } }) => ({ key, timeUs, death: true, forgetHistory: true })),
@@ -172,7 +178,10 @@ function told(outcome: RestoreOutcome): Restored {
   return { outcome, relationsLeft: NOTHING_LEFT };
 }
 
-/** Targets that only one class can have; relations to others are left out. */
+/**
+ * The edges of these relations. Leaves out relations of unknown types, and those whose target is not of exactly one
+ * class.
+ */
 function edgesOf(relations: readonly PastRelation[], snapshot: Snapshot): EdgeEnd[] {
   return relations.flatMap(({ type, target }) => {
     const [only, second] = placesOf(snapshot, { id: target }, () => true);
@@ -190,7 +199,10 @@ function outcomeOf(state: MadeState, known: EntityVersion | undefined, nowMs: nu
   return (state.expiresAtMs ?? Infinity) <= nowMs ? "expired" : "stored";
 }
 
-/** Reads of earlier times find an object that is gone by this tombstone. Empty for one that exists. */
+/**
+ * The tombstone by which reads of earlier times find an object that is gone or expires. Empty if the state is
+ * superseded or never ends.
+ */
 function tombstoneOf({ place: { view, key }, given }: MadeState): EntityChange[] {
   const { state, timeUs, supersededUs } = given;
   const goneUs = state === undefined ? timeUs : (state.untilMs ?? 0) * 1_000;

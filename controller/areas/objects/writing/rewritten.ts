@@ -11,7 +11,9 @@ interface Source {
 /** A record to write above every earlier write and removal of its id. */
 export interface AskedRecord {
   readonly record: StoredRecord;
-  /** Time of the write, if the caller has chosen it already. Otherwise it is above all times that are read. */
+  /**
+   * Time of the write, if the caller has chosen it already. Otherwise the write gets a time above all that are read.
+   */
   readonly writeUs: number | undefined;
 }
 
@@ -22,10 +24,10 @@ export interface Rewritten {
 }
 
 /**
- * Gives each record its time of writing. Of several records with one id the last one wins. A record that is stored with
- * the same bytes keeps its time, so a repetition changes nothing. The time of a removal cannot be read. So a record whose
- * own time is in the future may stay removed, if its time of writing was chosen before the removal or by a controller
- * that did not remove it.
+ * Gives each record its time of writing. Of several records with one id, the last one wins. If a record with the same
+ * bytes is stored, it keeps its time, so a repetition changes nothing. The time of a removal cannot be read. So a
+ * record whose own time is in the future may stay removed: if its time of writing was chosen before the removal, or by
+ * a controller that did not remove it.
  */
 export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<Rewritten[]> {
   const found = await inPages(
@@ -61,7 +63,7 @@ function aboveUs(of: {
   return of.clock.ofObject([keyText(of.record)], lastUs, of.commonUs);
 }
 
-/** The least time: above the millisecond in the id, also where a double rounds its microseconds. */
+/** The smallest allowed time. It is above the millisecond in the id, even after a double rounds its microseconds. */
 export function leastRewrittenUs(id: string): number {
   return ((ulidTimeMs(id) ?? 0) + 2) * 1_000;
 }

@@ -7,9 +7,9 @@ import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { Place } from "../reading/locate.ts";
 
 /**
- * Replaces the values of sealed columns. Each new value is written one microsecond after the one that was read, so
- * every other write to the same cell, before or after this one, wins. No event is sent, as only the stored form
- * changes. False when there is no such object. The object store repeats a write with an unknown outcome.
+ * Replaces the values of sealed columns. Each new value gets a time one microsecond above that of the value that was
+ * read. So every other write to the same cell wins, before or after this one. No event is sent, because only the stored
+ * form changes. False when there is no such object. The object store repeats a write with an unknown outcome.
  */
 export async function exchangeSealed(
   { view, key }: Place,

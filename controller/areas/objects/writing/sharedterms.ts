@@ -17,8 +17,8 @@ export interface SharedTermsWrite {
 
 /**
  * Call after such writes. Another controller that did not see this write may have dropped a term of the same object,
- * with the time of what it had read. If that time can be above the one of this write, the object bears a later time
- * when it is read now; then all its words and branches of tags are added again, above that time.
+ * with the time of what it had read. If that time can be above the time of this write, the object has a later time when
+ * it is read now. In that case all its words and branches of tags are added again, above that time.
  */
 export async function keepSharedTerms(
   writes: readonly SharedTermsWrite[],

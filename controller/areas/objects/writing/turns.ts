@@ -8,7 +8,10 @@ import type { KvEntry, KvStore } from "../../../store/kv.ts";
 import type { Retry } from "../../../store/retry.ts";
 import type { Held } from "../definitions/catalog.ts";
 
-/** Below it, for each object, is an entry for each write that waits or has its turn, under the lease of its controller. */
+/**
+ * Prefix of one entry for each write that waits or has its turn, by object. The entry is under the lease of the write's
+ * controller.
+ */
 const TURNS_PREFIX = "objectturns/";
 
 interface TurnsDependencies {
@@ -19,15 +22,15 @@ interface TurnsDependencies {
 
 type Leased = Pick<Held, "lease" | "isHeld">;
 
-/** The lease that a write began with, and how to get another one. */
+/** The lease that a write began with, and the way to get another one. */
 interface TurnLease {
   readonly held: Leased;
   readonly resumed: () => Promise<Leased>;
 }
 
 /**
- * Turns of the controllers at an object, for writes that follow from what they read. They come in the order in which
- * their entries were made.
+ * Turns of controllers at an object, for writes whose values depend on what they read. Turns come in the order in which
+ * their entries were created.
  */
 export class ObjectTurns {
   readonly #kv: KvStore;
@@ -41,8 +44,8 @@ export class ObjectTurns {
   }
 
   /**
-   * Runs the work while no other controller has a turn at the object. `AppError("unavailable")` where others have theirs
-   * for longer than `OBJECT_TURN_WAIT_MS`; `unknown_outcome` where the turn ended before the work did.
+   * Runs the work while no other controller has a turn at the object. `AppError("unavailable")` if other turns take
+   * longer than `OBJECT_TURN_WAIT_MS`; `unknown_outcome` if the lease was lost before the work ended.
    */
   async run<T>(object: string, by: TurnLease, work: () => Promise<T>): Promise<T> {
     const held = by.held.isHeld() ? by.held : await by.resumed();
@@ -83,7 +86,7 @@ export class ObjectTurns {
     );
   }
 
-  /** The last entry that came before this one. */
+  /** The latest entry that was created before this one; undefined if this one is the first. */
   #before(prefix: string, key: string): Promise<KvEntry | undefined> {
     return this.#retry.run(async () => {
       const entries: KvEntry[] = [];
@@ -112,7 +115,7 @@ export class ObjectTurns {
     try {
       await this.#retry.run(() => this.#kv.delete(key));
     } catch (error) {
-      // The turn ends with the lease.
+      // The entry ends with the lease.
       if (!(error instanceof AppError)) throw error;
     }
   }

@@ -21,8 +21,8 @@ interface Looking {
 }
 
 /**
- * Finds the rows whose objects do not exist after the write: they were removed at its time or later, or have ended. Rows
- * that have ended are not read.
+ * Finds the rows whose objects do not exist after the write: they were removed at its time or later, or their ttl is
+ * over. Rows whose ttl is over are not read.
  */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);

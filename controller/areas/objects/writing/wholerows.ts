@@ -5,8 +5,8 @@ import type { CheckedRow } from "../values/rows.ts";
 import { outgoingPages } from "./links.ts";
 
 /**
- * The row as it makes its object whole: what an object of an earlier time has and the row does not name is taken away.
- * A repetition of the write finds nothing to take.
+ * The row with edits that make its object whole: they remove what an object of an earlier time has and the row does not
+ * name. A repetition of the write removes nothing.
  */
 export async function wholeRow(
   row: CheckedRow,
@@ -33,7 +33,10 @@ export async function wholeRow(
   };
 }
 
-/** By what it has: its last time can be that of a version which was stored before. */
+/**
+ * True if the object has a part of that time or a later one. Its last time does not say that: it can come from a
+ * version that was stored before.
+ */
 function isWrittenAt({ birthUs, cells }: Entity, timeUs: number): boolean {
   return birthUs >= timeUs || cells.keys.some((_, at) => cells.timeUs(at) >= timeUs);
 }

@@ -75,7 +75,7 @@ interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
 }
 
 /**
- * Inserts and updates objects of one tenant. Writes of one object queue, so reading, merging and writing it is exact.
+ * Inserts and updates objects of one tenant. Writes of one object queue, so none is lost between its read and write.
  */
 export class ObjectWriter {
   readonly #writing: Writing;
@@ -128,7 +128,7 @@ export class ObjectWriter {
       const { values, writeUs, isNew, createdMs, wholeBut } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
-      // The object of an id made of an identity may exist, as the source may repeat itself.
+      // The source may repeat itself, so an object may exist even if its id is made of an identity.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs, wholeBut };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
@@ -139,7 +139,7 @@ export class ObjectWriter {
     return writeTimes(refs, { clock: this.#writing.clock, ...this.#writing.source });
   }
 
-  /** False when none of the places has an object, or when the object is not to be changed. */
+  /** False when no place has an object, or when `compute` says that the object is not to be changed. */
   async update(context: WriteContext, places: readonly Place[], asked: AskedUpdate): Promise<boolean> {
     const held = places.map(placeText);
     const update = () => this.#update(context, places, asked);
@@ -220,7 +220,7 @@ export class ObjectWriter {
     );
   }
 
-  /** The same for records; removed records stay removed. Returns their number. */
+  /** Does the same for records; removed records stay removed. Returns the number of records. */
   reindexRecords(view: LoadedClass, keys: readonly EntityKey[]): Promise<number> {
     return this.#writing.queue.run(keys.map(keyText), undefined, async () => {
       const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
@@ -397,7 +397,7 @@ export class ObjectWriter {
     return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
-  /** A generated id has no earlier write whose time must be exceeded. */
+  /** The time of a write of one object. A generated id has no earlier write, so it needs no time above one. */
   #ownTime(
     { view, row }: { readonly view: LoadedClass; readonly row: CheckedRow },
     read: readonly ({ readonly lastUs: number } | undefined)[],
@@ -428,7 +428,7 @@ export class ObjectWriter {
     return { links, targets };
   }
 
-  /** Makes the writes, and repairs damage that concurrent writes of other controllers can do. */
+  /** Makes the writes. Repairs damage that concurrent writes of other controllers may have done. */
   async #write(
     context: WriteContext,
     writes: readonly EntityWrite[],
@@ -439,7 +439,7 @@ export class ObjectWriter {
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
-    // Removes terms last, as superfluous terms do no harm.
+    // Removes terms last, because superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);
     await confirmed(context, (now) => this.#bring(writes, now));
     if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
@@ -455,7 +455,7 @@ export class ObjectWriter {
 
   async #bring(writes: readonly EntityWrite[], now: Snapshot): Promise<void> {
     const orphans = writes.filter((write) => now.byCid(write.view.cid) === undefined);
-    // Their class does not exist any more, so no read would find them.
+    // Their class does not exist any more, so no read would find these objects.
     await this.#writing.change(
       orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })),
     );
@@ -485,7 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /** Removes what the removal of recreated objects left, as far as it can be read before they exist again. */
+  /** Before removed objects are inserted again, removes what they left. Then makes the write. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
@@ -511,7 +511,7 @@ export class ObjectWriter {
   }
 }
 
-/** The rows after the triggers of their class have run on them and on the present objects. */
+/** The rows after the triggers of their class ran, on the rows and on the objects as they are now. */
 async function triggered(
   { triggers }: WriteContext,
   { view, rows }: Pick<Batch, "view" | "rows">,
@@ -554,7 +554,7 @@ function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1
   return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
 }
 
-/** Edits of a row that may be written already: values that its triggers computed are not changed. */
+/** Edits of a row that may have been written already. Values that triggers computed are not changed then. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
   const own = edits.filter(({ column }) => !computed.has(column.name));
@@ -570,7 +570,7 @@ function sizeOfMade({ record, before }: MadeRecord): Growth {
   return before === undefined ? recordSize(record) : sumOf([recordSize(record), less(recordSize(before))]);
 }
 
-/** Refuses a call of several batches before the first batch, not between two. */
+/** Checks the quota for a call of several batches before its first batch, so that it is not refused between two. */
 async function requireRoom({ room }: WriteContext, view: LoadedClass, growth: Growth): Promise<void> {
   if (!view.system) await room?.require(growth);
 }
@@ -583,7 +583,7 @@ function microseconds(atMs: number | undefined): number | undefined {
   return atMs === undefined ? undefined : Math.floor(atMs * 1_000);
 }
 
-/** Slices of at most a batch, in which no object occurs twice. */
+/** Slices of rows. Each has at most one batch of rows, and no object occurs in it twice. */
 function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]> {
   let batch: CheckedRow[] = [];
   let keys = new Set<string>();

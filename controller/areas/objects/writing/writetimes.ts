@@ -12,8 +12,8 @@ interface Source {
 }
 
 /**
- * Times for writes that are made later, in the order of `refs`, each above all known times of its object. It is the same
- * for all objects that are not ahead of the clock.
+ * Times for writes that are made later, in the order of `refs`. Each is above all known times of its object. All
+ * objects that are not ahead of the clock get the same time.
  */
 export async function writeTimes(refs: readonly (readonly Place[])[], { store, clock }: Source): Promise<number[]> {
   const keys = new Map(
@@ -33,13 +33,13 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, c
 /** The edits of one update. */
 export interface UpdateEdits {
   readonly edits: readonly ColumnEdit[];
-  /** Names of columns whose values follow from what was read. */
+  /** Names of columns whose new values depend on what was read. */
   readonly computed: ReadonlySet<string>;
 }
 
 /**
- * The time of an update: the preset one, unless that would lose what is added to a list, taken from it or computed of
- * the object.
+ * The time of an update. It is the preset time, unless a list or a computed column was written after that time and the
+ * update would be lost. In that case it is a later time, which is passed to `retimed` first.
  */
 export async function timeOf(
   { edits, computed }: UpdateEdits,
@@ -55,8 +55,9 @@ export async function timeOf(
 }
 
 /**
- * The edits of a write at a preset time, which may have been made already. A list is one cell, and so is what is
- * computed: if its time is that one or later, the edit was made or lost to a later write, so the cell stays as it is.
+ * The edits of a write at a preset time, which may have been made already. A list and a computed value are one cell
+ * each. If the cell's time is not below the preset time, the edit was made or lost to a later write, so the cell keeps
+ * its value.
  */
 export function editsOnce(
   { edits, computed }: UpdateEdits,
@@ -71,7 +72,7 @@ export function editsOnce(
   });
 }
 
-/** The time of the cell whose new value follows from what is read. */
+/** Time of the cell if its new value depends on the stored one; otherwise undefined. */
 function readUs({ column, operation }: ColumnEdit, entity: Entity, computed: ReadonlySet<string>): number | undefined {
   const isComputed = computed.has(column.name);
   if (!isComputed && (column.type !== "list" || operation === "set")) return undefined;

@@ -27,9 +27,9 @@ export interface WriteContext extends WriteDefinitions {
    * them wants it.
    */
   readonly publish: (events: () => readonly PublishedEvent[], write: () => Promise<void>) => Promise<void>;
-  /** Absent: no class of the tenant has triggers, and none led to this write. */
+  /** Absent: no class of the tenant has triggers, and no trigger led to this write. */
   readonly triggers: BeforeTriggers | undefined;
-  /** Basis for rows, if it is not their class as it is now. */
+  /** Basis for rows, if it is used instead of the current class. */
   readonly basis?: WriteBasis | undefined;
   /** Absent: the tenant has no quota. */
   readonly room?: WriteRoom | undefined;
@@ -39,10 +39,10 @@ export interface WriteContext extends WriteDefinitions {
 export class Writing {
   readonly store: ObjectStore;
   readonly runtime: Runtime;
-  /** By `<class number>:<key>`: writes of one object run one after the other. */
+  /** Writes of one object run one after the other. Keys: `<class number>:<key>`. */
   readonly queue = new ChainQueue();
   readonly clock: WriteClock;
-  /** Writes that follow from what they read take turns with those of other controllers. */
+  /** Writes whose values depend on what they read take turns with writes of other controllers. */
   readonly turns: ObjectTurns;
   readonly #endings: EdgeEndings;
 
@@ -63,7 +63,7 @@ export class Writing {
     return changeAll(this.store, changes);
   }
 
-  /** Takes away those that were read and end with the removals of their targets. */
+  /** Removes the edges that were read and that end with the removal of their targets. */
   endEdges(
     context: WriteDefinitions,
     { edges }: IncomingEdges,
@@ -76,7 +76,7 @@ export class Writing {
     });
   }
 
-  /** Makes a write with which edges end; those that were not read are taken away in the background. */
+  /** Makes a write that ends edges. Those that were not read are removed in the background. */
   ending({ more }: IncomingEdges, endUs: (target: EntityKey) => number, write: () => Promise<void>): Promise<void> {
     const targets = [...more].map((target) => ({ ...target, endUs: endUs(target) }));
     return this.#endings.across(targets, write);

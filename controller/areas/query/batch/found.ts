@@ -11,7 +11,7 @@ interface ChangeContext extends WriteContext {
   readonly catalog: ClassCatalog;
 }
 
-/** `undefined` where the owner of a class may have to make the change. */
+/** `undefined` if the owner of a system class may have to make the change. */
 export function repeatableChange(change: Change, context: ChangeContext): Repeatable | undefined {
   const { scope } = change;
   return scope.classes.some((view) => view.system && scope.access(view).writable)
@@ -19,7 +19,7 @@ export function repeatableChange(change: Change, context: ChangeContext): Repeat
     : new RepeatableChange(change, context);
 }
 
-/** An UPDATE or a DELETE of the objects that were found when it was settled. */
+/** An UPDATE or DELETE of the objects that were found when it was settled. */
 class RepeatableChange implements Repeatable {
   readonly #change: Change;
   readonly #context: ChangeContext;
@@ -30,7 +30,10 @@ class RepeatableChange implements Repeatable {
     this.#context = context;
   }
 
-  /** In a tree a value may fit only some classes, and which of them are meant is not known yet. */
+  /**
+   * Refuses an edit only if it fits no class of the tree, because it is unknown yet which classes have objects to
+   * change.
+   */
   check(rehearsal: DryRun): void {
     this.#rehearsal = rehearsal;
     const paths = this.#change.scope.classes
@@ -100,7 +103,7 @@ function faultOf(check: () => void): AppError | undefined {
   }
 }
 
-/** The same with another time for one of the objects. */
+/** The settled change with another time for one of the objects. */
 function retimedIn(
   settled: Settled,
   { class: path, id }: { readonly class: string; readonly id: string },

@@ -2,20 +2,17 @@ import type { Row } from "../../../../common/value.ts";
 import type { ReadRequest, DryRun } from "../../objects/index.ts";
 import type { SubAnswers } from "../run/subselects.ts";
 
-/**
- * A change of objects in steps: once settled, it can be made any number of times, by any controller, with the effect of
- * one.
- */
+/** A change in steps. After it is settled, any controller may make it any number of times, with the effect of one. */
 export interface Repeatable {
   /**
-   * Checks names, values, keys and sizes, as far as possible without the objects. Comes before `reads` and `settle`.
+   * Checks names, values, keys and sizes, as far as possible without the objects. Call it before `reads` and `settle`.
    */
   check(rehearsal: DryRun): void;
-  /** The reads on which its choice of objects depends. */
+  /** The reads on which the choice of objects depends. */
   reads(): readonly ReadRequest[];
-  /** Finds the objects, checks the principal's rights to them, and gives each its time of writing. Writes nothing. */
+  /** Finds the objects, checks the principal's rights to them, and chooses the write time of each. Writes nothing. */
   settle(signal: AbortSignal | undefined): Promise<Settlement>;
-  /** Makes the change and answers its rows; counts are right only the first time. */
+  /** Makes the change and returns its rows. Counts are right only the first time. */
   make(settled: Settled, making: Making): Promise<readonly Row[]>;
 }
 
@@ -24,26 +21,28 @@ export interface Settlement {
   readonly changes: readonly ChangedObjects[];
 }
 
-/** Objects of one class, by their whole ids; those whose ids are made up are left out. */
+/** Objects of one class by their whole ids. Objects whose ids are generated later are left out. */
 export interface ChangedObjects {
   readonly class: string;
   readonly ids: readonly string[];
 }
 
-/** The part of a change that repetitions share. JSON. Times are those of `Objects.writeTimes`. */
+/** The part of a change that all repetitions share, as JSON. Times are those of `Objects.writeTimes`. */
 export type Settled =
   /**
-   * INSERT: for the rows of each class a time for each row, or one for all. The rows of all `orderedRows` of a batch keep
-   * their order; a version that made other ids of them does not know that kind, and leaves the batch to the next
-   * controller. `rows` are those that it settled; a version between the two settled ordered rows as `rows` with
-   * `isOrdered`.
+   * INSERT: for the rows of each class, one time for each row or one for all. With `orderedRows`, the rows of the whole
+   * batch keep their order in their ids. Older controllers do not know that kind, and leave the batch to others. `rows`
+   * is the kind of older versions; one of them settled ordered rows as `rows` with `isOrdered`.
    */
   | {
       readonly kind: "rows" | "orderedRows";
       readonly timesUs: readonly (readonly number[])[];
       readonly isOrdered?: true;
     }
-  /** UPDATE and DELETE: the objects found, and what the SELECTs in its condition answered where that is asked again. */
+  /**
+   * UPDATE and DELETE: the objects that were found. `answers` has the answers of the SELECTs in the statement if they
+   * are needed again.
+   */
   | { readonly kind: "found"; readonly found: readonly FoundObjects[]; readonly answers?: SubAnswers };
 
 export interface FoundObjects extends ChangedObjects {
@@ -51,14 +50,13 @@ export interface FoundObjects extends ChangedObjects {
 }
 
 export interface Making {
-  /** Identifies the statement among all statements of all batches; ids are made of it. */
+  /** Identifies the statement among all statements of all batches. Ids are made from it. */
   readonly identity: string;
-  /** Identifies the batch, and the statement in it. */
+  /** Identity of the batch, and index of the statement in it. */
   readonly batch: { readonly identity: string; readonly statement: number };
   readonly signal: AbortSignal;
   /**
-   * Records that objects get a later time, before they are written; absent when an earlier attempt may have written
-   * them.
+   * Records that objects get a later time, before they are written. Absent if an earlier attempt may have written them.
    */
   readonly retimed: ((change: (settled: Settled) => Settled) => Promise<void>) | undefined;
 }

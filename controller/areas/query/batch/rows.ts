@@ -8,7 +8,7 @@ import type { Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
 
 type Ids = readonly (string | undefined)[];
 
-/** `undefined` where the owner of a class makes the insert. */
+/** `undefined` if the owner of a system class makes the insert. */
 export function repeatableInsert(works: readonly InsertWork[], context: InsertContext): Repeatable | undefined {
   return works.some(({ view }) => view.system) ? undefined : new RepeatableInsert(works, context);
 }
@@ -16,7 +16,7 @@ export function repeatableInsert(works: readonly InsertWork[], context: InsertCo
 class RepeatableInsert implements Repeatable {
   readonly #works: readonly InsertWork[];
   readonly #context: InsertContext;
-  /** By work, then by row; `undefined` where the id is generated later. */
+  /** Known ids by work, then by row; `undefined` if the id is generated later. */
   #ids: readonly Ids[] = [];
 
   constructor(works: readonly InsertWork[], context: InsertContext) {
@@ -28,7 +28,7 @@ class RepeatableInsert implements Repeatable {
     this.#ids = this.#works.map(({ view, rows }) => rows.map((row) => rehearsal.checkRow(view.path, row)));
   }
 
-  /** Only a row condition looks at what there is. */
+  /** Only a row condition depends on stored objects. */
   reads(): readonly ReadRequest[] {
     return this.#works.flatMap(({ scope, view }, at) => {
       return !isRuledByRow(scope, view) ? [] : [{ class: view.path, subtree: false, ids: this.#known(at) }];
@@ -47,7 +47,7 @@ class RepeatableInsert implements Repeatable {
   }
 
   async make(settled: Settled, { identity, batch, signal, retimed }: Making): Promise<readonly Row[]> {
-    // A kind of a later version is left to its controllers.
+    // A kind of a later version is left to controllers of that version.
     if (settled.kind !== "rows" && settled.kind !== "orderedRows") throw new RangeError("an insert is settled as rows");
     const isOrdered = settled.kind === "orderedRows" || settled.isOrdered === true;
     const ids: string[] = [];
@@ -60,7 +60,7 @@ class RepeatableInsert implements Repeatable {
         statement: isOrdered ? batch.statement : undefined,
       });
       const { objects, unstored } = this.#context;
-      // Rows with a time of their own keep it.
+      // Rows with a time given by AT keep it.
       const retiming: IngestOptions =
         retimed === undefined || work.atMs !== undefined
           ? {}
@@ -87,7 +87,7 @@ class RepeatableInsert implements Repeatable {
   }
 }
 
-/** The same with another time for some rows of one class. */
+/** The settled change with another time for some rows of one class. */
 export function retimedIn(
   settled: Settled,
   { at, places, count }: { readonly at: number; readonly places: readonly number[]; readonly count: number },
@@ -100,7 +100,7 @@ export function retimedIn(
   return { ...settled, timesUs: settled.timesUs.with(at, timesUs) };
 }
 
-/** The preset times of rows in their order. A row that names the object of an earlier one is written after it. */
+/** Preset times of rows, in their order. A row that names the same object as an earlier row gets a later time. */
 export async function insertTimes(
   objects: Pick<Objects, "writeTimes">,
   principal: Principal,
@@ -111,7 +111,7 @@ export async function insertTimes(
   return timesUs;
 }
 
-/** One behind the other, none of which has an id twice. */
+/** Successive parts of the list, in each of which every id occurs once. */
 function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined)[][] {
   const found: (ObjectRef | undefined)[][] = [];
   let seen = new Set<string>();
@@ -126,7 +126,7 @@ function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined
   return found;
 }
 
-/** AT is the time of a record, and of the write of an object. */
+/** Rows as records to ingest. AT gives the time of a record, or of the write of an object. */
 function recordsOf(
   { view, rows, atMs }: InsertWork,
   timesUs: readonly number[],
@@ -141,10 +141,10 @@ function recordsOf(
   });
 }
 
-/** More than an INSERT has. */
+/** More rows than an INSERT can have. */
 const ROWS_OF_STATEMENT = 2 ** 24;
 
-/** The identity of a row: its own, or that of all rows of its batch with its place among them. */
+/** Identity of a row: its own, or that of its batch with the place of the row in the batch. */
 function placeOf(
   identity: string,
   statement: number | undefined,

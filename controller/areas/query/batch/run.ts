@@ -18,9 +18,9 @@ export interface BatchChange {
 }
 
 export interface BatchOrder {
-  /** The caller, with its rights at the time of the call. */
+  /** The caller, with the rights it had at the time of the call. */
   readonly principal: Principal;
-  /** In which the batch begins `at` this place. */
+  /** Text that contains the batch, at position `at`. */
   readonly text: string;
   readonly at: number;
   readonly values: Arguments;
@@ -30,11 +30,11 @@ export interface BatchOrder {
   readonly object: string;
 }
 
-/** An unfinished batch, with all that another controller needs to continue it. KvStore: `batches/open/<id>`. */
+/** An unfinished batch with everything that another controller needs to continue it. KvStore: `batches/open/<id>`. */
 export interface OpenBatch extends OpenWork, BatchOrder {
-  /** Number of changes that are certainly made. */
+  /** Number of changes that are known to be made. */
   readonly done: number;
-  /** Settled changes after those that are done; some of them may be made. */
+  /** Settled changes after the first `done` changes. Some of them may be made. */
   readonly settled: readonly Settled[];
 }
 
@@ -46,8 +46,8 @@ export async function checkAll(changes: readonly BatchChange[], rehearsal: DryRu
 }
 
 /**
- * Settles changes up to the first that depends on an earlier one; that one is settled after the earlier ones are made.
- * All are checked before any is settled, as far as possible without the objects.
+ * Settles changes up to the first one that depends on an earlier one. That one is settled after the earlier ones are
+ * made. All changes are checked before any is settled, as far as possible without the objects.
  */
 export async function settle(
   changes: readonly BatchChange[],
@@ -68,7 +68,7 @@ export async function settle(
 }
 
 interface RunContext {
-  /** `undefined` when another controller changed or ended the batch. */
+  /** Stores progress. `undefined` when another controller changed or ended the batch. */
   readonly note: (
     before: Versioned<OpenBatch>,
     next: Pick<OpenBatch, "done" | "settled">,
@@ -84,17 +84,17 @@ interface RunContext {
 export class BatchRun {
   readonly #changes: readonly BatchChange[];
   readonly #context: RunContext;
-  /** Index of the first one in hand, among all changes of the batch. */
+  /** Index in the batch of the first of `changes`. */
   readonly #first: number;
   #held: Versioned<OpenBatch>;
   #made = 0;
   #isChecked: boolean;
 
-  /** Index of the first change that was settled here, so that no earlier attempt made it. */
+  /** Number of changes from `#first` on that an earlier attempt may have made. Later ones were settled here first. */
   readonly #firstOwn: number;
   #noting: Promise<void> = Promise.resolve();
 
-  /** With the changes from the first that is not noted as made. */
+  /** `changes`: those of the batch from the first that is not recorded as made. */
   constructor(held: Versioned<OpenBatch>, changes: readonly BatchChange[], context: RunContext) {
     this.#held = held;
     this.#changes = changes;
@@ -104,7 +104,10 @@ export class BatchRun {
     this.#firstOwn = context.isChecked && !held.isRepeated ? 0 : held.open.settled.length;
   }
 
-  /** The rows of the last change. Safe to call again, also on another controller, after any error. */
+  /**
+   * Makes the remaining changes and returns the rows of the last one. It is safe to call it again after any error, also
+   * on another controller.
+   */
   async roll(): Promise<readonly Row[]> {
     for (;;) {
       const rows = await this.#makeSettled();
@@ -113,7 +116,7 @@ export class BatchRun {
     }
   }
 
-  /** Throws the error of `roll` in the form for the caller of the batch. */
+  /** Throws the error of `roll` with what the caller of the batch has to know. */
   fail(error: unknown): never {
     return about(this.#changes[this.#made]?.span ?? NOWHERE, () => {
       throw this.#explained(error);
@@ -157,7 +160,7 @@ export class BatchRun {
     const identity = `${batch.identity}/${batch.statement}`;
     if (this.#made < this.#firstOwn) return { identity, batch, signal, retimed: undefined };
     const retimed: Making["retimed"] = (change) => {
-      // Each note is made over the one before.
+      // Each note is written after the one before.
       this.#noting = this.#noting.then(() =>
         this.#note(this.#held.open.settled.map((settled, index) => (index === at ? change(settled) : settled))),
       );

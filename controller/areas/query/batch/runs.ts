@@ -28,8 +28,8 @@ interface RunOptions {
 }
 
 /**
- * Makes bound batches: checks them, records everything that repetitions share, then makes them. An interrupted batch
- * stays recorded, and the next controller that finds it without an owner finishes it.
+ * Executes bound batches: checks them, records everything that a repetition needs, then makes the changes. An
+ * interrupted batch stays recorded. The next controller that finds it without an owner finishes it.
  */
 export class BatchRuns {
   readonly #dependencies: BatchDependencies;
@@ -44,7 +44,7 @@ export class BatchRuns {
     });
   }
 
-  /** As far as that can be done without the objects. */
+  /** Checks the changes as far as that is possible without the objects. */
   async check(principal: Principal, changes: readonly BatchChange[], slices: Slices): Promise<void> {
     const rehearsal = await this.#dependencies.objects.rehearse(principal);
     await checkAll(changes, rehearsal, slices);
@@ -52,8 +52,8 @@ export class BatchRuns {
   }
 
   /**
-   * The rows of the last change, when all are made. An error before the first write leaves nothing behind.
-   * `unknown_outcome`: the missing changes are going to be made. Other errors say how many changes were made.
+   * Returns the rows of the last change after all are made. An error before the first write leaves nothing behind.
+   * `unknown_outcome`: the missing changes will be made later. Other errors say how many changes were made.
    */
   async run(
     order: BatchOrder,
@@ -64,7 +64,7 @@ export class BatchRuns {
     checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal, slices });
-    // A batch that has begun is no longer refused.
+    // A batch that has begun must not be refused any more, so the quota is checked before.
     await rehearsal.requireRoom();
     const open = {
       ...order,
@@ -76,8 +76,7 @@ export class BatchRuns {
   }
 
   /**
-   * Continues batches without an owner. Call it from time to time and when a controller is gone; safe on several
-   * controllers.
+   * Continues batches without an owner. Call it regularly, and when a controller is gone; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     for await (const found of this.#journal.abandoned(tenant)) {
@@ -86,12 +85,12 @@ export class BatchRuns {
     }
   }
 
-  /** The batches that have not ended. */
+  /** All unfinished batches. */
   async *open(tenant: string): AsyncGenerator<OpenBatch> {
     for await (const { open } of this.#journal.all(tenant)) yield open;
   }
 
-  /** Unfinished batches are left to the controller that finds them next. */
+  /** Leaves unfinished batches to the next controller that finds them. */
   close(): Promise<void> {
     return this.#journal.inFlight.close();
   }
@@ -144,7 +143,10 @@ export class BatchRuns {
     }
   }
 
-  /** Removes the batch from the record after the work, successful or not. */
+  /**
+   * Removes the batch from the record after success and after a lasting `AppError`. After any other error the batch
+   * stays.
+   */
   async #ending<T>(open: OpenBatch, work: () => Promise<T>): Promise<T> {
     try {
       const result = await work();
@@ -156,7 +158,7 @@ export class BatchRuns {
     }
   }
 
-  /** A controller that still finds the batch makes it once more, which changes nothing. */
+  /** If the removal fails, a controller finds the batch again and repeats it, which changes nothing. */
   async #forget(open: OpenBatch): Promise<void> {
     try {
       await this.#journal.end(open);
@@ -169,7 +171,7 @@ export class BatchRuns {
   }
 }
 
-/** Before anything is done with it. */
+/** Checks the length of the text before any work. */
 function checkText({ text }: BatchOrder): void {
   if (text.length > QUERY_BATCH_JOURNAL_MAX_BYTES) throw tooLarge();
 }

@@ -2,12 +2,12 @@ import type { Batch, Statement } from "../../../../common/mql/index.ts";
 import type { Repeatable } from "./repeatable.ts";
 import type { BatchChange } from "./run.ts";
 
-/** Batches in a batch are part of it. */
+/** The statements, with those of inner batches in their place. */
 export function flat(statements: readonly Statement[]): readonly Statement[] {
   return statements.flatMap((statement) => (statement.kind === "batch" ? flat(statement.statements) : [statement]));
 }
 
-/** The batch that begins at this place of the text, also inside of others. */
+/** The batch that begins at this place of the text. It may be inside another batch. */
 export function batchAt(statements: readonly Statement[], at: number): Batch | undefined {
   for (const statement of statements) {
     if (statement.kind !== "batch") continue;
@@ -26,7 +26,7 @@ interface BatchStatement {
 export interface BatchChanges {
   /** The changes that can be repeated. */
   readonly changes: readonly BatchChange[];
-  /** True if the list has the changes of all statements. */
+  /** True if `changes` has the changes of all statements. */
   readonly isWhole: boolean;
 }
 

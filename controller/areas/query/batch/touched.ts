@@ -1,7 +1,7 @@
 import type { ReadRequest } from "../../objects/index.ts";
 import type { ChangedObjects } from "./repeatable.ts";
 
-/** Objects that statements are going to change. */
+/** Objects that statements of a batch are going to change. */
 export class Touched {
   readonly #ids = new Map<string, Set<string>>();
 

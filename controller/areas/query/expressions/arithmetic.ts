@@ -25,7 +25,7 @@ export function arithmetic<R>(sign: Sign, left: Source<R>, right: Source<R>): So
     numeric(left, { sign, isTime: times[0] === true }),
     numeric(right, { sign, isTime: times[1] === true }),
   ] as const;
-  // Beside a time, a column that no class here has could be one or a number; its value is null in any case.
+  // Next to a time, a column that no class has might be a time or a number. Its value is null in both cases.
   const isOpen =
     kind === TIME && [left, right].some(({ kinds, constant }) => kinds.length === 0 && constant === undefined);
   return {
@@ -55,7 +55,7 @@ export function negative<R>(source: Source<R>): Source<R> {
   };
 }
 
-/** A number as it is put into a row: an integer that a double cannot hold is a text; null for a missing number. */
+/** A number in the form of a row value. An integer that a double does not hold is a text; a missing number is null. */
 export function numberValue(number: Numeric | undefined): Value {
   if (typeof number === "number") return Number.isFinite(number) ? number : null;
   if (number === undefined) return null;
@@ -85,13 +85,13 @@ function integer(value: Numeric): bigint | undefined {
   return typeof value === "bigint" ? value : Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
-/** True if the source has times or dates and, besides, at most lists and maps. */
+/** True if the source has times or dates, and otherwise only lists and maps. */
 function isTime<R>(source: Source<R>): boolean {
   const single = source.kinds.filter((kind) => !isSeveral(kind));
   return single.length > 0 && single.every(({ type }) => type === "time" || type === "date");
 }
 
-/** A time that is written as a text, in a difference from a time. */
+/** True for a text that is read as a time because a time is subtracted from it, or it from a time. */
 function isTimeText<R>(source: Source<R>, other: Source<R>, sign: Sign): boolean {
   const { constant } = source;
   return sign === "-" && isTime(other) && typeof constant === "string" && toComparable(TIME, constant) !== undefined;

@@ -15,8 +15,8 @@ import { type Arguments, withValues } from "./literal.ts";
 import { compileOperand, type Source } from "./predicate.ts";
 
 /**
- * Binds an operand to a field, or to a value computed from fields, which is named by its text. Equal texts mean the
- * same; the case of names does not matter. Throws as `Names.bind`.
+ * Binds an operand to a field, or to a value that is computed from fields. The label of a computed value is its text;
+ * equal texts mean the same, and the case of names does not matter. Throws the errors of `Names.bind`.
  */
 export function bindOperand(operand: Exclude<Operand, Call>, names: Names, values: Arguments): BoundField {
   if (operand.kind === "field") return names.bind(operand, values);
@@ -32,7 +32,7 @@ export function bindOperand(operand: Exclude<Operand, Call>, names: Names, value
   };
 }
 
-/** The same with its fields called as they are defined, and values instead of placeholders. */
+/** The operand with defined names of fields, and with values instead of placeholders. */
 export function defined<Node extends Operand>(operand: Node, names: Names, values: Arguments): Node;
 export function defined(operand: Operand, names: Names, values: Arguments): Operand {
   return mapOperand(withValues(operand, values), {
@@ -46,7 +46,7 @@ export function definedField(field: Field, names: Names, values: Arguments): Fie
   return { ...field, parts: field.parts.with(-1 - members.length, name) };
 }
 
-/** The source of a field that may be computed of others. */
+/** The source of a field that may be computed from other fields. */
 export function sourceOfField<R>(
   field: BoundField,
   fields: Fields<R>,
@@ -59,7 +59,7 @@ export function sourceOfField<R>(
   return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
 }
 
-/** Source of a window's values, which are known after all rows have been read. */
+/** Source of the values of a window. They are known after all rows have been read. */
 export function windowSource<R>(label: string, kinds: readonly Kind[], read: (row: R) => Value): Source<R> {
   const [only] = kinds;
   return { label, kinds, read, kind: () => (kinds.length === 1 && only ? only : ANY) };
@@ -72,7 +72,7 @@ function onlyField(operand: Field | Call): Field {
 
 const STEPPED: ReadonlySet<string> = new Set(STEPPED_AGGREGATES);
 
-/** `avg(load, '5 minute')`: about one object, not about a group. */
+/** True for a call such as `avg(load, '5 minute')`, which is about one object and not about a group. */
 export function isSteps(call: Call): boolean {
   return call.step !== undefined && STEPPED.has(call.name);
 }

@@ -8,7 +8,7 @@ import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
 interface Cast {
   readonly kind: Kind;
-  /** Null for what cannot be one. */
+  /** Converts a value; null if that is impossible. */
   readonly make: (value: Value, from: Kind) => Value;
 }
 
@@ -28,10 +28,10 @@ const CASTS: Readonly<Record<string, Cast>> = {
   date: scalar(DATE),
 };
 
-/** Names of the types that there are casts to. */
+/** Names of the types that CAST knows. */
 export const CAST_TYPES: readonly string[] = Object.keys(CASTS);
 
-/** `cast(source AS type)`; null where a value cannot be of that type. */
+/** `cast(source AS type)`; null if the value cannot be converted. */
 export function castTo<R>(type: Value | undefined, source: Source<R>): Source<R> {
   const cast = typeof type === "string" ? CASTS[type] : undefined;
   if (!cast) throw new AppError("invalid", `[Valid] There is no cast to ${String(type)}: ${CAST_TYPES.join(", ")}.`);

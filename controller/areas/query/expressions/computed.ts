@@ -16,7 +16,7 @@ export interface Within<R> {
   readonly condition: (condition: Condition) => Predicate<R>;
 }
 
-/** The value of an expression. What it says of names and types is checked now: no row makes it fail. */
+/** The value of an expression. Errors of names and types are thrown now, not when a row comes. */
 export function computedSource<R>(node: Expression, within: Within<R>): Source<R> {
   switch (node.kind) {
     case "computed":
@@ -58,7 +58,7 @@ function computed<R>(node: Computed, within: Within<R>): Source<R> {
   }
 }
 
-/** Texts one behind the other; null where one of them is. */
+/** Joins texts; null if one of them is null. */
 function joined<R>(operands: readonly Source<R>[]): Source<R> {
   return {
     label: operands.map(({ label }) => label).join(" || "),
@@ -108,8 +108,8 @@ interface Choice<R> {
 }
 
 /**
- * One of several sources, another one for each row. It is chosen once for a row, whose value and kind are asked for one
- * after the other: else a choice in a choice would double the work at each level.
+ * A source that chooses one of several sources for each row. The choice is kept for the row, because its value and its
+ * kind are asked for one after the other. Otherwise nested choices would double the work at each level.
  */
 function chosen<R>(label: string, choices: readonly Source<R>[], choose: (row: R) => Choice<R> | undefined): Source<R> {
   const kinds = [...new Set(choices.filter(({ constant }) => constant !== null).flatMap((choice) => choice.kinds))];

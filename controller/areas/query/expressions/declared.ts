@@ -5,7 +5,7 @@ export interface Declared {
   /** How it is called. */
   readonly form: string;
   readonly about: string;
-  /** A field of a SELECT over the rows that stand above the table. */
+  /** An example: a field of a SELECT over the rows that are shown above the table. */
   readonly example: string;
 }
 
@@ -46,7 +46,10 @@ export const DECLARED_AGGREGATES: Readonly<Record<AggregateName, Declared>> = {
   },
 };
 
-/** They choose among values, ask several, or are settled before a row is there. */
+/**
+ * Calls that are no functions of one row: they choose among values, use several values of a row, or are replaced before
+ * rows are read.
+ */
 export const DECLARED_OTHERS: Readonly<Record<"any" | "coalesce" | "cast" | "now" | "ago", Declared>> = {
   any: {
     form: "any(x)",

@@ -3,25 +3,27 @@ import type { Value } from "../../../../common/value.ts";
 import type { Column, ColumnType } from "../../objects/index.ts";
 import { dayOf } from "./functions/day.ts";
 
-/** How values of a column are compared. Kinds are compared by identity: every kind exists once. */
+/**
+ * The way in which values of a column are compared. Kinds are compared by identity: there is one object for each kind.
+ */
 export interface Kind {
   readonly type: "number" | "text" | "code" | "boolean" | "time" | "date" | "list" | "map" | "any";
   /** Kind of list elements and map values. */
   readonly element: Kind | undefined;
 }
 
-/** Form of scalars in comparisons. Integers that a double does not hold are bigints. */
+/** Form of scalars in comparisons. An integer that a double does not hold is a bigint. */
 export type Comparable = string | number | bigint | boolean;
 
 export const NUMBER: Kind = { type: "number", element: undefined };
 export const TEXT: Kind = { type: "text", element: undefined };
 export const BOOLEAN: Kind = { type: "boolean", element: undefined };
 export const TIME: Kind = { type: "time", element: undefined };
-/** Kept as `YYYY-MM-DD`. */
+/** Stored as `YYYY-MM-DD`. */
 export const DATE: Kind = { type: "date", element: undefined };
-/** Text in which case does not count. */
+/** Text that is compared without its case. */
 const CODE: Kind = { type: "code", element: undefined };
-/** The kind of the value itself: members of maps without declared types, buckets. */
+/** Each value has its own kind, as in members of maps without declared types, and in buckets. */
 export const ANY: Kind = { type: "any", element: undefined };
 
 const SCALARS: Readonly<Partial<Record<ColumnType, Kind>>> = {
@@ -48,11 +50,11 @@ const NUMBER_TEXT = /^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 const PLAIN_DATE = /^\d{4}-\d\d-\d\d$/;
 const INTEGER_TEXT = /^[+-]?\d+$/;
 
-/** The ids that a relation leads to. */
+/** The kind of the ids that a relation leads to. */
 export const LIST_OF_TEXT: Kind = once(LISTS, "list", TEXT);
 export const LIST_OF_ANY: Kind = once(LISTS, "list", ANY);
 
-/** The kind of several values of that kind; the elements of several lists are put together. */
+/** The kind of a list of values of this kind. If they are lists themselves, their elements are joined. */
 export function severalOf(kind: Kind): Kind {
   if (kind.type === "list") return kind;
   return kind.type === "map" ? LIST_OF_ANY : once(LISTS, "list", kind);
@@ -62,7 +64,7 @@ export function isSeveral({ type }: Kind): boolean {
   return type === "list" || type === "map";
 }
 
-/** A column of what a SELECT answers, whose type may say less than its kind. */
+/** A column of the answer of a SELECT. Its kind may be more exact than its type says. */
 export interface KnownKind {
   readonly kind: Kind;
 }
@@ -86,7 +88,7 @@ function once(kinds: Map<Kind, Kind>, type: "list" | "map", element: Kind): Kind
   return kind;
 }
 
-/** The value as something comparable of that kind; absent when it cannot be one. */
+/** The value in the form for comparisons of that kind; absent if that is impossible. */
 export function toComparable(kind: Kind, value: Value): Comparable | undefined {
   switch (kind.type) {
     case "number":
@@ -109,7 +111,7 @@ export function toComparable(kind: Kind, value: Value): Comparable | undefined {
   }
 }
 
-/** Below 0, 0, above 0. Values of different types are ordered by their types. */
+/** Below 0, 0 or above 0, like `left - right`. Values of different types are ordered by their types. */
 export function compare(left: Comparable, right: Comparable): number {
   const leftRank = rank(left);
   const rightRank = rank(right);
@@ -117,7 +119,7 @@ export function compare(left: Comparable, right: Comparable): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** As a value of a row again. */
+/** The comparable as a value of a row. */
 export function toValue(comparable: Comparable): Value {
   return typeof comparable === "bigint" ? String(comparable) : comparable;
 }

@@ -6,7 +6,7 @@ import type { Value } from "../../../../common/value.ts";
 /** Values of the placeholders of the script, in their order. */
 export type Arguments = readonly Value[];
 
-/** The value a node means. Integers that a double does not hold stay text. */
+/** The value of a node. Integers that a double does not hold stay text. */
 export function literal(node: ValueNode, values: Arguments): Value {
   switch (node.kind) {
     case "text":
@@ -24,8 +24,8 @@ export function literal(node: ValueNode, values: Arguments): Value {
 }
 
 /**
- * The same tree with the values in place of its placeholders, wherever they stand: what differs in these only is printed
- * as two texts. What a SELECT answered is printed as that SELECT. Parts without placeholders are not copied.
+ * The tree with values in place of all its placeholders, so that trees with different values are printed differently.
+ * The answer of a SELECT is printed as that SELECT. Parts without placeholders are not copied.
  */
 export function withValues<Tree>(tree: Tree, values: Arguments): Tree;
 export function withValues(tree: unknown, values: Arguments): unknown {
@@ -51,7 +51,7 @@ function isPlaceholder(tree: object): tree is Placeholder {
   return "kind" in tree && tree.kind === "placeholder";
 }
 
-/** The values of `IN`; a single list in the text means its elements. */
+/** The values of `IN`. If the text has a single list there, they are its elements. */
 export function listed({ values: nodes, foundBy }: In, values: Arguments): readonly Value[] {
   const list = nodes.map((node) => literal(node, values));
   const [only] = list;

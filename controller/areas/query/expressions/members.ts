@@ -9,15 +9,15 @@ export interface Members<R> {
   readonly label: string;
   /** Kinds that a member can have. */
   readonly kinds: readonly Kind[];
-  /** All of them, as the whole that they are in. */
+  /** The set, list or map that contains the members. */
   read(row: R): Value | undefined;
-  /** That of the members of this row. */
+  /** Kind of the members of this row. */
   kind(row: R): Kind;
 }
 
 /**
- * The elements of a set or list, the values of a map. A relation may lead to one value, which is its own only member.
- * Throws `AppError("invalid")` where no row has several.
+ * The elements of a set or list, or the values of a map. A relation may lead to one value, which is then the only
+ * member. Throws `AppError("invalid")` if no row can have several members.
  */
 export function membersOf<R>(operands: readonly Source<R>[]): Members<R> {
   const [whole] = operands;

@@ -1,10 +1,13 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { positionAt, type Span } from "../../../../common/mql/index.ts";
 
-/** The part of the text that an error is about. Known only here, as a span means nothing without its text. */
+/**
+ * The part of the text that an error is about. It is kept outside the error, because a span means nothing without its
+ * text.
+ */
 const places = new WeakMap<AppError, Span>();
 
-/** Runs the work. Its errors get this part of the text, unless an inner call gave them a narrower one. */
+/** Runs the work. Its errors get this part of the text, unless an inner call already gave them a smaller one. */
 export function about<T>(span: Span, work: () => T): T {
   try {
     return work();
@@ -27,7 +30,10 @@ function place(error: unknown, span: Span): void {
   if (isAppError(error) && !places.has(error)) places.set(error, span);
 }
 
-/** The error with line and column in its details, and in its message where the text has several lines or statements. */
+/**
+ * The error with line and column in its details. They are also in its message if the text has several lines or
+ * statements.
+ */
 export function located(error: unknown, text: string, statements: number): unknown {
   const span = isAppError(error) ? places.get(error) : undefined;
   if (!isAppError(error) || !span || error.code === "internal" || error.details?.line !== undefined) return error;

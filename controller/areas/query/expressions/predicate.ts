@@ -25,11 +25,11 @@ export type { Predicate, Source } from "./source.ts";
 export interface PredicateContext<R> {
   readonly values: Arguments;
   readonly resolve: (operand: Field | Call) => Source<R>;
-  /** Sources of expressions that are computed already; none when absent. */
+  /** Sources of expressions whose values are already computed; absent: none. */
   readonly known?: (operand: Expression) => Source<R> | undefined;
 }
 
-/** Binds a condition: unknown fields and values that fit no column are errors now, not when a row comes. */
+/** Binds a condition. Unknown fields, and values that fit no column, are errors now and not when a row comes. */
 export function compilePredicate<R>(condition: Condition, context: PredicateContext<R>): Predicate<R> {
   switch (condition.kind) {
     case "and":
@@ -101,10 +101,10 @@ function questionOf(condition: Leaf, values: Arguments): Question {
   }
 }
 
-/** By how much longer they look at a text than LIKE does. */
+/** Effort of PHRASE, PREFIX and FUZZY, compared with LIKE. */
 const WORDS_IN_ORDER_EFFORT = 20;
 
-/** How hard a question is that reads a text to its end; 0 for others, which compare it. */
+/** Effort of a question that reads a text to its end; 0 for other questions. */
 function effortOf(question: Question): number {
   if (question.kind === "like" || question.kind === "contains") return 1;
   if (question.kind !== "textMatch") return 0;
@@ -112,13 +112,13 @@ function effortOf(question: Question): number {
 }
 
 /**
- * A class where the question makes no sense has no matching rows; when it makes none in any class, that is an error.
+ * In a class whose values cannot be asked this, no row matches. `AppError("invalid")` if that holds for every class.
  */
 function asked<R>(source: Source<R>, question: Question): Predicate<R> {
   return answering(source, question, (test, value) => test(value));
 }
 
-/** True where it is for one member; NOT before IN, LIKE, … is asked of each member, too. */
+/** True if the answer is true for one member. NOT before IN, LIKE, … applies to each member, too. */
 function askedMembers<R>(operands: readonly Source<R>[], question: Question, negated: boolean): Predicate<R> {
   const members = membersOf(operands);
   if (question.kind === "compare" && question.value === null)

@@ -12,20 +12,23 @@ import type { Value } from "../../../../common/value.ts";
 import { ANY, compare, type Comparable, type Kind, TEXT, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 
-/** Decides about a value that is set. */
+/** Test of a value that is set. */
 export type Test = (value: Value) => boolean;
 
-/** A condition on the value on its left, independent of the kind of that value. */
+/** A condition on the value on its left, without the kind of that value. */
 export type Question =
   | { readonly kind: "compare"; readonly operator: CompareOperator; readonly value: Value }
-  /** Found values that no value of the kind equals count for nothing; written ones are errors. */
+  /**
+   * `areFound`: values that a SELECT answered. Those that cannot equal a value of the kind are ignored; among written
+   * values they are errors.
+   */
   | { readonly kind: "in"; readonly values: readonly Value[]; readonly areFound?: true }
   | { readonly kind: "like"; readonly pattern: Value }
   | { readonly kind: "between"; readonly low: Value; readonly high: Value }
   | { readonly kind: "contains"; readonly value: Value }
   | { readonly kind: "textMatch"; readonly operator: TextOperator; readonly value: Value };
 
-/** The test for values of one kind; `AppError("invalid")` when the question makes no sense for them. */
+/** The test for values of one kind. `AppError("invalid")` if values of the kind cannot be asked this. */
 export function testFor(question: Question, kind: Kind, label: string): Test {
   switch (question.kind) {
     case "compare":
@@ -69,7 +72,7 @@ function compareTest(operator: CompareOperator, value: Value, subject: Subject):
   return scalarTest(subject.kind, (left) => holds(compare(left, right)));
 }
 
-/** Whole sets, lists and maps when the value is one; else an element or a key. */
+/** True if a set, list or map equals `value` as a whole, or has it as an element or key. */
 function sameTest(value: Value, { kind, label }: Subject): Test {
   if (isList(value) || isMap(value)) {
     const wanted = canonical(value);
@@ -89,7 +92,7 @@ function inTest(values: readonly Value[], subject: Subject): Test {
   return scalarTest(subject.kind, (value) => wanted.has(value));
 }
 
-/** The values that one of the kind, or an element of it, can equal. */
+/** The values that a value of the kind, or one of its elements, can equal. */
 function fitting(values: readonly Value[], kind: Kind): readonly Value[] {
   const of = kind.type === "list" ? (kind.element ?? ANY) : kind;
   return values.filter((value) => {
@@ -114,7 +117,10 @@ function likeTest(pattern: Value, { kind, label }: Subject): Test {
   return (value) => matchesScalar(value, matches);
 }
 
-/** `%` is the wildcard of SQL. Beside a `*` it is a percent sign, so that any text can be matched. */
+/**
+ * Replaces `%`, the wildcard of SQL, by `*`. In a pattern with a `*`, `%` is an ordinary character, so every text can
+ * be matched.
+ */
 export function likePattern(pattern: string): string {
   return pattern.includes("*") ? pattern : pattern.replaceAll("%", "*");
 }
@@ -133,7 +139,7 @@ export function wantedText(operator: TextOperator, value: Value): WantedText {
   return WANTED[operator](text);
 }
 
-/** Sets and lists match by one element, maps by one value. */
+/** True if the value has the words; for a set or list, if one element has them; for a map, if one value has them. */
 function wordsTest({ isIn }: WantedText, { kind, label }: Subject): Test {
   const hasIt = (value: Value | undefined): boolean => typeof value === "string" && isIn(value);
   switch (kind.type) {
@@ -209,7 +215,7 @@ function comparable({ kind, label }: Subject, value: Value): Comparable {
   return result;
 }
 
-/** Equal for equal values; the order of list elements counts, that of map keys does not. */
+/** A text that is the same for equal values. The order of list elements counts, that of map keys does not. */
 export function canonical(value: Value): string {
   if (isList(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isMap(value)) return JSON.stringify(value);
@@ -217,7 +223,7 @@ export function canonical(value: Value): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key] ?? null)}`).join(",")}}`;
 }
 
-/** Equal for equal values only, as keys of a map are compared; scalars stay what they are, which costs nothing. */
+/** A key of a map that is the same for equal values only. Scalars are their own key, which costs nothing. */
 export type Identity = string | number | boolean | null;
 
 const MADE = "\0";

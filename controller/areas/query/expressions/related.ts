@@ -7,15 +7,15 @@ import { canonical } from "./questions.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
 import { THREAD_TEXT_WORK } from "./functions/textwork.ts";
 
-/** One side of a comparison: a value of the row, or the members of one. */
+/** One side of a comparison: a value of the row, or the members of such a value. */
 type Side<R> = Pick<Source<R>, "label" | "kinds" | "read" | "kind">;
 
-/** `left operator right`, both of the row; unknown where one is not set, or where they are of kinds that have no order. */
+/** `left operator right`, both from the row. Unknown if one of them is not set, or if their kinds have no order. */
 export function related<R>(operator: CompareOperator, left: Source<R>, right: Source<R>): Predicate<R> {
   return comparing({ operator, left, right }, (kind, first, second) => truthOf(operator, kind, [first, second]));
 }
 
-/** `any(x) operator right`: true where it is for one member of x. */
+/** `any(x) operator right`: true if it holds for one member of x. */
 export function relatedMembers<R>(operator: CompareOperator, left: Members<R>, right: Source<R>): Predicate<R> {
   return comparing({ operator, left, right }, (kind, whole, second) =>
     hasMember(whole, (member) => truthOf(operator, kind, [member, second]) === true),
@@ -48,7 +48,7 @@ function comparing<R>(
   };
 }
 
-/** A number, a time or a boolean also equals its text. */
+/** The kind as which both are compared. A number, a time or a boolean also equals its text. */
 function kindOfBoth(left: Kind, right: Kind): Kind {
   if (left === right) return left;
   const isLoose = left.type === "text" || left.type === "any";

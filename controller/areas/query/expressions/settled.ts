@@ -29,20 +29,20 @@ import { compileOperand } from "./predicate.ts";
 
 type Settled = Select | Union | Match | Update | Delete;
 
-/** Values that are the same for every row of one execution. */
+/** Values that are the same for all rows of one execution. */
 export interface Present {
   readonly nowMs: number;
   readonly values: Arguments;
-  /** The zone of calendars in what is asked of a class, by its path; absent: UTC everywhere. */
+  /** Time zone for functions of the calendar in a statement about the class of that path; absent: UTC for all. */
   readonly zoneOf?: (path: string | undefined) => string | undefined;
 }
 
 /**
- * The statement with the zone of each function of the calendar that names none, with `now()` and `ago('1 hour')` as
- * times, and with a value on the right of a comparison where it says how to compute one, so that it can narrow a read as
- * any value. Throws `AppError("invalid")` for a function that does not exist or is given wrong values there, for `now()`
- * and `ago()` in a page of a SELECT, and for a placeholder without a value; `too_large` where all these values together
- * take more characters than one row may.
+ * Puts constant values into the statement. Each function of the calendar without a zone gets one, and `now()` and
+ * `ago('1 hour')` become times. A constant expression on the right of a comparison becomes its value, so that it can
+ * narrow a read. Throws `AppError("invalid")` for an unknown function or wrong values in such an expression. It also
+ * throws for `now()` and `ago()` in a page of a SELECT, and for a placeholder without a value. Throws `too_large` if
+ * all these values together have more characters than one row may have.
  */
 export function settled<S extends Settled>(statement: S, present: Present): S;
 export function settled(statement: Settled, present: Present): Settled {
@@ -88,7 +88,7 @@ function settledSelect(select: Select, present: Present): Select {
   };
 }
 
-/** The class that is read, or the first of those behind a SELECT in its place. */
+/** The class after FROM. For a SELECT there, it is the first class inside. */
 function classOf(source: Source): string | undefined {
   if (source.kind === "class") return source.path;
   const { select } = source;
@@ -100,7 +100,7 @@ function settledSource(source: Source, present: Present): Source {
   return source.kind === "class" ? source : { ...source, select: settled(source.select, present) };
 }
 
-/** Called as it is written. */
+/** The item with its value changed. It keeps the name of what was written. */
 function settledItem(item: Item, operand: (node: Operand) => Operand, { values }: Present): Item {
   const value = operand(item.value);
   if (value === item.value) return item;
@@ -109,7 +109,7 @@ function settledItem(item: Item, operand: (node: Operand) => Operand, { values }
     : { ...item, value, alias: item.alias ?? printOperand(withValues(item.value, values)) };
 }
 
-/** A zone is not printed. */
+/** True if both print the same, as they do if only the zone differs. */
 function isSamePrinted(one: Operand, other: Operand): boolean {
   return printOperand(one) === printOperand(other);
 }
@@ -142,7 +142,7 @@ function settling({ select, zone }: Where, present: Present): Parameters<typeof 
   };
 }
 
-/** The call of a function of the calendar that names no zone, with that of its statement. */
+/** Adds the zone of the statement to a function of the calendar that names none. */
 function zonedOf(operand: Operand, zone: string | undefined): Operand {
   if (zone === undefined || operand.kind !== "computed") return operand;
   const stepping = steppingOf(operand.name);
@@ -178,7 +178,7 @@ function folded(condition: Condition, present: Present): Condition {
       return { ...condition, operand: folded(condition.operand, present) };
     case "relate": {
       const value = constantOf(condition.right, present);
-      // Written, null asks for what is not set; computed, it is unknown, as of a row.
+      // A written null asks for values that are not set. A computed null makes the comparison unknown, as for a row.
       return value === undefined || value === null
         ? condition
         : { ...condition, kind: "compare", right: valueNode(value) };
@@ -188,7 +188,10 @@ function folded(condition: Condition, present: Present): Condition {
   }
 }
 
-/** The value of what needs no row; undefined for anything else. All of them count as those of one row. */
+/**
+ * The value of an operand that needs no row; undefined for others. The work for all of these counts as the work for one
+ * row.
+ */
 function constantOf(operand: Operand, present: Present): Value | undefined {
   if (partsOf(operand).length > 0 || isAny(operand)) return undefined;
   const source = compileOperand<Present>(operand, {

@@ -16,13 +16,13 @@ export interface SortEntry {
 
 interface Numbered extends SortEntry {
   readonly bytes: number;
-  /** Order of arrival, which decides between equal keys. */
+  /** Order of arrival, which decides between rows with equal keys. */
   readonly arrival: number;
 }
 
 type Order<T> = (left: T, right: T) => number;
 
-/** Rows sorted in one go: few enough not to hold the thread. */
+/** Rows sorted together; few enough not to block the thread. */
 const RUN_ROWS = 2_048;
 /** Estimated bytes of an entry besides its row, and of each of its keys. */
 const ENTRY_BYTES = 32;
@@ -34,7 +34,7 @@ export function sortKey(kind: Kind, value: Value | undefined): SortKey {
 
 type Memory = Pick<MemoryShare, "take" | "free">;
 
-/** Keeps the first `keep` rows of the order, or all up to `QUERY_SORT_MAX_ROWS` when there is no such number. */
+/** Keeps the first `keep` rows of the order. Without `keep` it keeps all, up to `QUERY_SORT_MAX_ROWS`. */
 export class Sorter {
   readonly #order: Order<Numbered>;
   readonly #keep: number | undefined;
@@ -43,7 +43,7 @@ export class Sorter {
   #open: Numbered[] = [];
   #arrivals = 0;
   readonly #byKeys: Order<readonly SortKey[]>;
-  /** Keys of the last row that is kept, once there are as many as wanted. */
+  /** Keys of the last row that is kept, after there are `keep` rows. */
   #worst: readonly SortKey[] | undefined;
 
   constructor(
@@ -56,7 +56,7 @@ export class Sorter {
     this.#keep = keep;
   }
 
-  /** True if a row with these keys is certain to be left out, so that it need not be made. */
+  /** True if a row with these keys will certainly be left out, so the row need not be made. */
   isBeyond(keys: readonly SortKey[]): boolean {
     return this.#worst !== undefined && this.#byKeys(keys, this.#worst) >= 0;
   }
@@ -90,7 +90,7 @@ export class Sorter {
     }
   }
 
-  /** In order. Merges sorted runs as it goes, so that the work is spread over the reading. */
+  /** The entries in order. Merges sorted runs while it is read, so the work is spread over the reading. */
   *entries(): Iterable<SortEntry> {
     this.#close();
     yield* merge(this.#keep === undefined ? this.#runs : [this.#open], this.#order);
@@ -144,7 +144,7 @@ function replaceTop(heap: Head[]): void {
   if (last && heap.length > 0) heap[0] = last;
 }
 
-/** Puts the first one, which may be too late in the order, where it belongs among the others. */
+/** Moves the entry at `from` down to its place in the heap. */
 export function sink<T>(heap: T[], order: Order<T>, from = 0): void {
   let at = from;
   for (;;) {
@@ -170,12 +170,12 @@ function leastOf<T>(heap: readonly T[], at: number, order: Order<T>): number {
   return least;
 }
 
-/** As JSON keeps it: integers beyond 2^53 as an object. */
+/** The key as JSON keeps it; integers beyond 2^53 become an object. */
 export function packedKey(key: SortKey): Value {
   return typeof key === "bigint" ? { integer: String(key) } : key;
 }
 
-/** Absent for what is no key. */
+/** Absent for a value that is not a key. */
 export function unpackedKey(value: Value): SortKey | undefined {
   if (isMap(value))
     return typeof value.integer === "string" && /^-?\d+$/.test(value.integer) ? BigInt(value.integer) : undefined;

@@ -1,20 +1,22 @@
 import type { Value } from "../../../../common/value.ts";
 import type { Kind } from "./kind.ts";
 
-/** Undefined: unknown, as about a column that is not set or that the row's class lacks. Only true lets a row pass. */
+/**
+ * Undefined means unknown, as for a column that is not set, or that the row's class lacks. Only true lets a row pass.
+ */
 export type Truth = boolean | undefined;
 export type Predicate<R> = (row: R) => Truth;
 
-/** Where a value of a row comes from: a column, or what is computed of several. */
+/** Source of a value for each row: a column, or a computation with several. */
 export interface Source<R> {
-  /** For messages. */
+  /** Name in messages. */
   readonly label: string;
-  /** Every kind the value can have over all rows. */
+  /** Every kind that the value can have in any row. */
   readonly kinds: readonly Kind[];
-  /** The same for every row, and known before one is there; absent: it depends on the row. */
+  /** The value, if it is the same for every row and known before rows are read; absent: it depends on the row. */
   readonly constant?: Value;
   /** Null: not set. Undefined: the row's class has no such column. */
   read(row: R): Value | undefined;
-  /** One of `kinds`; asked only when the value is set. */
+  /** One of `kinds`. Call it only for a value that is set. */
   kind(row: R): Kind;
 }

@@ -17,7 +17,7 @@ interface Graph {
   paths: readonly Row[];
 }
 
-/** The one row of a MATCH. With `earlier` also what has come and what has gone since. */
+/** The one row of a MATCH. With `earlier` it also has what was added and removed since. */
 export function runMatch(
   plan: GraphPlan,
   earlier: GraphPlan | undefined,
@@ -58,7 +58,7 @@ async function graphOf(plan: GraphPlan, context: GraphContext): Promise<Graph> {
   return graph;
 }
 
-/** Objects that a named start matches are part of the answer, whether or not a way leads on from them. */
+/** Adds what was found to the graph. Objects that match a named start are added even if no way begins at them. */
 async function addTo(
   graph: Graph,
   found: { readonly solution: Solution; readonly candidates: Candidates },

@@ -4,11 +4,11 @@ import type { NodePattern } from "./patterns.ts";
 import type { GraphReader } from "./reader.ts";
 import type { Link, Vertex } from "./types.ts";
 
-/** The possible parts of ways that match a chain; a superset. */
+/** The objects and links that may be part of a way that matches a chain; some may not be. */
 export interface Candidates {
-  /** For each node of the chain, the objects that may match it. */
+  /** Objects that may match each node of the chain. */
   readonly objects: readonly ReadonlySet<Vertex>[];
-  /** For each hop. */
+  /** Links of each hop. */
   readonly links: readonly (readonly Link[])[];
 }
 
@@ -37,10 +37,7 @@ interface Spread {
   readonly reader: GraphReader;
 }
 
-/**
- * Continues once from every object, so that cycles end. An object that ends paths is never an inner one, by whichever
- * way it is reached.
- */
+/** Continues from every object only once, so cycles end. Does not continue from an object that ends paths. */
 async function spread(
   starts: readonly Vertex[],
   { hop, way, reader }: Spread,
@@ -64,7 +61,10 @@ async function spread(
   return { links, reached };
 }
 
-/** With a limit the first ones by id, so that the same graph gives the same answer. */
+/**
+ * The objects that fit the pattern. If it has a limit, they are the first by id, so that the same graph gives the same
+ * answer.
+ */
 function standing(reached: ReadonlySet<Vertex>, pattern: NodePattern): ReadonlySet<Vertex> {
   const fitting = [...reached].filter((vertex) => vertex.fits.has(pattern));
   if (pattern.limit === undefined || fitting.length <= pattern.limit) return new Set(fitting);

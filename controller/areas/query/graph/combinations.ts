@@ -2,18 +2,17 @@ import type { Row } from "../../../../common/value.ts";
 import type { Solution, SolvedHop } from "./solution.ts";
 import type { Vertex } from "./types.ts";
 
-/** Objects chosen so far that together match the nodes of some tags. */
+/** Ids of objects that were chosen so far for the first tags, and that are together on some way. */
 interface Choice {
   readonly row: Row;
-  /** Where in the chain the latest was chosen; absent before the first. */
+  /** Index of the node for which the latest object was chosen; absent before the first. */
   readonly at: number | undefined;
   readonly vertex: Vertex | undefined;
 }
 
 /**
- * Every combination of objects that match the tagged nodes on one way, each once. Does not enumerate the ways, as there
- * can be far more of them. Yields at every step, so that it can be interrupted, and yields a combination when one is
- * complete.
+ * Every combination of objects that match the tagged nodes on one way, each once. Does not enumerate the ways, because
+ * there can be far more of them. Also yields undefined at every step, so that it can be interrupted.
  */
 export function* combinations(solution: Solution, tags: readonly string[]): Generator<Row | undefined> {
   const places = solution.plan.tags.flatMap((tag, at) =>
@@ -45,7 +44,7 @@ function* reachable(
   return standing;
 }
 
-/** Where one hop leads. */
+/** The objects among `ends` that one hop reaches from the starts. */
 function* over(
   hop: SolvedHop,
   starts: ReadonlySet<Vertex>,

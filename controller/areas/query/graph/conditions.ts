@@ -9,8 +9,9 @@ import {
 } from "../../../../common/mql/index.ts";
 
 /**
- * The conditions on each node in the WHERE after the chains. Each part joined by AND is about one name, or about the
- * start nodes where its fields have none; `AppError("invalid")` for a part about several.
+ * The conditions that the WHERE after the chains has on each node. Each part joined by AND belongs to the node whose
+ * name its fields have; without a name it belongs to the start nodes. `AppError("invalid")` for a part about several
+ * nodes.
  */
 export function conditionsOf({ where, chains }: Match): (node: GraphNode, at: number) => readonly Condition[] {
   const names = new Set(

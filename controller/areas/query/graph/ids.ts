@@ -1,4 +1,4 @@
-/** One character of an id, or any text. */
+/** One character of an id; `*` stands for any text. */
 type Piece = "*" | ((character: string) => boolean);
 
 /**
@@ -9,7 +9,7 @@ export function idMatcher(pattern: string): (id: string) => boolean {
   return idsMatcher([pattern]);
 }
 
-/** Ids that any of the patterns means. */
+/** True for ids that match any of the patterns. */
 export function idsMatcher(patterns: readonly string[]): (id: string) => boolean {
   const written = new Set(patterns);
   const pieces = patterns.filter(isPattern).map(piecesOf);
@@ -32,7 +32,7 @@ export function isPattern(text: string): boolean {
   return /\*|\[[^\]]+\]/.test(text);
 }
 
-/** The text before the first colon; absent when the pattern allows several. */
+/** The text before the first colon; absent when the pattern stands for several labels. */
 export function labelOf(pattern: string): string | undefined {
   const label = pattern.slice(0, Math.max(0, pattern.indexOf(":")));
   return label === "" || isPattern(label) ? undefined : label;
@@ -45,7 +45,7 @@ function oneOf(set: string): (character: string) => boolean {
   return (character) => ranges.some(([low, high]) => low <= character && character <= high);
 }
 
-/** On a mismatch the latest `*` takes one character more: earlier ones need not be tried again. */
+/** On a mismatch the latest `*` takes one more character. Earlier ones need not be tried again. */
 function matches(pieces: readonly Piece[], text: readonly string[]): boolean {
   let piece = 0;
   let star = -1;

@@ -11,12 +11,12 @@ import type { Solution } from "./solution.ts";
 import { edgeRow } from "./types.ts";
 import { trails, type Way } from "./ways.ts";
 
-/** Writing down a way takes as long as reading some rows. */
+/** Cost of writing down a way, in ordinary rows. */
 const WAY_WORK = 8;
 
 export interface Search {
   readonly slices: Slices;
-  /** Counts the memory of what is found. */
+  /** Counts the memory of the rows. */
   readonly memory: Pick<MemoryShare, "take">;
 }
 
@@ -38,7 +38,7 @@ export async function pathsOf(solution: Solution, paths: PathPlan, search: Searc
   }
 }
 
-/** A way may be long: what is shown of it is many times the way. */
+/** The rows for what was found. Memory is counted for each, because a row may be many times larger than its way. */
 async function held<T>(
   found: readonly T[],
   rowOf: (one: T) => Row,
@@ -88,7 +88,7 @@ function endsOf(way: Way): string {
   return `${stepsOf(way)[0]?.vertex.ref.number ?? 0} ${way.vertex.ref.number}`;
 }
 
-/** From the start to the end. */
+/** The parts of a way, from its start to its end. */
 function stepsOf(way: Way): readonly Way[] {
   const steps: Way[] = [];
   for (let at: Way | undefined = way; at !== undefined; at = at.before) steps.push(at);

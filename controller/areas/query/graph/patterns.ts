@@ -23,17 +23,19 @@ export interface NodePattern {
   readonly isOpen: boolean;
   /** Maximum number of objects that match it. */
   readonly limit: number | undefined;
-  /** Bound when it was planned; false also for objects that the principal may not see. */
+  /**
+   * True if the object matches the node. Bound when it was planned. False for objects that the principal may not see.
+   */
   readonly fits: (row: ObjectRow) => boolean;
-  /** Test by the object alone. If it is false, `fits` is false as well, for any related objects. */
+  /** Test without related objects. If it is false, `fits` is false, too. */
   readonly mayFit: (row: ObjectRow) => boolean;
   /** Relations of the object that `fits` needs; absent: none. */
   readonly relations: RelationPlan | undefined;
   /** Cost of the check of one object, in ordinary rows. */
   readonly work: number;
   /**
-   * Together they read every object that fits. Veiled ones are not narrowed by the row condition of the principal,
-   * which EXPLAIN must not show.
+   * Reads that together return every object that fits. With `veiled` they are not narrowed by the row condition of the
+   * principal, which EXPLAIN must not show.
    */
   reads(options?: { readonly veiled: boolean }): readonly ReadRequest[];
 }
@@ -45,7 +47,7 @@ export interface PatternContext {
   readonly asOfMs: number | undefined;
 }
 
-/** `and` comes from the WHERE after the chains. */
+/** `and`: conditions on this node from the WHERE after the chains. */
 export function bindNode(node: GraphNode, and: readonly Condition[], context: PatternContext): NodePattern {
   const scope = scopeOfNode(node, context);
   const conditions = node.where ? [node.where, ...and] : and;
@@ -75,7 +77,7 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
   };
 }
 
-/** The classes an object that fits can be of. */
+/** The classes of objects that can match the node. */
 function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): Scope {
   const make = (path: string, found: readonly ClassView[]): Scope => {
     return new Scope(
@@ -102,7 +104,10 @@ function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): S
   return make(path, isTree ? catalog.tree(path) : root ? [root] : []);
 }
 
-/** Skips ids of classes that do not exist, like ids of objects that do not exist; fails if all are such. */
+/**
+ * The classes of these ids. Ids of unknown classes are skipped, like ids of objects that do not exist.
+ * `AppError("not_found")` if all classes are unknown.
+ */
 function classesOfIds(ids: readonly string[], principal: Principal, catalog: ClassCatalog): readonly ClassView[] {
   const labels = new Set(ids.map(labelOf));
   if (labels.has(undefined)) return catalog.tree("/");
@@ -120,7 +125,7 @@ interface Wanted {
   readonly veiled?: boolean;
 }
 
-/** One read for each class, as ids and labels give sets of classes that are not trees. */
+/** One read for each class, because the classes that ids and labels name need not form a tree. */
 function readsOfNode(
   node: GraphNode,
   scope: Scope,
@@ -139,7 +144,7 @@ function readsOfNode(
   });
 }
 
-/** Ids whose label can be several are under `undefined`. */
+/** Ids by label. Ids whose label is a pattern are under `undefined`. */
 function idsByLabel(ids: readonly string[]): ReadonlyMap<string | undefined, readonly string[]> {
   const groups = new Map<string | undefined, string[]>();
   for (const id of ids) {

@@ -11,23 +11,23 @@ import { bindNode, type NodePattern, type PatternContext } from "./patterns.ts";
 
 /** The plan of a MATCH, as data. */
 export interface GraphPlan {
-  /** All that the principal may see. */
+  /** The scope of all objects that the principal may see. */
   readonly scope: Scope;
   readonly chains: readonly ChainPlan[];
   readonly returns: readonly BoundField[];
-  /** Related objects that conditions ask about; absent: none. */
+  /** Relations that conditions follow; absent: none. */
   readonly relations: RelationPlan | undefined;
-  /** Ids at which every path ends. */
+  /** True for ids at which every path ends. */
   readonly until: ((id: string) => boolean) | undefined;
   readonly paths: PathPlan | undefined;
   readonly asOfMs: number | undefined;
 }
 
 export interface ChainPlan {
-  /** One more than hops. */
+  /** Nodes of the chain: one more than hops. */
   readonly nodes: readonly NodePattern[];
   readonly hops: readonly Hop[];
-  /** Reading begins at this node: the first that asks anything. */
+  /** Index of the node where reading begins: the first node that is not open, or 0 if all are open. */
   readonly anchor: number;
   /** Names of the nodes, in their order; undefined for nodes without one. */
   readonly tags: readonly (string | undefined)[];
@@ -37,7 +37,7 @@ export interface Hop {
   readonly direction: GraphStep["direction"];
   /** Absent: edges of every type. */
   readonly type: string | undefined;
-  /** Edges at most; `Infinity` for any number. */
+  /** Maximum number of edges; `Infinity`: any number. */
   readonly depth: number;
 }
 
@@ -48,8 +48,8 @@ export interface PathPlan {
 }
 
 /**
- * `AppError` for unknown classes, fields, edge types and names, and for a MATCH beyond the limits: before anything is
- * read.
+ * Plans a MATCH before anything is read. `AppError` for unknown classes, fields, edge types and names, and for a MATCH
+ * beyond the limits.
  */
 export function planMatch(
   match: Match,
@@ -94,7 +94,7 @@ function hopOf(step: GraphStep, { catalog }: Pick<PatternContext, "catalog">): H
   return { direction, type, depth: depth === "any" ? Infinity : depth };
 }
 
-/** Where no node has a name, each is called by its place. */
+/** Names of the nodes. If no node has a name, each is named by its position. */
 function tagsOf(nodes: readonly NodePattern[], isNamed: boolean): readonly (string | undefined)[] {
   const tags = nodes.map((node, at) => (isNamed ? node.name : `n${at + 1}`));
   const twice = tags.find((tag, at) => tag !== undefined && tags.indexOf(tag) !== at);

@@ -21,25 +21,27 @@ export interface GraphContext extends RunContext {
   readonly memory: Pick<MemoryShare, "take">;
 }
 
-/** Estimated bytes of an edge, the links over it, and the notes about an object. */
+/** Estimated bytes of an edge, with its links and its entries for objects. */
 const EDGE_BYTES = 256;
 const LINK_BYTES = 64;
 const VERTEX_BYTES = 512;
 
 type End = "source" | "target";
 
-/** Everything that one MATCH has read. Every object and the edges of every object are read once; both have a limit. */
+/**
+ * Everything that one MATCH has read. It reads each object once, and the edges of each object once; both have a limit.
+ */
 export class GraphReader {
   readonly #plan: GraphPlan;
   readonly #context: GraphContext;
   readonly #slices: Slices;
   readonly #patterns: readonly NodePattern[];
-  /** Cost of checking which patterns an object fits, in ordinary rows. */
+  /** Cost of finding the patterns that an object fits, in ordinary rows. */
   readonly #work: number;
   readonly #isVisible: (row: ObjectRow) => boolean;
-  /** Undefined: does not exist for the principal. */
+  /** Objects that were read; undefined: does not exist for the principal. */
   readonly #vertices = new Map<VertexRef, Vertex | undefined>();
-  /** By direction and type, then by object. */
+  /** Edges that were read, by direction and type, then by object. */
   readonly #known = new Map<string, Map<VertexRef, GraphEdge[]>>();
   #nodes = 0;
 
@@ -53,7 +55,7 @@ export class GraphReader {
     this.#isVisible = (row) => visible(row) === true;
   }
 
-  /** All objects that fit, or as many as the pattern's limit lets pass. */
+  /** Objects that fit the pattern: all, or as many as its limit allows. */
   async fitting(pattern: NodePattern): Promise<readonly Vertex[]> {
     const found = new Set<Vertex>();
     if (pattern.limit === 0) return [];
@@ -71,7 +73,10 @@ export class GraphReader {
     return [...found];
   }
 
-  /** Edges that lead on from the objects, or back to their predecessors; in both cases as the chain passes them. */
+  /**
+   * Edges that lead on from the objects, or back to their predecessors. Each link has the direction in which the chain
+   * passes the edge.
+   */
   async links(vertices: readonly Vertex[], hop: Hop, way: "on" | "back"): Promise<readonly Link[]> {
     const links: Link[] = [];
     for (const near of nearEnds(hop, way)) {
@@ -141,7 +146,7 @@ export class GraphReader {
     return refs.map((ref) => this.#vertices.get(ref));
   }
 
-  /** The same rows, with what their relations lead to where it says which patterns they fit. */
+  /** The rows, with what their relations lead to added to those whose patterns need it. */
   async *#followed(pages: AsyncIterable<readonly ObjectRow[]>): AsyncGenerator<readonly ObjectRow[]> {
     const { relations } = this.#plan;
     if (!relations) {
@@ -161,7 +166,7 @@ export class GraphReader {
   async *#rows(refs: readonly VertexRef[]): AsyncGenerator<readonly ObjectRow[]> {
     const { asOfMs } = this.#plan;
     if (asOfMs === undefined) {
-      // Page by page, so that memory holds no more objects than the limit.
+      // Page by page, so that memory holds few objects when the limit is reached.
       for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
         const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
         yield rows.filter((row) => row !== undefined);
@@ -211,7 +216,7 @@ async function* onePage(rows: readonly ObjectRow[]): AsyncGenerator<readonly Obj
   if (rows.length > 0) yield await Promise.resolve(rows);
 }
 
-/** The ends of an edge at which the known objects are. */
+/** The ends at which edges have the objects that are already known. */
 function nearEnds({ direction }: Hop, way: "on" | "back"): readonly End[] {
   if (direction === "both") return ["source", "target"];
   return [(direction === "out") === (way === "on") ? "source" : "target"];

@@ -42,7 +42,9 @@ async function describe(
   return lines;
 }
 
-/** In the order in which they are read: from the anchor on, then from it back. */
+/**
+ * One line for each hop in the order of reading: from the anchor to the end, then from the anchor back to the start.
+ */
 function hopSteps({ nodes, hops, anchor }: ChainPlan): readonly string[] {
   const on = hops.slice(anchor).map((hop, at) => `${hopStep(hop, "out")} to ${nodes[anchor + at + 1]?.label ?? ""}`);
   const back = hops.slice(0, anchor).map((hop, at) => `${hopStep(hop, "in")} to ${nodes[at]?.label ?? ""}`);

@@ -3,7 +3,7 @@ import type { ObjectEdge } from "../../objects/index.ts";
 import { tooLarge } from "./plan.ts";
 import type { GraphEdge, VertexRef } from "./types.ts";
 
-/** Objects and edges of one MATCH by name: one value in memory for each, so that they are compared by identity. */
+/** Objects and edges of one MATCH by name. There is one value for each, so that they are compared by identity. */
 export class Register {
   readonly #refs = new Map<string, Map<string, VertexRef>>();
   readonly #edges = new Map<VertexRef, Map<VertexRef, GraphEdge[]>>();

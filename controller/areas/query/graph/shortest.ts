@@ -2,13 +2,16 @@ import type { Solution } from "./solution.ts";
 import type { Link } from "./types.ts";
 import { isWhole, onward, starts, type Way } from "./ways.ts";
 
-/** A meeting of ways from one start: all that reached it by the same number of edges. */
+/** All ways from one start that reached the same state with the same number of edges. */
 interface Meeting {
   readonly state: Way;
   readonly came: { readonly from: Meeting; readonly link: Link | undefined }[];
 }
 
-/** The ways with the fewest edges for each pair of a start and an end. Yields as `trails` does. */
+/**
+ * The ways with the fewest edges for each pair of a start and an end. Also yields undefined at every step, so that it
+ * can be interrupted.
+ */
 export function* shortest(solution: Solution): Generator<Way | undefined> {
   for (const start of starts(solution)) yield* shortestFrom(start, solution);
 }
@@ -34,7 +37,10 @@ function* shortestFrom(start: Way, solution: Solution): Generator<Way | undefine
   for (const meeting of queue) if (isWhole(meeting.state, solution)) yield* waysTo(meeting);
 }
 
-/** Without a limit on the edges of a hop only matters whether any was passed, not how many. */
+/**
+ * Name of the state of a way. If a hop has no limit of edges, it only matters if the way passed an edge of the hop, not
+ * how many.
+ */
 function nameOf({ hop, depth, vertex }: Way, { hops }: Solution): string {
   return `${hop} ${hops[hop]?.depth === Infinity ? Math.min(depth, 1) : depth} ${vertex.ref.number}`;
 }

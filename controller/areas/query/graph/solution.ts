@@ -4,20 +4,20 @@ import type { ChainPlan } from "./plan.ts";
 import type { Link, Vertex } from "./types.ts";
 
 /**
- * The exact parts of ways that match a whole chain. A way goes from edge to edge and may pass an object or an edge
- * again. A hop of it passes at least one edge and at most `depth`, and does not continue from an object that ends
- * paths, except from the first of the way.
+ * The exact parts of ways that match a whole chain. A way goes from edge to edge, and may pass an object or an edge
+ * again. Each hop of it passes at least one edge and at most `depth`. A way does not continue from an object that ends
+ * paths, except at its start.
  */
 export interface Solution {
   readonly plan: ChainPlan;
-  /** For each node of the chain, the objects that match it on some way. */
+  /** Objects that match each node of the chain on some way. */
   readonly objects: readonly ReadonlySet<Vertex>[];
   readonly hops: readonly SolvedHop[];
 }
 
 export interface SolvedHop {
   readonly depth: number;
-  /** Links on some way, by the object they start from. */
+  /** Links that are on some way, by the object they start from. */
   readonly from: LinksOf;
   /** Least number of edges from an object to the end of the hop. */
   readonly rest: Distances;
@@ -27,8 +27,9 @@ type LinksOf = ReadonlyMap<Vertex, readonly Link[]>;
 export type Distances = ReadonlyMap<Vertex, number>;
 
 /**
- * Passes once forward for the distance of each object from the start of a hop, and once backward for the distance to
- * its end. An edge is on a way when both together are short enough. Time is linear in the links of all hops.
+ * Finds the distance of each object from the start of a hop in a forward pass, and the distance to its end in a
+ * backward pass. An edge is on a way if both distances together are short enough. Takes time linear in the links of all
+ * hops.
  */
 export async function solve(plan: ChainPlan, candidates: Candidates, slices: Slices): Promise<Solution> {
   const { objects, steps } = await passOn(plan, candidates, slices);
@@ -49,7 +50,7 @@ export async function solve(plan: ChainPlan, candidates: Candidates, slices: Sli
   return { plan, objects, hops };
 }
 
-/** For each node the objects on some way from the start; for each hop their distances in edges. */
+/** Objects of each node that some way from the start reaches, and for each hop the distances of objects in edges. */
 async function passOn(
   plan: ChainPlan,
   candidates: Candidates,
@@ -78,13 +79,16 @@ async function passOn(
 }
 
 interface Field {
-  /** By the near end. */
+  /** Links by the end that is nearer to the starts. */
   readonly links: LinksOf;
   readonly far: "from" | "to";
   readonly most: number;
 }
 
-/** Does not pass objects that end paths, except the starts. */
+/**
+ * Least number of edges from the starts to each object, up to `most`. Does not pass objects that end paths, except the
+ * starts.
+ */
 export async function distances(
   starts: Iterable<Vertex>,
   { links, far, most }: Field,

@@ -1,7 +1,10 @@
 import type { Row } from "../../../../common/value.ts";
 import type { NodePattern } from "./patterns.ts";
 
-/** One value for each object. Ids alone may be shared by objects of several classes. */
+/**
+ * Identifies an object: there is one such value for each object of a MATCH. The id alone is not enough, because classes
+ * may share it.
+ */
 export interface VertexRef {
   /** Unique for each object. */
   readonly number: number;
@@ -11,27 +14,27 @@ export interface VertexRef {
 }
 
 /**
- * An object of the MATCH. The answer's part of it and the patterns it fits are computed when it is read, so that the
+ * An object of the MATCH. Its part of the answer and the patterns that it fits are computed when it is read, so the
  * rest need not be kept.
  */
 export interface Vertex {
   readonly ref: VertexRef;
   /** Records have no edges of their own. */
   readonly isRecord: boolean;
-  /** No path continues from here, unless it begins here. */
+  /** True if no path continues from here, unless it begins here. */
   readonly isEnd: boolean;
   readonly fits: ReadonlySet<NodePattern>;
   readonly shown: Row;
 }
 
-/** One value for each edge, in whichever direction it was found. */
+/** There is one such value for each edge, even if it was found from both of its ends. */
 export interface GraphEdge {
   readonly type: string;
   readonly source: VertexRef;
   readonly target: VertexRef;
 }
 
-/** An edge as a chain passes it, which can be against its direction. */
+/** An edge in the direction in which a chain passes it, which can be against its own. */
 export interface Link {
   readonly edge: GraphEdge;
   readonly from: Vertex;

@@ -3,7 +3,7 @@ import { tooDeep } from "./plan.ts";
 import type { Solution } from "./solution.ts";
 import type { Link, Vertex } from "./types.ts";
 
-/** A partial way, as a list from its end. */
+/** A partial way, as a list that begins at its end. */
 export interface Way {
   readonly before: Way | undefined;
   /** The link from `before`; absent at the start. */
@@ -11,7 +11,7 @@ export interface Way {
   readonly vertex: Vertex;
   /** Number of completed hops. */
   readonly hop: number;
-  /** Number of passed edges of the next hop; 0 if the object matches a node of the chain. */
+  /** Number of passed edges in the current hop; 0 if the object matches a node of the chain. */
   readonly depth: number;
   readonly length: number;
 }
@@ -25,8 +25,8 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
 }
 
 /**
- * The ways one edge longer that still reach their end, without left-out edges. An object can both match the next node
- * and be passed.
+ * The ways that are one edge longer and can still reach their end. An object may give two ways: one where it matches
+ * the next node, and one where it is passed.
  */
 export function onward(
   way: Way,
@@ -50,8 +50,8 @@ export function onward(
 }
 
 /**
- * All ways that match the chain and pass no edge twice. Yields at every step of the search, so that it can be
- * interrupted, and a way when there is one.
+ * All ways that match the chain and pass no edge twice. Also yields undefined at every step, so that it can be
+ * interrupted.
  */
 export function* trails(solution: Solution): Generator<Way | undefined> {
   const open = starts(solution).reverse();

@@ -11,7 +11,9 @@ import { VisibleTree } from "./tree.ts";
 /** Answers of the SELECTs behind FROM or JOIN of a statement. */
 export type Answers = ReadonlyMap<Source, Answer>;
 
-/** A SELECT as a table: a class of its own that no catalog has, whose objects are the rows it answers. */
+/**
+ * A SELECT as a table. Its class is in no catalog, and the objects of the class are the rows that the SELECT answers.
+ */
 export interface Answer {
   readonly view: ClassView;
   readonly tree: VisibleTree;
@@ -19,7 +21,7 @@ export interface Answer {
 
 export type AnsweredColumn = ColumnMeta & KnownKind;
 
-/** The name of the class stands in no catalog, as it begins with no slash. */
+/** The path of the class is in no catalog, because it does not begin with a slash. */
 export function answerOf(principal: Principal, alias: string | undefined, answered: readonly AnsweredColumn[]): Answer {
   const columns = answered.map(columnOf);
   const byName = new Map(columns.map((column) => [column.name, column]));
@@ -43,12 +45,12 @@ export function answerOf(principal: Principal, alias: string | undefined, answer
   return { view, tree: new VisibleTree(principal, { path, subtree: false }, content) };
 }
 
-/** They have no time: `first` and `last` go by their order. */
+/** A row of the answer as an object. It has no time, so `first` and `last` use the order of the rows. */
 export function answeredRow({ view }: Answer, values: Row): ObjectRow {
   return { id: "", class: view, values, vtimeMs: 0, ctimeMs: 0 };
 }
 
-/** The class or tree that a statement names, or what the SELECT in its place answers. */
+/** The scope of a class or tree that a statement names, or of the answer of a SELECT in its place. */
 export function sourceScope(
   principal: Principal,
   { catalog, answers }: { readonly catalog: ClassCatalog; readonly answers?: Answers | undefined },

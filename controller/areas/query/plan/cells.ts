@@ -4,7 +4,7 @@ import type { Predicate } from "../expressions/predicate.ts";
 
 export interface CellRules {
   access(view: ClassView): ClassAccess;
-  /** Over all columns, also those that the principal does not see. */
+  /** Compiles a condition over all columns, including those that the principal does not see. */
   compile(where: string): Predicate<ObjectRow>;
 }
 
@@ -15,13 +15,16 @@ interface Part {
 }
 
 /**
- * Which values of which rows a principal sees and writes, where several groups open different rows and columns of a
- * class: those for which one group alone has both. Rows that are asked about have all their values.
+ * Rights of a principal if several groups open different rows and columns of a class. A value is open if one group
+ * alone opens both its row and its column. The rows passed to it must have all their values.
  */
 export class Cells {
   readonly #rules: CellRules;
   readonly #parts = new Map<number, readonly Part[]>();
-  /** By row: what the groups that have it hide together. Rows are asked about once for each of their columns. */
+  /**
+   * Columns hidden in a row by all groups that have the row, by row. Cached, because there is a call for each column of
+   * a row.
+   */
   readonly #hidden = new WeakMap<ObjectRow, HiddenColumns>();
 
   constructor(rules: CellRules) {
@@ -36,9 +39,9 @@ export class Cells {
   }
 
   /**
-   * True if these columns of the object may be written: for each, one group alone has the column, the object as it was
-   * and as it will be. Without columns, one group has to have both objects. `before` and `after` are absent for what is
-   * made and what is removed.
+   * True if these columns of the object may be written: for each, one group alone has the column and the object before
+   * and after the write. Without columns, one group must have the object before and after. `before` is absent for an
+   * insert, `after` for a removal.
    */
   mayWrite(view: ClassView, columns: readonly string[], change: RowChange): boolean {
     const able = this.#partsOf(view).filter(

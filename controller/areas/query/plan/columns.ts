@@ -12,12 +12,12 @@ import { cellsOf, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
 /**
- * Names of the columns that the answer of a SELECT over one class tree follows from, the row conditions of its principal
- * included; undefined where it may follow from all.
+ * Names of the columns that a SELECT over one class tree needs, including those of its principal's row conditions.
+ * `undefined` if it may need all.
  */
 export function columnsOf(select: Select, scope: Scope): readonly string[] | undefined {
   const items = select.items.flatMap((item) => (item.kind === "item" ? [item.value] : []));
-  // Which values of a row are seen may follow from any of them.
+  // Any value of a row may decide which of its values the principal sees.
   if (items.length < select.items.length || cellsOf(scope) !== undefined) return undefined;
   const ruledBy = ruledColumns(scope);
   if (ruledBy === undefined) return undefined;
@@ -27,7 +27,9 @@ export function columnsOf(select: Select, scope: Scope): readonly string[] | und
   return [...new Set([...namesOf(own, scope), ...ruledBy])];
 }
 
-/** Defined names of the fields. The name of an output adds none, as the output has fields of its own. */
+/**
+ * Defined names of the fields. The name of an output adds none, because the fields of the output are in the list, too.
+ */
 function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
   return fields.flatMap(({ parts, span }) => {
     const [first = "", second = ""] = parts;
@@ -36,7 +38,7 @@ function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
   });
 }
 
-/** The fields of a SELECT, also of its conditions, but not those of its WHERE. */
+/** The fields of a SELECT, including those of HAVING but not those of WHERE. */
 export function fieldsOfSelect({ items, groupBy, orderBy, having }: Select): readonly Field[] {
   const answered = items.flatMap((item) => {
     if (item.kind === "star") return [];
@@ -61,7 +63,7 @@ function fieldsOfCondition(condition: Condition): readonly Field[] {
 const ruled = new WeakMap<VisibleTree, readonly string[]>();
 
 /**
- * Columns of the row conditions and of the limits, also those that the principal does not see; undefined where a name
+ * Columns of the row conditions and of the owners' limits, even those hidden from the principal. `undefined` if a name
  * means different columns in different classes.
  */
 function ruledColumns(scope: Scope): readonly string[] | undefined {

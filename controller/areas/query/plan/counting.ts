@@ -6,14 +6,14 @@ import type { SelectPlan } from "./plan.ts";
 import { conjuncts } from "./pushdown.ts";
 import { cellsOf, type Scope } from "./scope.ts";
 
-/** A SELECT that counts objects, all together or by one column, whose condition indexes may tell wholly. */
+/** Plan of a SELECT that counts objects, all together or by one column, by indexes only. */
 export interface CountPlan {
   readonly grouping: GroupPlan;
-  /** Together all objects that are counted. */
+  /** Requests that together count all objects. */
   readonly requests: readonly CountRequest[];
 }
 
-/** `undefined` for a SELECT that follows from more than counts, or from rows of which some are not seen. */
+/** `undefined` for a SELECT that needs more than counts, or whose principal does not see all rows and values. */
 export function countPlan(plan: SelectPlan): CountPlan | undefined {
   const { grouping, scope, reads, where, follows } = plan;
   if (follows || grouping === undefined || grouping.fill !== undefined || grouping.keys.length > 1) return undefined;
@@ -31,7 +31,7 @@ export function countPlan(plan: SelectPlan): CountPlan | undefined {
   return { grouping, requests };
 }
 
-/** A column itself, none of its members and nothing that is made of it. */
+/** True for a column itself, not for a member of it or a value made from it. */
 function isColumn({ pseudo, members, series, computed, window }: BoundField): boolean {
   return !pseudo && members.length === 0 && !series && !computed && !window;
 }
@@ -41,7 +41,7 @@ function isRuled(scope: Scope): boolean {
   return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.isRuled(view));
 }
 
-/** Pushdowns that mean exactly the parts of the condition; `undefined` unless each part is pushed down as a whole. */
+/** Pushdowns that mean exactly the parts of the condition. `undefined` unless each part is pushed down as a whole. */
 function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdown[]): readonly Pushdown[] | undefined {
   const parts = conjuncts(where);
   if (parts.length !== pushdowns.length) return undefined;
@@ -49,7 +49,10 @@ function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdo
   return exact.length === parts.length ? exact : undefined;
 }
 
-/** A range narrows to both of its ends; times are whole milliseconds. */
+/**
+ * The pushdown that means exactly the part of the condition. A range includes both ends, so `<` and `>` are moved to
+ * the next millisecond.
+ */
 function exactly(pushdown: Pushdown, part: Condition | undefined): Pushdown | undefined {
   if (pushdown.kind === "equals") return pushdown;
   if (pushdown.kind !== "range" || (pushdown.column !== "vtime" && pushdown.column !== "ctime")) return undefined;

@@ -10,17 +10,17 @@ import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { conjuncts } from "./pushdown.ts";
 
-/** The steps of time that a grouped answer has, whether there are rows in them or not. */
+/** The steps of time in a grouped answer, including steps without rows. */
 export interface FillPlan {
-  /** Which of the keys is the beginning of the step. */
+  /** Index of the key that is the beginning of the step. */
   readonly key: number;
   readonly steps: CalendarSteps;
-  /** Their width as it is written, and their zone where it is not UTC. */
+  /** Width of the steps as written, with their zone unless that is UTC. */
   readonly width: string;
-  /** The beginnings of the first and of the last step, where the condition says them; else the rows do. */
+  /** Beginnings of the first and the last step, if the condition gives them; otherwise the rows decide. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
-  /** True if there is no other key. */
+  /** True if the step is the only key. */
   readonly isAlone: boolean;
   /** Value of the aggregates of an empty step. */
   readonly value: number | "previous" | null;
@@ -54,7 +54,7 @@ interface Steps {
   readonly key: number;
   readonly steps: CalendarSteps;
   readonly width: string;
-  /** The time that is put into steps, as it is called everywhere in the statement. */
+  /** Label of the time that is put into steps. */
   readonly label: string | undefined;
 }
 
@@ -65,7 +65,7 @@ function stepsOf(operand: Operand, key: number, { names, values }: Meaning): rea
   const width = valueIn(operand.operands[stepping.width], values);
   const named = operand.operands[stepping.zone];
   const zone = named ? valueIn(named, values) : operand.zone;
-  // A zone that is null makes the beginning of every step null.
+  // If the zone is null, so is the beginning of every step.
   if (!time || width === undefined || (named && (zone === undefined || zone === null))) return [];
   const label = time.kind === "field" ? bindOperand(time, names, values).label : undefined;
   const words = `${String(width)}${zone === undefined ? "" : ` in ${String(zone)}`}`;
@@ -102,13 +102,13 @@ function rangeOf(
   };
 }
 
-/** A bound beyond the calendar is far enough from everything else to stand for itself. */
+/** A bound beyond the calendar has no step. It is used itself, because it is far from all steps. */
 function startMs(steps: CalendarSteps, timeMs: number): number {
   const start = steps.startMs(timeMs);
   return Number.isNaN(start) ? timeMs : start;
 }
 
-/** Where the condition has to hold for every row and is about that time. */
+/** Bounds of the time in a condition that every row must fulfil. */
 function boundsOf(condition: Condition, label: string | undefined, { names, values }: Meaning): readonly Bound[] {
   if (condition.kind !== "compare" && condition.kind !== "between") return [];
   const operand = condition.kind === "compare" ? condition.left : condition.operand;

@@ -4,7 +4,7 @@ import { nameAmong } from "../../objects/index.ts";
 import type { BoundField, Names } from "../expressions/fields.ts";
 import { type Arguments, withValues } from "../expressions/literal.ts";
 
-/** The names of all objects that a principal sees. */
+/** Names in the scope of all objects that a principal sees. */
 export interface Everything extends Pick<Names, "bind" | "definedName"> {
   readonly tree: { readonly relations: ReadonlySet<string> };
   has(name: string): boolean;
@@ -12,8 +12,9 @@ export interface Everything extends Pick<Names, "bind" | "definedName"> {
 }
 
 /**
- * A field whose first part is an edge type, in its defined form, bound among all objects that the principal sees. A name
- * with more behind it is an edge type wherever there is one; the last one is so where no class has a column of that name.
+ * A field whose first part is an edge type in its defined form, bound among all objects that the principal sees. A
+ * later part that others follow is an edge type if there is one of that name. The last part is an edge type only if no
+ * class has a column of that name.
  */
 export function followedField(field: Field, everything: Everything, values: Arguments): BoundField {
   const [first = "", ...written] = field.parts;

@@ -3,18 +3,18 @@ import type { OrderPlan } from "./outputs.ts";
 import type { SelectPlan } from "./plan.ts";
 import { cellsOf } from "./scope.ts";
 
-/** The first rows of a SELECT by one column, which an index may have in that order. */
+/** Plan for the first rows of a SELECT that is ordered by one column, for which an index may have the order. */
 export interface InOrderPlan {
   readonly order: ReadOrder;
-  /** So many of the rows that pass are enough, with those equal to the last in that column. */
+  /** Number of passing rows that are enough. Rows whose value equals that of the last one are needed, too. */
   readonly rows: number;
-  /** No row without a value passes. */
+  /** True if every passing row has a value in the column. */
   readonly isOfAll: boolean;
-  /** Equal rows are ordered by id, in the same direction, and by nothing else. */
+  /** True if rows with equal values are ordered by id only, in the same direction. */
   readonly isById: boolean;
 }
 
-/** `undefined` where all rows count, or the order that is seen is not that of the values. */
+/** `undefined` if all rows are needed, or if the order of the answer is not that of stored values. */
 export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
   const { grouping, distinct, windows, follows, reads, scope, paging } = plan;
   const [read, ...others] = reads;
@@ -29,10 +29,10 @@ export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
       ? true
       : (read.where ?? []).some((one) => one.kind === "range" && one.column === column);
   const from = paging?.after?.[0];
-  // Rows without a value come before all others, where no index has them.
+  // Rows without a value come before all others, and indexes do not contain them.
   const isAscending = !first?.descending;
   if (rows <= 0 || (isAscending && !isOfAll)) return undefined;
-  // Rows come with what their relations lead to later: which of them are behind a page is not known until then.
+  // Rows get what their relations lead to later, so until then it is unknown which rows are behind the page.
   if (paging?.after && (typeof from !== "number" || (follows && plan.orderBy.some(mayFollow)))) return undefined;
   const isById = scope.classes.length === 1 && plan.orderBy.slice(1).every((order) => isIdIn(order, !isAscending));
   const id = paging?.after?.at(-1);
@@ -45,19 +45,22 @@ export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
   };
 }
 
-/** Computed values may be made of what a relation leads to. */
+/** True if the order may need what a relation leads to, as a computed value may. */
 function mayFollow({ value }: OrderPlan): boolean {
   return value.kind !== "field" || value.field.relation !== undefined || value.field.computed !== undefined;
 }
 
-/** The class is the same for all rows. */
+/** True for an order by id in this direction, or by class, which is the same for all rows here. */
 function isIdIn({ value, descending }: OrderPlan, isDescending: boolean): boolean {
   if (value.kind !== "field" || value.field.computed || value.field.window) return false;
   const { pseudo } = value.field;
   return pseudo === "class" || (pseudo === "id" && descending === isDescending);
 }
 
-/** Indexes order other ids by code points, comparisons by the units of UTF-16. */
+/**
+ * True if indexes and comparisons order the id the same way. They differ for other ids: indexes order by code points,
+ * comparisons by UTF-16 units.
+ */
 export function isPlainId(id: string): boolean {
   return !/[\ud800-\uffff]/.test(id);
 }

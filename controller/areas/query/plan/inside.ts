@@ -12,14 +12,14 @@ import type { Answer } from "./answered.ts";
 import { isPseudo } from "./pseudo.ts";
 import { allOf, conjuncts } from "./pushdown.ts";
 
-/** Kinds whose values compare in a SELECT around as they do in the class. */
+/** Kinds whose values compare the same way in the outer SELECT as in the class. */
 const MOVED_KINDS: ReadonlySet<string> = new Set(["text", "number", "boolean", "time", "date"]);
 const MOVED_PSEUDO: ReadonlySet<string> = new Set(["id", "vtime", "ctime"]);
 
 /**
- * The SELECT behind FROM with those conditions of the one around it that say the same of its own columns, so that they
- * narrow what it reads; the one around asks them again. Undefined where there are none, or where fewer rows inside would
- * change the others: behind GROUP BY, a window, a limit.
+ * The SELECT behind FROM with those conditions of the outer SELECT that apply to its own columns, so that they narrow
+ * its read. The outer SELECT checks them again. Undefined if there are no such conditions. Also undefined if fewer rows
+ * would change the answer of the inner SELECT, as with GROUP BY, a window or a limit.
  */
 export function narrowedInside(select: Select, source: SelectRef, answer: Answer): Select | undefined {
   const inner = source.select;
@@ -30,7 +30,7 @@ export function narrowedInside(select: Select, source: SelectRef, answer: Answer
   return moved.length === 0 ? undefined : { ...inner, where: allOf([...conjuncts(inner.where), ...moved]) };
 }
 
-/** True if each row of the SELECT follows from one object alone. */
+/** True if each row of the SELECT is made from one object only. */
 function keepsRows({ joins, groupBy, having, fill, limit, offset, cursor, items }: Select): boolean {
   const isWhole = limit === undefined && offset === undefined && cursor === undefined;
   const isPlain = joins.length === 0 && groupBy.length === 0 && having === undefined && fill === undefined;
@@ -83,7 +83,7 @@ function fieldInside({ parts, window, span }: Field, of: Inside): Field | undefi
   return isMoved ? { ...value, span } : undefined;
 }
 
-/** The column of the table, without members of it. */
+/** Name of a column of the table; undefined for a member of a column. */
 function ownName(parts: readonly string[], alias: string | undefined, isOnly: boolean): string | undefined {
   const [first, second] = parts;
   if (parts.length === 2 && first === alias) return second;

@@ -26,33 +26,39 @@ import { isRelated, relationPlan, type RelationPlan } from "./relations.ts";
 import type { Scope } from "./scope.ts";
 import { sourceScope } from "./answered.ts";
 
-/** One object of each class, in the order in which the statement names the classes; undefined where a LEFT JOIN found none. */
+/**
+ * One object of each class, in the order in which the statement names the classes. Undefined where a LEFT JOIN found
+ * none.
+ */
 export type Joined = readonly (ObjectRow | undefined)[];
 
-/** How a SELECT over joined classes is going to be done, as data. */
+/** Plan of a SELECT over joined classes, as data. */
 export interface JoinPlan extends Shape<Joined> {
   readonly kind: "join";
-  /** With the conditions that are about one class alone. */
+  /** Tables with the conditions that are about one class only. */
   readonly tables: readonly JoinedTable[];
   /** `links[0]` joins `tables[1]` to the tables before it, and so on. */
   readonly links: readonly Link[];
-  /** The rest of the condition: parts about several classes, about none, or about what a LEFT JOIN may not have found. */
+  /**
+   * The rest of the condition: parts about several classes or none, and parts about a class that a LEFT JOIN may not
+   * find.
+   */
   readonly where: Condition | undefined;
   readonly fields: JoinedFields;
 }
 
 export interface JoinedTable extends TablePlan {
-  /** Relations that are read with its objects. */
+  /** Relations that are read with the objects. */
   readonly relations: RelationPlan | undefined;
 }
 
 export interface Link {
-  /** A row that finds no object stays, without one. */
+  /** True if a row that finds no object is kept, without an object. */
   readonly isOuter: boolean;
-  /** A field of a class before. */
+  /** A field of one of the classes before. */
   readonly earlier: BoundField;
   readonly own: BoundField;
-  /** As what both are compared. */
+  /** The kind as which both fields are compared. */
   readonly kind: Kind;
 }
 
@@ -90,7 +96,7 @@ export function planJoin(select: Select, principal: Principal, context: PlanCont
   };
 }
 
-/** Names over joined classes: `alias.field`, or the field alone where only one of the classes has it. */
+/** Names over joined classes: `alias.field`, or the field alone if only one of the classes has it. */
 export class JoinedFields implements Fields<Joined> {
   readonly scopes: readonly Scope[];
 
@@ -161,7 +167,7 @@ export class JoinedFields implements Fields<Joined> {
     return (row) => row[table]?.vtimeMs ?? 0;
   }
 
-  /** Not called: a star means a list of fields here. */
+  /** Never called, because in a join a star means a list of fields. */
   wholeRow(): (row: Joined, result: Row) => void {
     throw new RangeError("a star over joined classes is a list of fields");
   }
@@ -184,7 +190,10 @@ export class JoinedFields implements Fields<Joined> {
     throw new AppError("invalid", `[Valid] Several classes of the JOIN have ${first}: write ${choices.join(" or ")}.`);
   }
 
-  /** A name in its exact case before another case, and any column of a class before one of the platform. */
+  /**
+   * Indexes of the classes that have the name. An exact case wins over another case, and a column of a class over one
+   * of `recordColumns`.
+   */
   #having(name: string): readonly number[] {
     const tables = (isOne: (scope: Scope) => boolean): readonly number[] =>
       this.scopes.flatMap((scope, table) => (isOne(scope) ? [table] : []));
@@ -209,7 +218,7 @@ function linkOf(join: Join, table: number, fields: JoinedFields): Link {
   return { isOuter: join.outer, own, earlier, kind: linkKind(own, earlier, fields) };
 }
 
-/** A number also equals its text, as in conditions. */
+/** The kind as which both fields are compared. A number also equals its text, as in conditions. */
 function linkKind(own: BoundField, earlier: BoundField, fields: JoinedFields): Kind {
   const kinds = [...new Set([...fields.kindsOf(own), ...fields.kindsOf(earlier)])];
   const several = [own, earlier].find((field) =>
@@ -223,7 +232,7 @@ function linkKind(own: BoundField, earlier: BoundField, fields: JoinedFields): K
 
 interface Part {
   readonly condition: Condition;
-  /** Absent: it is asked of the joined rows. */
+  /** Index of the table that checks the part; absent: the joined rows are checked. */
   readonly table: number | undefined;
 }
 

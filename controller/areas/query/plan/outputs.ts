@@ -28,42 +28,42 @@ import { stepsOf } from "../expressions/aggregates/timeseries.ts";
 import { windowField, type WindowPlan, windowPlan } from "./windows.ts";
 import { type FillPlan, fillPlan } from "./fill.ts";
 
-/** Steps for the rows that fulfil the condition, for any kind of rows. */
+/** Steps that make the answer from the rows that fulfil the condition. `R`: any kind of rows. */
 export interface Shape<R> {
   readonly fields: Fields<R>;
   readonly values: Arguments;
   readonly outputs: readonly Output[];
-  /** Absent when rows are answered one by one. */
+  /** Absent when rows are not grouped. */
   readonly grouping: GroupPlan | undefined;
   readonly distinct: boolean;
   readonly orderBy: readonly OrderPlan[];
-  /** `stored`: the rows come in the order asked for. `top`: only the best are kept. */
+  /** `stored`: the rows already come in the order asked for. `top`: only the first rows of the order are kept. */
   readonly sort: "none" | "stored" | "top" | "all";
   readonly offset: number;
   /** Absent: all rows. */
   readonly limit: number | undefined;
-  /** The limit is the default one: the answer says whether there are more rows. */
+  /** True if the limit is the default one. The answer then says if there are more rows. */
   readonly isCut: boolean;
-  /** Values that follow from several rows. */
+  /** Values that are computed from several rows. */
   readonly windows: readonly WindowPlan[];
   /** Present when the answer is a page of all rows. */
   readonly paging?: Paging | undefined;
 }
 
-/** Start of a page. Pages have one order, which ends with class and id, so that no two rows are equal. */
+/** Start of a page. Pages have one order, which ends with class and id, so no two rows are equal in it. */
 export interface Paging {
   /** Sort keys of the last row of the page before; absent on the first page. */
   readonly after: readonly SortKey[] | undefined;
-  /** Rows come in the order of the first part, newest first: rows behind the page need not be read. */
+  /** True if rows come in the order of the first part, newest first. Rows behind the page need not be read then. */
   readonly stored: boolean;
-  /** Hash of the statement, without the cursor and the size of the page. */
+  /** Hash of the statement without its cursor and page size. */
   readonly statement: string;
 }
 
 export interface GroupPlan {
   readonly keys: readonly BoundField[];
   readonly aggregates: readonly AggregatePlan[];
-  /** Places of the keys and of the aggregates, by label. */
+  /** Indexes of the keys and aggregates, by label. */
   readonly places: GroupPlaces;
   readonly fill: FillPlan | undefined;
   readonly having: Condition | undefined;
@@ -104,19 +104,19 @@ export interface OrderPlan {
   readonly label: string;
   readonly value: Expression;
   readonly descending: boolean;
-  /** The output is not in the statement. */
+  /** Set if the statement does not name this order. */
   readonly isHidden?: true;
 }
 
-/** An output whose name in the row is not fixed yet: it depends on the other outputs. */
+/** An output whose name in the row is not fixed yet, because it depends on the other outputs. */
 type Draft =
   | { readonly kind: "star" }
   | { readonly kind: "value"; readonly value: Expression; readonly name: string }
   | { readonly kind: "value"; readonly value: Expression; readonly field: BoundField };
 
 /**
- * The output at a number in ORDER BY, counted from 1; undefined for other operands. `AppError("invalid")` when no
- * output has that place.
+ * The output that a number in ORDER BY means, counted from 1; undefined for other operands. `AppError("invalid")` when
+ * there is no output with that number.
  */
 export function outputAt(operand: Operand, outputs: readonly Output[]): ValueOutput | undefined {
   if (operand.kind !== "number") return undefined;
@@ -128,7 +128,7 @@ export function outputAt(operand: Operand, outputs: readonly Output[]): ValueOut
   throw new AppError("invalid", `[Valid] ORDER BY ${operand.text}: ${complaint}.`);
 }
 
-/** Turns names of the select list, ORDER BY and HAVING into expressions, over rows or over groups. */
+/** Binds the names in the select list, ORDER BY and HAVING to expressions over rows or over groups. */
 export class OutputBinder {
   readonly #names: Names;
   readonly #select: Select;
@@ -196,7 +196,7 @@ export class OutputBinder {
     return this.#outputs;
   }
 
-  /** Call after `outputs`: a whole number means the column at that place. */
+  /** Call after `outputs`. A whole number means the output with that number. */
   order(item: OrderItem): OrderPlan {
     return about(item.span, () => this.#order(item));
   }
@@ -273,7 +273,7 @@ export class OutputBinder {
     return this.#ofGroup(value);
   }
 
-  /** An expression of keys and aggregates, which are known when the group is complete. */
+  /** An expression over the keys and aggregates of a group. They are known when the group is complete. */
   #ofGroup(node: Operand): Expression {
     this.#requireGrouped(node);
     return { kind: "computed", node };
@@ -290,7 +290,7 @@ export class OutputBinder {
     insideOf(node).forEach((operand) => this.#requireGrouped(operand));
   }
 
-  /** The steps of one object's time series. */
+  /** The values of a time series of one object, combined in steps. */
   #steps(call: Call): BoundField {
     const field = call.argument && bindOperand(call.argument, this.#names, this.#values);
     if (!field?.series)
@@ -342,7 +342,10 @@ export class OutputBinder {
     return field;
   }
 
-  /** Refuses rows of a SELECT: they have no time of their own, and equal values are not repetitions. */
+  /**
+   * Refuses `rate` over the rows of a SELECT, which have no time of their own, and `rate(DISTINCT …)`, because equal
+   * values are not repetitions.
+   */
   #requireTimes(call: Call, { table }: BoundField): void {
     const { from, joins } = this.#select;
     if (call.distinct)

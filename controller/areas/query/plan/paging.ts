@@ -22,7 +22,8 @@ import type { Scope } from "./scope.ts";
 const STATEMENT_HASH_CHARACTERS = 16;
 
 /**
- * `AppError("invalid")` for a cursor of another statement, and for statements whose rows have no places of their own.
+ * Undefined for a SELECT without a cursor. `AppError("invalid")` for a cursor of another statement, and for a statement
+ * whose rows cannot be told apart by class and id.
  */
 export function pagingOf(
   select: Select,
@@ -57,8 +58,8 @@ export function pagingRefused(): AppError {
 }
 
 /**
- * Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. Where the
- * order names a time of the rows, those of one time in several classes come by their arrival before.
+ * Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. If the
+ * order names a time of the rows, rows of one time in several classes are ordered by arrival before class and id.
  */
 export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonly OrderPlan[] {
   const areRecords = scope.classes.every((view) => view.kind === "record");
@@ -68,7 +69,7 @@ export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonl
   return [...own, ...arrival, byColumn("class", false, scope), byColumn("id", time?.descending ?? false, scope)];
 }
 
-/** With the order of arrival, which ids have, of rows of the same time; it is not shown. */
+/** Adds the order of arrival, which ids have, to an order by a time of the rows. It is not shown to users. */
 export function withArrival(
   { orderBy, grouping, distinct }: Pick<Shape<never>, "orderBy" | "grouping" | "distinct">,
   scope: Scope,
@@ -92,7 +93,7 @@ function byArrival(descending: boolean, scope: Scope): OrderPlan {
 }
 
 const ARRIVAL = "arrival";
-/** Ids have another form where they are compared with those of the other kind. */
+/** Label of the order of arrival among records and entities together: their ids are compared in another form. */
 const ARRIVAL_OF_KINDS = "arrival of several kinds";
 
 function timeOrder(orderBy: readonly OrderPlan[]): OrderPlan | undefined {
@@ -111,7 +112,7 @@ function byColumn(name: string, descending: boolean, scope: Scope): OrderPlan {
   return { label: name, value: { kind: "field", field }, descending };
 }
 
-/** Where the next page begins. */
+/** Text from which the next page begins. `AppError("too_large")` beyond `QUERY_CURSOR_MAX_CHARACTERS`. */
 export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): string {
   const cursor = Buffer.from(JSON.stringify([statement, keys.map(packedKey)])).toString("base64url");
   if (cursor.length <= QUERY_CURSOR_MAX_CHARACTERS) return cursor;
@@ -124,13 +125,13 @@ export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): st
   );
 }
 
-/** Holds for all rows of the page; narrows the read only, as the rows themselves are compared. */
+/** A condition that all rows of the page fulfil. It only narrows the read; the rows themselves are compared again. */
 export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Condition | undefined {
   const key = paging.after?.[0];
   if (first?.value.kind !== "field" || typeof key !== "number") return undefined;
   const { name, members, pseudo, computed, relation } = first.value.field;
   if (computed || relation) return undefined;
-  // Rows without a value come last where the order descends, and a range has none of them.
+  // In a descending order, rows without a value come last, and no range contains them.
   if (first.descending && !pseudo) return undefined;
   const left = { kind: "field" as const, parts: [name, ...members], span: NOWHERE };
   const right = { kind: "number" as const, text: String(key), span: NOWHERE };
@@ -141,7 +142,8 @@ function statementHash(select: Select, values: Arguments, order: readonly OrderP
   const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
   const text = printStatement(withZones({ ...select, cursor: undefined, limit: undefined }));
   const given = values.filter((_, index) => !changing.includes(index));
-  // Earlier versions had the ids of one time ascending, and rows of one time by class: by their cursors rows would be missed.
+  // Earlier versions ordered ids of one time ascending, and rows of one time by class. With their cursors, rows would
+  // be missed. So the hash contains the order.
   const arrivals = order.flatMap(({ value }) =>
     value.kind === "field" && value.field.isArrival ? value.field.label : [],
   );
@@ -152,7 +154,10 @@ function statementHash(select: Select, values: Arguments, order: readonly OrderP
     .slice(0, STATEMENT_HASH_CHARACTERS);
 }
 
-/** With the zone of the call, the user or the class as if it were written: in another one rows have other places. */
+/**
+ * The statement with the zone of the call, the user or the class written into it. In another zone, rows have other
+ * places.
+ */
 function withZones(select: Select): Select {
   const operand = (node: Operand): Operand => mapOperand(node, map);
   return {

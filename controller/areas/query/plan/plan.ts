@@ -19,19 +19,19 @@ import { parseRowCondition } from "./rowconditions.ts";
 import { commonRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
-/** Which rows of one class tree are wanted, and how they are found. */
+/** The wanted rows of one class tree, and the reads that find them. */
 export interface TablePlan {
   readonly scope: Scope;
   readonly values: Arguments;
-  /** One after the other; together all rows that may pass. */
+  /** Reads to make one after the other. Together they return all rows that may pass. */
   readonly reads: readonly ReadRequest[];
   readonly where: Condition | undefined;
 }
 
-/** How a SELECT over one class tree is going to be done, as data. */
+/** Plan of a SELECT over one class tree, as data. */
 export interface SelectPlan extends TablePlan, Shape<ObjectRow> {
   readonly kind: "select";
-  /** Absent: no relation is. */
+  /** Absent: the statement follows no relation. */
   readonly follows?: FollowPlan | undefined;
 }
 
@@ -42,9 +42,9 @@ export interface LeftOut {
 export interface PlanContext {
   readonly catalog: ClassCatalog;
   readonly values: Arguments;
-  /** Set when the default limit left rows out; shared by all executions of a statement. */
+  /** `more` is set when the default limit left rows out. Shared by all executions of a statement. */
   readonly leftOut?: LeftOut | undefined;
-  /** For targets without a time of their own. */
+  /** Time for classes of the statement that have no AS OF of their own. */
   readonly asOf?: ValueNode | undefined;
   /** Answers of the SELECTs behind FROM and JOIN. */
   readonly answers?: Answers | undefined;
@@ -80,7 +80,7 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
   return { kind: "select", fields: scope, scope, reads, where: split.own, ...bound, orderBy: order, sort, follows };
 }
 
-/** One page of all rows, in an order in which every row has a place of its own. */
+/** One page of all rows, in an order without equal rows. */
 function planPage(
   select: Select,
   { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs },
@@ -134,17 +134,17 @@ export function bindOutputs(select: Select, binder: OutputBinder, values: Argume
 }
 
 export interface ReadOptions {
-  /** Names of the columns that the answer follows from; absent: perhaps all. */
+  /** Names of the columns that the answer needs; absent: perhaps all. */
   readonly columns?: readonly string[] | undefined;
   readonly newestFirst?: boolean;
   readonly expected?: number | undefined;
-  /** The state of that time instead of the current one. */
+  /** Reads the state at that time instead of the current one. */
   readonly asOfMs?: number | undefined;
-  /** Without the row condition of the principal, which EXPLAIN must not show. */
+  /** Leaves out the row condition of the principal, which EXPLAIN must not show. */
   readonly veiled?: boolean;
 }
 
-/** The reads that cover every row which both the condition and the principal's row condition let through. */
+/** The reads that together cover every row that fulfils the condition and the principal's row condition. */
 export function readsOf(
   scope: Scope,
   where: Condition | undefined,
@@ -154,7 +154,8 @@ export function readsOf(
 }
 
 /**
- * A row condition takes some of what is found: the first page has them to spare, as a second one costs nearly as much.
+ * A row condition removes some of the rows that are found. So the first page is larger than expected by this factor,
+ * because a second page would cost nearly as much.
  */
 const RULED_SHARE = 1.25;
 
@@ -175,7 +176,7 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
   return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
 }
 
-/** Narrowing by the row condition, if the same one holds for all classes and means the same in all of them. */
+/** Narrowing by the row condition, if all classes have the same one and it means the same in all of them. */
 function ruleOf(scope: Scope): Narrowing | undefined {
   if (!rules.has(scope.tree)) {
     const rule = commonRowCondition(scope);
@@ -187,7 +188,7 @@ function ruleOf(scope: Scope): Narrowing | undefined {
 
 const rules = new WeakMap<VisibleTree, Narrowing | undefined>();
 
-/** The class or the tree, or only those of its classes that are readable and that the condition asks for. */
+/** The whole class or tree, or only those of its classes that are readable and named by the condition. */
 function targetsOf(scope: Scope, named: Narrowing["classes"]): readonly Pick<ReadRequest, "class" | "subtree">[] {
   const views = named ? scope.classes.filter((view) => named.has(view.path)) : scope.classes;
   const isAll = views.length === scope.classes.length;
@@ -215,7 +216,7 @@ function limitOf(select: Pick<Select, "limit">, isGrouped: boolean, values: Argu
   return isGrouped ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
 }
 
-/** Records come newest first by themselves. */
+/** True if the stored order, in which records come newest first, is the order asked for. */
 export function isStoredOrder(scope: Scope, orderBy: readonly OrderPlan[], isGrouped: boolean): boolean {
   if (isGrouped || !scope.classes.every((view) => view.kind === "record")) return false;
   const [first] = orderBy;

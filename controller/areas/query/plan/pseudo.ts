@@ -36,7 +36,10 @@ export function pseudoSource(name: PseudoField, label: string): Source<ObjectRow
   return { label, kinds: [kind], read, kind: () => kind };
 }
 
-/** The ids of objects without the labels of their classes; of different kinds of ids in a form that has one order. */
+/**
+ * Source of the ids without the labels of their classes. Ids of records and entities together are read in a form that
+ * has one order.
+ */
 export function arrivalSource(classes: readonly ClassView[], label: string): Source<ObjectRow> {
   const kinds = new Set(classes.map((view) => view.kind));
   const keyOf = ({ id, class: { label: own } }: ObjectRow): string => id.slice(own.length + 1);

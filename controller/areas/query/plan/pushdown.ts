@@ -15,7 +15,7 @@ import type { Scope } from "./scope.ts";
  */
 export interface Narrowing {
   readonly ids: readonly string[] | undefined;
-  /** Paths of the only classes whose objects can pass; absent: those of every class can. */
+  /** Paths of the only classes whose objects can pass. Absent: objects of every class can. */
   readonly classes: ReadonlySet<string> | undefined;
   readonly where: readonly Pushdown[];
 }
@@ -39,13 +39,13 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
   return { ids, classes, where };
 }
 
-/** The conditions that all have to hold. */
+/** The conditions joined by AND on the highest level. */
 export function conjuncts(condition: Condition | undefined): readonly Condition[] {
   if (condition === undefined) return [];
   return condition.kind === "and" ? condition.items.flatMap(conjuncts) : [condition];
 }
 
-/** Holds where all of them do. */
+/** The conditions joined by AND; undefined without any. */
 export function allOf(items: readonly Condition[]): Condition | undefined {
   const [first] = items;
   return items.length <= 1 || !first ? first : { kind: "and", items, span: first.span };
@@ -64,7 +64,7 @@ function rangeOf(condition: Condition, scope: Scope, values: Arguments): Pushdow
     : undefined;
 }
 
-/** The words of a column of text are among those of its object. */
+/** Pushdowns for a condition on words of a text column: the object must have these words, too. */
 function wordsOf(condition: Condition, scope: Scope, values: Arguments): readonly Pushdown[] {
   if (condition.kind !== "textMatch" && condition.kind !== "like") return [];
   if (condition.negated || condition.operand.kind !== "field") return [];
@@ -84,7 +84,7 @@ function likeWords(pattern: Value): Pick<WantedText, "indexed" | "patterns"> {
   };
 }
 
-/** Pushdowns of words that must all be there. */
+/** Pushdowns for words that an object must all have. */
 export function wordPushdowns(wanted: readonly Pick<WantedText, "indexed" | "patterns">[]): readonly Pushdown[] {
   const words = wanted.flatMap(({ indexed }) => indexed);
   const patterns = new Set(wanted.flatMap((one) => one.patterns).slice(0, SEARCH_WORDS_MAX));
@@ -100,8 +100,8 @@ interface Wanted {
 }
 
 /**
- * `f = v`, `f IN (…)`, `f CONTAINS v`, conditions for what is below a tag, and several of these about one field joined
- * by OR.
+ * The field and values of `f = v`, `f IN (…)`, `f CONTAINS v`, a condition for a branch of tags, or several of these
+ * about one field joined by OR.
  */
 function equalValues(condition: Condition, scope: Scope, values: Arguments): Wanted | undefined {
   switch (condition.kind) {
@@ -148,7 +148,7 @@ function wantedOf(
   return operand.kind === "field" ? { field: names.scope.bind(operand, names.values), values: wanted } : undefined;
 }
 
-/** Also of `any(f)`, where it is a set or list: its elements are what an index knows. */
+/** The field and values; also for `any(f)` of a set or list, because indexes contain its elements. */
 function wantedAmong(
   operand: Operand,
   wanted: readonly Value[],
@@ -190,7 +190,10 @@ function boundsOf(condition: Condition, values: Arguments): Bounds | undefined {
   return undefined;
 }
 
-/** Narrows a read to objects whose field equals one of the values, all of which are of that kind. */
+/**
+ * Narrows a read to objects whose field equals one of the values. Undefined if the field has another kind than the
+ * values.
+ */
 export function equalTo(
   field: BoundField,
   values: readonly Value[],
@@ -199,7 +202,7 @@ export function equalTo(
   return onlyKind(field, as.scope) === as.kind ? equals(field, values, as.scope) : undefined;
 }
 
-/** A value of CONTAINS comes wrapped in a list: it narrows columns that hold several values only. */
+/** A value of CONTAINS is wrapped in a list: it narrows only columns that hold several values. */
 function equals(field: BoundField, wanted: readonly Value[], scope: Scope): Pushdown | undefined {
   if (field.pseudo === "day") return dayRange(wanted);
   const kind = onlyKind(field, scope);

@@ -11,12 +11,12 @@ export interface Related {
   readonly kind: Kind;
 }
 
-/** An object with what its relations lead to, by the keys of their paths; what is absent leads to nothing. */
+/** An object with what its relations lead to, by the keys of the paths. A path that is absent leads to nothing. */
 export interface RelatedRow extends ObjectRow {
   readonly related: ReadonlyMap<string, Related>;
 }
 
-/** Null where the object is related to nothing that its reader sees, and where that has no value. */
+/** Null if the object is related to nothing that the principal sees, or if the related objects have no value. */
 export function relationSource(
   { key, end }: RelationPath,
   everything: Pick<Fields<ObjectRow>, "kindsOf">,
@@ -32,7 +32,10 @@ export function relationSource(
   };
 }
 
-/** The value where one object has one; the values in the order of the objects where several have, lists put together. */
+/**
+ * The value itself if there is one; several values become a list in the order of their objects, and the lists among
+ * them are joined.
+ */
 export function together(found: readonly Related[]): Related | undefined {
   const [first] = found;
   if (!first || found.length === 1) return first;

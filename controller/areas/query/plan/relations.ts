@@ -17,15 +17,18 @@ import type { Scope } from "./scope.ts";
 /** Relations to follow from the rows of one class tree. */
 export interface RelationPlan {
   readonly paths: readonly RelationPath[];
-  /** All objects that the principal may see; an end of a relation that is not among them is left out. */
+  /** All objects that the principal may see. Other ends of relations are left out. */
   readonly everything: Scope;
   readonly asOfMs: number | undefined;
 }
 
-/** Relations to follow, in two steps: those that a condition asks about are read before the rest. */
+/**
+ * Relations to follow in two steps. Those that a condition uses are read first; the others only for rows that fulfil
+ * it.
+ */
 export interface FollowPlan {
   readonly asked: RelationPlan | undefined;
-  /** Asked of rows with what it is about. */
+  /** The condition on the relations in `asked`. */
   readonly where: Condition | undefined;
   readonly answered: RelationPlan | undefined;
 }
@@ -35,7 +38,7 @@ export interface Following {
   readonly asOfMs: number | undefined;
 }
 
-/** The parts of a condition that objects answer by themselves, and those that relations take part in. */
+/** A condition in two parts: one on the objects themselves, and one that uses relations. */
 export interface SplitCondition {
   readonly own: Condition | undefined;
   readonly related: Condition | undefined;
@@ -109,9 +112,9 @@ function checkSteps(paths: readonly RelationPath[]): void {
     );
 }
 
-/** One edge further, from what the steps before it lead to. */
+/** A step of one edge, from the objects that the steps before it lead to. */
 export interface Step {
-  /** Names it, and the steps that it begins with. */
+  /** Identifies the step together with the steps before it. */
   readonly key: string;
   readonly type: string;
   /** Key of the step before; absent for the first one. */
@@ -120,7 +123,7 @@ export interface Step {
   readonly paths: readonly RelationPath[];
 }
 
-/** All steps of the paths, each once, behind those that lead to it. */
+/** All steps of the paths, each once. A step comes after the step before it in its path. */
 export function stepsOf(paths: readonly RelationPath[]): readonly Step[] {
   const steps = new Map<string, Step>();
   for (const { steps: types } of paths) {

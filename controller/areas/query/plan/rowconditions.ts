@@ -5,7 +5,7 @@ export function parseRowCondition(text: string): Condition {
   return usable(() => parseConditionText(text));
 }
 
-/** Errors of a row condition are not shown to the principal whom it restricts. */
+/** Hides the errors of a row condition from the principal whom it restricts. */
 export function usable<T>(make: () => T): T {
   try {
     return make();

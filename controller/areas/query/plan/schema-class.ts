@@ -2,8 +2,8 @@ import type { ClassCatalog, ClassView, Column, ColumnType, ObjectRow } from "../
 import { classAccess, type HiddenColumns, type Principal } from "../../permissions/index.ts";
 
 /**
- * The table of classes that clients read by MQL. It is outside every tenant's name space and shows what its reader may
- * see.
+ * The table of classes, which clients read by MQL. It is outside every tenant's name space, and shows only what its
+ * reader may see.
  */
 export const SCHEMA_CLASS_PATH = "/system/class";
 
@@ -58,7 +58,7 @@ const SCHEMA_CLASS: ClassView = {
   column: (name) => BY_NAME.get(name),
 };
 
-/** The catalog with the schema class in it, unless the tenant has one of its own there. */
+/** The catalog with the schema class, unless the tenant has its own class of that path. */
 export function withSchemaClass(catalog: ClassCatalog): ClassCatalog {
   let whole = wholeCatalogs.get(catalog);
   if (!whole) wholeCatalogs.set(catalog, (whole = joinedWithSchemaClass(catalog)));
@@ -85,7 +85,7 @@ export function isSchemaClass(view: ClassView): boolean {
   return view === SCHEMA_CLASS;
 }
 
-/** One row for each class the principal may read, without the columns it may not see. */
+/** One row for each class that the principal may read, without columns that it may not see. */
 export function schemaRows(principal: Principal, catalog: ClassCatalog): readonly ObjectRow[] {
   return catalog.tree("/").flatMap((view) => {
     const { readable, hidden } = classAccess(principal, view);

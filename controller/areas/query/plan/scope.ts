@@ -18,14 +18,14 @@ import { parseRowCondition, usable } from "./rowconditions.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
 
 /**
- * The classes a statement is about as its principal sees them. Classes that the principal may not read, and columns
- * that are sealed or hidden from it, do not exist here: every name goes through this.
+ * The classes of a statement as its principal sees them. All names of the statement are resolved here. Classes that the
+ * principal may not read do not exist here, nor do columns that are sealed or hidden from it.
  */
 export class Scope implements Fields<ObjectRow> {
   readonly principal: Principal;
   readonly alias: string | undefined;
   readonly tree: VisibleTree;
-  /** True when rows include the objects to which their relations lead. */
+  /** True when rows include the objects that their relations lead to. */
   readonly #follows: boolean;
   /** Caches of resolved names: a long condition repeats a few names many times. */
   readonly #defined = new Map<string, string | undefined>();
@@ -39,12 +39,12 @@ export class Scope implements Fields<ObjectRow> {
     this.#follows = follows;
   }
 
-  /** The same scope for readers that follow relations, so that relations are fields. */
+  /** The same scope with relations as fields, for readers that follow relations. */
   following(): Scope {
     return new Scope(this.principal, this.alias, this.tree, { follows: true });
   }
 
-  /** The scope of all objects that the principal sees, as relations may lead to any of them. */
+  /** The scope of all objects that the principal sees, because relations may lead to any of them. */
   get everything(): Scope {
     return new Scope(this.principal, undefined, this.tree.everything);
   }
@@ -128,7 +128,7 @@ export class Scope implements Fields<ObjectRow> {
     return { label, short: label, name, table: 0, pseudo: undefined, members };
   }
 
-  /** Parts of the field without the alias. */
+  /** Parts of the field without the alias of the class. */
   #ownParts({ parts }: Field): readonly string[] {
     return parts.length > 1 && parts[0] === this.alias ? parts.slice(1) : parts;
   }
@@ -168,7 +168,7 @@ export class Scope implements Fields<ObjectRow> {
     return known ?? (this.has(pseudo) ? pseudo : undefined);
   }
 
-  /** True if the name means edges of that type from the object, and no column. */
+  /** True if the name means the edges of that type, and not a column. */
   isRelation(name: string): boolean {
     return this.tree.isRelation(name) && !this.tree.isPseudo(name);
   }
@@ -190,7 +190,10 @@ export class Scope implements Fields<ObjectRow> {
     return (row) => row.vtimeMs;
   }
 
-  /** Columns a row's class lacks are left out; columns that are not set are null. */
+  /**
+   * Puts all values of a row into the answer. Columns that the row's class lacks are left out; columns that are not set
+   * are null.
+   */
   wholeRow(): (row: ObjectRow, result: Row) => void {
     const [tree, cells] = [this.tree, cellsOf(this)];
     return (row, result) => {
@@ -229,7 +232,7 @@ export class Scope implements Fields<ObjectRow> {
   }
 }
 
-/** Reads one column of rows of any class. Rows of one class mostly follow each other. */
+/** Reads one column of rows of any class. Caches the class, because successive rows mostly have the same class. */
 class ColumnSource implements Source<ObjectRow> {
   readonly label: string;
   readonly kinds: readonly Kind[];
@@ -269,7 +272,7 @@ class ColumnSource implements Source<ObjectRow> {
   }
 }
 
-/** The root must exist. In a subtree, one readable class is enough. */
+/** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
 export function scopeOf(
   principal: Principal,
   catalog: ClassCatalog,
@@ -291,10 +294,10 @@ export function visibility(scope: Scope): Predicate<ObjectRow> {
   return (row) => byRules(row) === true && limits.get(row.class.cid)?.(row.values) !== false;
 }
 
-/** Visibility by rules, which all principals of the tree share. */
+/** Visibility by rules, by tree. All principals of the tree share it. */
 const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
 
-/** By class number: the test by which its owner limits the rows for this principal. */
+/** The test by which the owner of a class limits the rows for this principal, by class number. */
 function limitsOf({ principal, tree }: Scope): ReadonlyMap<number, RowTest> {
   const limits = new Map<number, RowTest>();
   for (const view of tree.limited) {
@@ -319,7 +322,7 @@ function visibilityOf(scope: Scope): Predicate<ObjectRow> {
   };
 }
 
-/** Absent when in every class of the scope the same columns can be read and written in all rows. */
+/** Absent when the principal can read and write the same columns in all rows of each class. */
 export function cellsOf(scope: Scope): Cells | undefined {
   const { tree } = scope;
   if (!cells.has(tree)) {
@@ -346,7 +349,7 @@ export function unveiled(scope: Scope, only?: ClassView): Scope {
   return new Scope(scope.principal, undefined, scope.tree.unveiled(only));
 }
 
-/** Compiles the condition as in a statement about the class of the row alone. */
+/** Compiles the condition with the meaning that it has in a statement about the row's class only. */
 function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
   const condition = parseRowCondition(text);
   const ofTree = compiledIn(unveiled(scope), condition);

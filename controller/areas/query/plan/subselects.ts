@@ -23,8 +23,8 @@ export type Asking = Select | Union | Match | Update | Delete;
 export type Answered = ReadonlyMap<Select, readonly ValueNode[]>;
 
 /**
- * The SELECTs in its conditions, also in those inside of what is computed, in one order for one text. Those of SELECTs
- * behind FROM and JOIN belong to these.
+ * The SELECTs in the conditions of a statement, including those inside computed values, in a fixed order. SELECTs
+ * inside a SELECT behind FROM or JOIN are left out.
  */
 export function subSelectsOf(statement: Asking): readonly InSelect[] {
   const found: InSelect[] = [];
@@ -35,7 +35,7 @@ export function subSelectsOf(statement: Asking): readonly InSelect[] {
   return found;
 }
 
-/** The same with what they answered in their place, as if it were written. */
+/** The statement with the answers in place of these SELECTs, as if they were written. */
 export function withAnswers<S extends Asking>(statement: S, answered: Answered): S;
 export function withAnswers(statement: Asking, answered: Answered): Asking {
   return withConditions(statement, (condition) => {
@@ -45,7 +45,7 @@ export function withAnswers(statement: Asking, answered: Answered): Asking {
   });
 }
 
-/** True if a value that is set follows from such a SELECT. */
+/** True if a value in SET depends on such a SELECT. */
 export function setsByAnswers(statement: Update | Delete): boolean {
   return statement.kind === "update" && subSelectsOf({ ...statement, where: undefined }).length > 0;
 }

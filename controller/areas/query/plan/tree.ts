@@ -12,7 +12,7 @@ type Rights = Pick<Principal, "data" | "grants" | "byToken" | "ospace">;
 
 const RECORD_NAMES: ReadonlySet<string> = new Set(RECORD_COLUMNS.map(({ name }) => name));
 
-/** Access to the rows of an answer: they were checked when they were read. */
+/** Access to the rows of an answer, which were checked when they were read. */
 const ANSWERED: ClassAccess = {
   readable: true,
   writable: false,
@@ -24,23 +24,26 @@ const ANSWERED: ClassAccess = {
 interface TreeContent {
   readonly found: readonly ClassView[];
   readonly relations: ReadonlySet<string>;
-  /** Absent without relations. */
+  /** Absent for a tree without relations. */
   readonly everything?: (() => VisibleTree) | undefined;
   readonly isUnveiled?: boolean;
   readonly isAnswer?: boolean;
 }
 
-/** A class, or one with those below it, as all principals with the same rights see it under the same definitions. */
+/** A class or a subtree, as all principals with the same rights see it under the same definitions. */
 export class VisibleTree {
   readonly root: string;
   readonly subtree: boolean;
-  /** Readable ones. */
+  /** The readable classes. */
   readonly classes: readonly ClassView[];
   /** True if no class is left out. */
   readonly whole: boolean;
-  /** Row conditions see columns that their principal does not. */
+  /** True for the tree of a row condition, which sees columns that its principal does not. */
   readonly isUnveiled: boolean;
-  /** Its rows are what a SELECT answers to the principal: they are all open, and have no fields but its columns. */
+  /**
+   * True if the rows are the answer of a SELECT. The principal sees all of them, and they have no fields besides
+   * columns.
+   */
   readonly isAnswer: boolean;
   /** Names of the edge types: attributes that relate an object of any class to others. */
   readonly relations: ReadonlySet<string>;
@@ -53,7 +56,7 @@ export class VisibleTree {
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
   #isMixed: boolean | undefined;
-  /** Names of columns and relations in lower case, hidden ones included. */
+  /** Names of columns and relations in lower case, including hidden ones. */
   #taken: ReadonlySet<string> | undefined;
 
   constructor(rights: Rights, target: Target, content: TreeContent) {
@@ -75,7 +78,7 @@ export class VisibleTree {
     return (this.#limited ??= this.classes.filter((view) => view.guard?.limit !== undefined));
   }
 
-  /** Fields that its rows have besides columns. */
+  /** Fields that the rows have besides columns. */
   get pseudoFields(): readonly PseudoField[] {
     return this.isAnswer ? [] : PSEUDO_FIELDS;
   }
@@ -97,7 +100,7 @@ export class VisibleTree {
     return !this.isUnveiled && this.access(view).hidden.has(name) ? undefined : column;
   }
 
-  /** In the order of the class, without sealed and hidden ones. */
+  /** The columns in the order of the class, without sealed and hidden ones. */
   columnsOf(view: ClassView): readonly Column[] {
     let columns = this.#columnsOf.get(view);
     if (!columns)
@@ -108,23 +111,26 @@ export class VisibleTree {
     return columns;
   }
 
-  /** The different columns of that name in all its classes. */
+  /** The different columns of that name in all classes of the tree. */
   columnsNamed(name: string): readonly Column[] {
     let columns = this.#columnsNamed.get(name);
     if (!columns) {
       columns = this.#collect(name);
-      // Names come out of statements: one that no class has is asked for again and again only by mistake.
+      // Unknown names are not cached: a statement that is repeated has none, except by mistake.
       if (columns.length > 0) this.#columnsNamed.set(name, columns);
     }
     return columns;
   }
 
-  /** An edge type that is not called like a column of any of its classes, hidden and sealed ones included. */
+  /**
+   * True for an edge type that has not the name of a column in any class of the tree, hidden and sealed columns
+   * included.
+   */
   isRelation(name: string): boolean {
     return this.relations.has(name) && !this.classes.some((view) => view.column(name) !== undefined);
   }
 
-  /** Names of columns, then of relations, that differ from this one in case only. */
+  /** Names of columns, then of relations, that equal this name if case is ignored. */
   spellings(name: string): readonly string[] {
     this.#spellings ??= byLowerCase([
       ...this.classes.flatMap((view) => this.columnsOf(view).map((column) => column.name)),
@@ -133,12 +139,12 @@ export class VisibleTree {
     return this.#spellings.get(name.toLowerCase()) ?? [];
   }
 
-  /** All classes that may be read: relations lead to objects of any of them. */
+  /** The tree of all readable classes, because relations lead to objects of any of them. */
   get everything(): VisibleTree {
     return this.#everything?.() ?? this;
   }
 
-  /** A column that the platform keeps of records, where no column of the tree and no relation has its name, in any case. */
+  /** A column of `recordColumns`, unless a column of the tree or a relation has the same name, in any case. */
   #recordColumn({ recordColumns }: ClassView, name: string): Column | undefined {
     const column = recordColumns?.find((one) => one.name === name);
     if (column === undefined) return undefined;
@@ -159,13 +165,13 @@ export class VisibleTree {
     return [...byNumber.values()];
   }
 
-  /** True if the name, in any case, is a column that the platform keeps of records here. */
+  /** True if the name, in any case, is a column of `recordColumns` here. */
   isOfPlatform(name: string): boolean {
     const lower = name.toLowerCase();
     return RECORD_NAMES.has(lower) && this.classes.some((view) => this.#recordColumn(view, lower) !== undefined);
   }
 
-  /** True if one class has a column of the platform by a name that is a column of its own in another class. */
+  /** True if a name may be one of `recordColumns` in one class and an own column in another class. */
   get isMixed(): boolean {
     return (this.#isMixed ??=
       this.classes.length > 1 &&
@@ -173,7 +179,7 @@ export class VisibleTree {
       this.classes.some(({ columns }) => columns.some(({ name }) => RECORD_NAMES.has(name.toLowerCase()))));
   }
 
-  /** The same classes, or `only` that one, with all their columns. */
+  /** The same tree, or `only` that class, with all its columns. */
   unveiled(only?: ClassView): VisibleTree {
     const { root: path, subtree, relations } = this;
     const content = { found: this.classes, relations, isUnveiled: true };
@@ -182,7 +188,7 @@ export class VisibleTree {
   }
 }
 
-/** The error does not tell that a class exists; only the classes of the platform are known to all principals. */
+/** The error must not reveal that a class exists. Only the platform's own classes are known to all principals. */
 function notReadable(rights: Rights, { path }: Target, found: readonly ClassView[]): AppError {
   const closings = found.map((view) => closingOf(rights, view));
   const taken = new Set(closings.flatMap((closing) => closing?.permission ?? []));
@@ -195,11 +201,12 @@ function notReadable(rights: Rights, { path }: Target, found: readonly ClassView
 }
 
 /**
- * By definitions, then by rights, then by target. Trees of unreachable definitions or rights are collected with them.
+ * Trees by definitions, then by rights, then by target. Trees of unreachable definitions or rights are collected with
+ * them.
  */
 const known = new WeakMap<ClassCatalog, WeakMap<Principal["data"], Map<string, VisibleTree>>>();
 
-/** The root must be there; of a subtree, one readable class is enough. */
+/** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
 export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Target): VisibleTree {
   const trees = treesOf(catalog, rights.data);
   const name = `${accessKey(rights)} ${target.path}${target.subtree ? "/*" : ""}`;
@@ -247,7 +254,7 @@ function treesOf(catalog: ClassCatalog, data: Principal["data"]): Map<string, Vi
   return trees;
 }
 
-/** All principals may read the schema table, as it shows only what its reader may see. */
+/** All principals may read the schema table, because it shows only what its reader may see. */
 function accessOf(rights: Rights, view: ClassView): ClassAccess {
   const access = classAccess(rights, view);
   return view.path === "/system/class" && !view.path.startsWith(`${rights.ospace}/`)

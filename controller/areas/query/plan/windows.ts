@@ -41,12 +41,12 @@ export const DECLARED_WINDOWS: Readonly<Record<WindowFunction, Declared>> = {
   },
 };
 
-/** Value beside each row that is computed from the rows before and after it. */
+/** A value that is added to each row, computed from the rows before and after it. */
 export interface WindowPlan {
   readonly name: WindowFunction;
   /** Absent for `row_number()` and `count(*)`. */
   readonly field: BoundField | undefined;
-  /** How many rows away, for `lag` and `lead`. */
+  /** Number of rows before or after, for `lag` and `lead`. */
   readonly distance: number;
   readonly partitionBy: readonly BoundField[];
   readonly orderBy: readonly { readonly field: BoundField; readonly descending: boolean }[];
@@ -57,7 +57,7 @@ interface Meaning {
   readonly values: Arguments;
 }
 
-/** Checks names and types now, so that no row makes it fail. */
+/** Binds a window. Errors of names and types are thrown now, not when a row comes. */
 export function windowPlan(item: WindowItem, meaning: Meaning): WindowPlan {
   const name = nameOf(item);
   const [argument, further, ...others] = item.operands;

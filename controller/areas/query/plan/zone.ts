@@ -2,7 +2,7 @@ import type { ClassCatalog } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 
 /**
- * The zone whose calendar is meant where a statement names none: that of the call or of the user, or else of the class.
+ * Time zone for functions of the calendar that name none: that of the call or the user, otherwise that of the class.
  * Absent: UTC.
  */
 export function calendarZone(
@@ -11,7 +11,8 @@ export function calendarZone(
   path: string | undefined,
 ): string | undefined {
   if (timeZone !== undefined || path === undefined) return timeZone;
-  // A node of MATCH may name its class by the last part of the path, or with a slash for those below it.
+  // A node of MATCH may name its class by the last part of the path, or by a path with a slash at its end for the whole
+  // subtree.
   const [view] = path.startsWith("/") ? [catalog.get(path.replace(/(?<=.)\/$/, ""))] : catalog.byLabel(path);
   return view?.options.timeZone;
 }

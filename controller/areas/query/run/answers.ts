@@ -18,15 +18,15 @@ interface Planning {
   readonly inner: (select: Select | Union) => RowReading;
 }
 
-/** Answers of the SELECTs behind FROM and JOIN, and the reading of them by the SELECT around. */
+/** Plans of the SELECTs behind FROM and JOIN, and the reading of the outer SELECT from their answers. */
 export interface AnswersInside {
   readonly answers: Answers;
   readonly around: <R extends RowReading>(reading: R) => R;
 }
 
 /**
- * Plans the SELECTs behind FROM and JOIN for the same principal, as no text of the caller is read with other rights.
- * Undefined where there are classes only.
+ * Plans the SELECTs behind FROM and JOIN for the same principal, so they have no other rights. Undefined if there are
+ * only classes.
  */
 export function answersInside(select: Select, planning: Planning): AnswersInside | undefined {
   const sources = [select.from, ...select.joins.map((join) => join.class)].filter((one) => one.kind === "selected");
@@ -51,7 +51,7 @@ export function answersInside(select: Select, planning: Planning): AnswersInside
   };
 }
 
-/** Once the SELECT around is planned: what it refuses is said of it. */
+/** Call after the outer SELECT is planned, so that errors in its conditions are reported for the outer SELECT. */
 function narrowedInner(
   select: Select,
   source: SelectRef,
@@ -68,7 +68,7 @@ function innerOf(source: SelectRef, { principal, inner }: Planning): Inner {
   });
 }
 
-/** All its rows, where it names no limit of its own. */
+/** The SELECT without the default limit. */
 function allRows(select: Select | Union): Select | Union {
   return { ...select, limit: select.limit ?? { kind: "number", text: "-1", span: NOWHERE } };
 }
@@ -87,7 +87,7 @@ function readingAnswers(byPath: ByPath, context: RunContext): RunContext {
     const inner = byPath.get(request.class);
     return inner ? answeredRows(inner, context) : context.read(request);
   };
-  // An answer is no class of the store.
+  // The store does not know an answer as a class, so it cannot read it in order or count it.
   return { ...context, read, inOrder: undefined, count: undefined };
 }
 

@@ -7,10 +7,10 @@ import { isTimeOfRow } from "../plan/paging.ts";
 import type { SelectPlan } from "../plan/plan.ts";
 import { isPseudo } from "../plan/pseudo.ts";
 
-/** The places of rows of a UNION in the order of arrival, by the ids of the objects that they were made of. */
+/** Keys of the order of arrival for rows of a UNION, made from the ids of their objects. */
 export class Arrivals {
   readonly #texts = new WeakMap<Row, string>();
-  /** Absent: rows that are equal in the order of the UNION stay in the order of its parts. */
+  /** Absent: rows that are equal in the order of the UNION keep the order of its parts. */
   descending: boolean | undefined;
 
   readonly note = (answered: Row, { id, class: { label } }: ObjectRow): void => {
@@ -22,7 +22,10 @@ export class Arrivals {
   }
 }
 
-/** The direction of the time that a UNION of single objects is ordered by; absent where that is no time of theirs in each part. */
+/**
+ * Direction of the first time in ORDER BY that is a time of the objects in every part of a UNION. Absent if there is
+ * none, or if a part does not answer single objects.
+ */
 export function arrivalOf(
   { orderBy }: { readonly orderBy: readonly { readonly name: string; readonly descending: boolean }[] },
   parts: readonly (SelectPlan | JoinPlan)[],

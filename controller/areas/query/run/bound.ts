@@ -2,8 +2,8 @@ import type { Expression, Shape } from "../plan/outputs.ts";
 import { groupsOf, sourcesOf } from "./groups.ts";
 
 /**
- * Throws where what is answered, ordered by or grouped cannot be computed, before anything is read: rows are made by
- * what is bound anew for each run, which of a SELECT inside another one begins late.
+ * Throws if a value of the answer, the order or the groups cannot be computed. Call it before anything is read: each
+ * run binds these values again, and for a SELECT inside another one that is late.
  */
 export function requireBound<R>(shape: Shape<R>): void {
   const { fields, grouping, outputs, orderBy } = shape;

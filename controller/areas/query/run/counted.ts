@@ -12,7 +12,7 @@ import { collected, groupRows } from "./pipeline.ts";
 import type { RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 
-/** The answer from counts of objects that no row is made of; where indexes cannot tell them, from their rows. */
+/** The answer from counts of objects, without rows. If indexes cannot count them, the answer is made from rows. */
 export async function* countedOr(
   plan: SelectPlan,
   counting: CountPlan,

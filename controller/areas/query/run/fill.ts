@@ -9,25 +9,25 @@ import type { FillPlan } from "../plan/fill.ts";
 
 export interface Filling {
   readonly plan: FillPlan;
-  /** Kinds of the aggregates. */
+  /** Kinds of the aggregates' results. */
   readonly kinds: readonly Kind[];
   readonly memory: Pick<MemoryShare, "take">;
 }
 
-/** Groups of the same other keys. */
+/** Groups that differ only in their step. */
 interface Series {
   readonly keys: readonly Value[];
   readonly steps: Map<number, GroupRow>;
 }
 
-/** Estimated bytes of a group's place among those of its series. */
+/** Estimated bytes of a group's place in its series. */
 const PLACE_BYTES = 48;
-/** The same for the beginning of a step. */
+/** Estimated bytes of the beginning of a step. */
 const START_BYTES = 8;
 
 /**
- * The groups with those of empty steps between them, for each combination of the other keys that there is, in the order
- * of time. Groups without a time stay as they are. Undefined where there is nothing yet, so that others get their turn.
+ * The groups and the empty steps between them, in the order of time, for each combination of the other keys. Groups
+ * without a time stay as they are. Yields undefined while it has no row yet, so that the caller can pause.
  */
 export function* filled(groups: Iterable<GroupRow>, filling: Filling): Iterable<GroupRow | undefined> {
   const { plan, memory } = filling;
@@ -65,7 +65,10 @@ interface Range {
   readonly toMs: number;
 }
 
-/** Undefined where neither the condition nor a group says when; an empty answer has steps only where no other key is. */
+/**
+ * Undefined if neither the condition nor a group gives the range. Without any group there are steps only if the step is
+ * the only key.
+ */
 function rangeOf(series: ReadonlyMap<string, Series>, { fromMs, toMs, isAlone }: FillPlan): Range | undefined {
   let [least, most] = [fromMs ?? Infinity, toMs ?? -Infinity];
   for (const { steps } of series.values()) {
@@ -78,7 +81,10 @@ function rangeOf(series: ReadonlyMap<string, Series>, { fromMs, toMs, isAlone }:
   return isKnown && (series.size > 0 || isAlone) ? { fromMs: least, toMs: most } : undefined;
 }
 
-/** The beginnings of all steps of the range; `AppError("too_large")` for more than `most`. Others get turns between. */
+/**
+ * The beginnings of all steps in the range. `AppError("too_large")` for more than `most`. Yields after each, so that
+ * the caller can pause.
+ */
 function* startsOf(
   { fromMs, toMs }: Range,
   { steps }: FillPlan,

@@ -57,7 +57,7 @@ export interface Groups {
   readonly resultKinds: readonly Kind[];
 }
 
-/** Answer that is made of each group. */
+/** The answer that is made from each group. */
 export interface GroupAnswer {
   readonly memory: MemoryShare;
   readonly passes: Predicate<GroupRow>;
@@ -72,7 +72,8 @@ function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
     case "aggregate":
       return columnOfGroup((row) => row.results[value.index], groups.resultKinds[value.index]);
     case "computed":
-      // Expressions of the select list know no aliases: an alias may have the name of a column that it is made of.
+      // Expressions of the select list cannot use aliases, because an alias may have the name of a column that it is
+      // made from.
       return compileOperand(value.node, contextOf(groups, NO_ALIASES));
     case "field":
       throw new RangeError("a grouped query has only keys and aggregates");
@@ -91,7 +92,7 @@ function havingOf(groups: Groups): Predicate<GroupRow> {
 type Aliases = GroupPlan["aliases"];
 const NO_ALIASES: Aliases = new Map();
 
-/** The meaning of names about a group. */
+/** Meaning of names in expressions over a group. */
 function contextOf(groups: Groups, aliases: Aliases): PredicateContext<GroupRow> {
   const { shape } = groups;
   return {
@@ -107,7 +108,10 @@ function contextOf(groups: Groups, aliases: Aliases): PredicateContext<GroupRow>
   };
 }
 
-/** The place of the key that it is. None where it is made of an alias, which has a meaning in groups only. */
+/**
+ * Index of the key that the operand is. Undefined for an operand made from an alias, which has a meaning in groups
+ * only.
+ */
 function keyOf(operand: Exclude<Operand, Call>, { shape, group }: Groups): number | undefined {
   try {
     return group.places.keys.get(bindOperand(operand, shape.fields, shape.values).label);

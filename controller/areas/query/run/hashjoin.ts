@@ -22,18 +22,18 @@ export interface JoinContext extends RunContext {
   readonly memory: MemoryShare;
 }
 
-/** By the value that joins them. */
+/** Rows by the value that joins them. */
 type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
-/** Stands for the object that a LEFT JOIN does not find. */
+/** Used in place of the object that a LEFT JOIN does not find. */
 const NO_OBJECT: readonly undefined[] = [undefined];
 
-/** Its conditions, of the objects of each class and of the joined rows. */
+/** The conditions on the objects of each class, and the one on joined rows. */
 export interface JoinConditions {
   readonly filters: readonly Predicate<ObjectRow>[];
   readonly passes: Predicate<Joined>;
 }
 
-/** Bound now, so that a wrong name or value is an error before anything is read. */
+/** Binds the conditions before anything is read, so that a wrong name or value is an error at once. */
 export function conditionsOf({ tables, where, values, fields }: JoinPlan): JoinConditions {
   return {
     filters: tables.map((table) => filterOf(table)),
@@ -44,9 +44,9 @@ export function conditionsOf({ tables, where, values, fields }: JoinPlan): JoinC
 }
 
 /**
- * Joins rows by a hash join: every class but the first is held in memory by the value that joins it, and the rows of
- * the first are read past them. If the side to be joined to has few different values, only objects with one of these
- * are read. In a LEFT JOIN a row without a partner is kept.
+ * Joins rows by a hash join. The rows of every class except the first are held in memory by the value that joins them.
+ * Then each row of the first class is combined with them. If the rows to join to have few different values, only
+ * objects with one of these values are read. In a LEFT JOIN a row without a partner is kept.
  */
 export function joined(
   plan: JoinPlan,
@@ -135,7 +135,7 @@ async function headOf(pages: AsyncIterator<readonly ObjectRow[]>): Promise<Head>
   return { rows, isAll: false };
 }
 
-/** All rows that the link can join to, where they are known already. */
+/** All rows that the link can join to, if they are already known. */
 function knownRows(link: Link, head: Head, built: readonly Built[]): readonly ObjectRow[] | undefined {
   if (link.earlier.table === 0) return head.isAll ? head.rows : undefined;
   return [...(built[link.earlier.table - 1]?.values() ?? [])].flat();
@@ -143,7 +143,7 @@ function knownRows(link: Link, head: Head, built: readonly Built[]): readonly Ob
 
 interface Bounds {
   readonly known: readonly ObjectRow[] | undefined;
-  /** Rows that may still be held. */
+  /** Number of rows that may still be held. */
   readonly left: number;
 }
 
@@ -178,7 +178,7 @@ function scopeOf({ plan }: Work, table: number): TablePlan["scope"] {
   return scope;
 }
 
-/** The reads of the class, narrowed to the values that are joined to when these are few. */
+/** The reads of the class. If the known rows have few different values, the reads are narrowed to these. */
 function narrowedReads(work: Work, link: Link, known: readonly ObjectRow[]): readonly ReadRequest[] {
   const reads = work.plan.tables[link.own.table]?.reads ?? [];
   const source = scopeOf(work, link.earlier.table).source(link.earlier);
@@ -217,7 +217,7 @@ function* allCombined(firsts: readonly ObjectRow[], steps: Steps): Iterable<Join
   for (const first of firsts) yield* combined([first], steps);
 }
 
-/** Every way to continue from the objects that are joined so far. */
+/** Every way to continue the row with objects of the other classes. */
 function* combined(row: Joined, steps: Steps): Iterable<Joined> {
   const at = row.length - 1;
   const [built, keyOfRow, link] = [steps.built[at], steps.keys[at], steps.links[at]];

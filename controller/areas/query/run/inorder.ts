@@ -16,8 +16,8 @@ interface Work {
 }
 
 /**
- * Yields passing rows among which the first of the order are, for any order among equal rows. It reads along an index
- * until there are enough rows. When the index ends before that, it yields all others, too.
+ * Yields passing rows, among them all that are first in the order, in any order among equal rows. Reads along an index
+ * until there are enough rows. If the index ends before, it yields all other rows, too.
  */
 export async function* foundInOrder(
   plan: SelectPlan,
@@ -55,7 +55,7 @@ class First {
   readonly #isBehind: (row: ObjectRow) => boolean;
   readonly #isAnyEqual: boolean;
   readonly #names = new Set<string>();
-  /** Number of the last row that is needed. */
+  /** Value of the last row that is needed. */
   #last: number | undefined;
   #isEnough = false;
 
@@ -74,7 +74,7 @@ class First {
     return this.#names.size === 0;
   }
 
-  /** More ids are not held. */
+  /** True if no more ids are held. */
   get isFull(): boolean {
     return this.#names.size >= Math.max(QUERY_IN_ORDER_MAX_ROWS, this.#work.order.rows);
   }
@@ -87,7 +87,7 @@ class First {
     return this.#names.has(nameOf(row));
   }
 
-  /** True if this row and all rows after it come after those that are needed. */
+  /** True if this row, and so all rows after it, come after the needed ones. */
   isEnoughBefore(row: ObjectRow): boolean {
     if (this.#last === undefined || this.#isEnough) return this.#isEnough;
     const number = this.#number(row);
@@ -95,7 +95,7 @@ class First {
     return this.#isEnough;
   }
 
-  /** True if the row passes for the first time. A row that is written meanwhile may come again. */
+  /** True if the row passes and did not come before. A row that is written meanwhile may come again. */
   takes(row: ObjectRow): boolean {
     if (this.#work.filter(row) !== true || !this.#isBehind(row) || this.has(row)) return false;
     this.#names.add(nameOf(row));
@@ -108,7 +108,7 @@ class First {
   }
 }
 
-/** Rows of the pages before are left out. */
+/** Returns a test that is true for rows behind the previous page. */
 function behind({ paging, orderBy }: SelectPlan, sources: readonly Source<ObjectRow>[]): (row: ObjectRow) => boolean {
   const after = paging?.after;
   if (!after) return () => true;
@@ -120,7 +120,7 @@ function behind({ paging, orderBy }: SelectPlan, sources: readonly Source<Object
     ) > 0;
 }
 
-/** Not a number where there is none. */
+/** Not a number for a row without a number. */
 function numberOf(source: Source<ObjectRow>, row: ObjectRow): number {
   const key = sortKey(source.kind(row), source.read(row));
   return typeof key === "number" || typeof key === "bigint" ? Number(key) : Number.NaN;

@@ -14,7 +14,7 @@ import { answeredKinds } from "./groups.ts";
 const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);
 
 /**
- * Columns and classes, from which clients build tables. Computed on first access, as a tree may have thousands of
+ * Columns and classes, from which clients build tables. Computed on first access, because a tree may have thousands of
  * classes.
  */
 export function selectMeta(
@@ -24,7 +24,7 @@ export function selectMeta(
   return lazyMeta({ rootclass: plan.scope.root, leftOut, cursor }, () => describe(plan));
 }
 
-/** Rows of a join are of no class: their columns are described under the class after FROM. */
+/** Rows of a join have no class, so their columns are described under the class after FROM. */
 export function joinMeta(plan: JoinPlan, leftOut: LeftOut): QueryMeta {
   const { scopes } = plan.fields;
   const root = scopes[0]?.root ?? "";
@@ -34,7 +34,7 @@ export function joinMeta(plan: JoinPlan, leftOut: LeftOut): QueryMeta {
   }));
 }
 
-/** The columns of all parts, those of equal names once. */
+/** The columns of all parts. Columns with equal names are listed once. */
 export function unionMeta(parts: readonly QueryMeta[], leftOut: LeftOut): QueryMeta {
   const root = parts[0]?.rootclass ?? "";
   return lazyMeta({ rootclass: root, leftOut }, () => {
@@ -123,7 +123,7 @@ function outputOf(output: Output, plan: SelectPlan | JoinPlan, scopes: readonly 
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
 }
 
-/** The columns of the root class come first, as they belong to rows of any class. */
+/** The classes with the root first, because its columns belong to rows of any class. */
 function rootFirst(scope: Scope): readonly ClassView[] {
   return [...scope.classes].sort((left, right) => Number(right.path === scope.root) - Number(left.path === scope.root));
 }
@@ -167,7 +167,10 @@ function fieldMeta(
   return [];
 }
 
-/** Description of a related column: the column that all objects at the ends have under that name. */
+/**
+ * Description of a column of related objects: the column of that name if all classes have it with the same type,
+ * otherwise a text.
+ */
 function relationMeta(name: string, end: BoundField | undefined, everything: Scope): ColumnMeta {
   if (!end) return { name, title: name, type: "set" };
   if (end.pseudo) return pseudoMeta(end.pseudo, name);
@@ -177,7 +180,7 @@ function relationMeta(name: string, end: BoundField | undefined, everything: Sco
   return isOne ? columnMeta(column, name) : { name, title: name, type: "varchar" };
 }
 
-/** The types of what is computed, by how it is compared. */
+/** Names of types for computed values, by how the values are compared. */
 const TYPES: Readonly<Record<Kind["type"], string>> = {
   number: "double",
   text: "varchar",
@@ -217,7 +220,7 @@ function addsIntegers({ field }: AggregatePlan, scopes: readonly Scope[]): boole
   return columns.length > 0 && columns.every((column) => INTEGERS.has(column.type));
 }
 
-/** Keys, and aggregates that answer one of the values themselves, are described like their column. */
+/** The field of a key or of an aggregate that answers one of the values; these are described like their column. */
 function groupedField(value: Expression, grouping: GroupPlan): BoundField | undefined {
   if (value.kind === "key") return grouping.keys[value.index];
   const aggregate: AggregatePlan | undefined =

@@ -3,7 +3,7 @@ import type { Row } from "../../../../common/value.ts";
 import type { Shape } from "../plan/outputs.ts";
 import type { Slices } from "./slice.ts";
 
-/** In pieces, the smaller the wider their rows are; it pauses between rows, also behind work that made none. */
+/** Yields the rows in pages, which are smaller for costly rows. Pauses between rows, also after an undefined one. */
 export async function* paged(
   rows: Iterable<Row | undefined>,
   slices: Slices,
@@ -54,7 +54,7 @@ export async function* windowed<R>(
   }
 }
 
-/** The first `limit` rows, which are few. They are answered when it is known whether there is another one. */
+/** The first `limit` rows, which must be few. They are yielded after it is known if there are more. */
 export async function* cutAt(
   pages: AsyncIterable<readonly Row[]>,
   limit: number,
@@ -70,7 +70,7 @@ export async function* cutAt(
   if (rows.length > 0) yield rows.slice(0, limit);
 }
 
-/** Each row is made when it is taken. */
+/** Makes each row when it is taken. */
 export function* projected<R>(rows: readonly R[], project: (row: R) => Row | undefined): Iterable<Row | undefined> {
   for (const row of rows) yield project(row);
 }

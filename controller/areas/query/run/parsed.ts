@@ -3,14 +3,14 @@ import { parseScript, parseScriptInSteps, type Script } from "../../../../common
 import type { MemoryShare } from "../expressions/aggregates/memory.ts";
 import { inSlices, type Slices } from "./slice.ts";
 
-/** Trees of recently run texts, as programs repeat their texts. Trees contain nothing of their callers. */
+/** Trees of recently run texts, because programs repeat their texts. Trees contain nothing about their callers. */
 export class ParsedTexts {
   readonly #scripts = new Map<string, Script>();
   #characters = 0;
 
   /**
-   * As `parseScript`, in slices. `memory` takes what the tree of a long text holds; those of short ones have a bound
-   * together.
+   * Like `parseScript`, in slices. `memory` takes the bytes of a long text's tree; the trees of short texts have a
+   * common limit.
    */
   async parsed(text: string, slices: Slices, memory?: Pick<MemoryShare, "take">): Promise<Script> {
     if (text.length > QUERY_PARSED_TEXT_MAX_CHARACTERS) return inSlices(parseScriptInSteps(text), slices, memory);
@@ -26,7 +26,7 @@ export class ParsedTexts {
     return script;
   }
 
-  /** Forgets what was not used for longest. */
+  /** Counts a new text, and forgets the texts that were not used for longest. */
   #count(characters: number): void {
     this.#characters += characters;
     for (const oldest of this.#scripts.keys()) {
@@ -36,7 +36,7 @@ export class ParsedTexts {
     }
   }
 
-  /** Length of the kept texts. */
+  /** Total length of the kept texts. */
   get characters(): number {
     return this.#characters;
   }

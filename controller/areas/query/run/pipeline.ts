@@ -24,7 +24,7 @@ export function shaped<R>(written: Shape<R>, input: Input<R>): AsyncIterable<rea
   return cutAt(shapedWhole({ ...shape, limit: shape.limit + 1 }, given), shape.limit, given.onMore);
 }
 
-/** The same over rows that are all in memory, with the values that follow from several of them. */
+/** Does the same for rows that are all in memory, with the values that are computed from several rows. */
 function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Shape<R>; readonly given: Input<R> } {
   const memory = PROCESS_MEMORY.share(given.slices.tenant);
   const windows = new WindowValues(shape, memory);
@@ -36,7 +36,7 @@ function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Sha
 function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
   const rowWork = rowWorkOf(shape);
   if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
-    // The case of most queries: no rows are held, and only answered rows are made.
+    // The case of most queries: no rows are held, and only rows of the answer are made.
     const answered = windowed(given.source, shape, {
       project: noting(projection(shape.outputs, shape.fields), given.onRow),
       rowWork,
@@ -63,9 +63,9 @@ export interface Input<R> {
   readonly steps?: StepTimes | undefined;
   /** Estimated bytes of a row; called only if OVER (…) holds the rows. */
   readonly bytesOf?: (row: R) => number;
-  /** Called with the sort keys of the last row when it fills its page. */
+  /** Called when the page is full, with the sort keys of its last row. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
-  /** Called with each row of an answer that is not sorted, and with its source. */
+  /** Called with each row of an unsorted answer, and with the row that it was made from. */
   readonly onRow?: ((answered: Row, row: R) => void) | undefined;
   /** Called when the default limit left rows out, before the first row of the answer. */
   readonly onMore?: (() => void) | undefined;
@@ -73,7 +73,7 @@ export interface Input<R> {
   readonly sortFolder?: string | undefined;
 }
 
-/** Input of steps that keep rows for longer than it takes to answer them. */
+/** Input of steps that hold rows in memory. */
 export interface HoldingInput<R> extends Input<R> {
   readonly memory: MemoryShare;
   /** Cost of one of these rows, in ordinary rows. */
@@ -86,7 +86,7 @@ function ordered<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<read
   const readers = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
   return sorted(shape, input, (row, isBeyond) => {
     const keys = readers.map((key) => key(row));
-    // DISTINCT compares with all rows, not only with kept ones.
+    // DISTINCT compares with all rows, so every row is made.
     if (!shape.distinct && isBeyond(keys)) return undefined;
     const result = project(row);
     return isNew(result) ? { keys, row: result } : undefined;
@@ -102,10 +102,13 @@ async function* different<R>(input: HoldingInput<R>, project: (row: R) => Row): 
   for await (const page of input.source) yield* paged(projected(page, projectNew), input.slices, input.rowWork);
 }
 
-/** Returns undefined for a row that is left out. `isBeyond` tells which keys need no row, as enough are before them. */
+/**
+ * Returns undefined for a row to leave out. `isBeyond` is true for keys whose row cannot be in the answer, so the row
+ * need not be made.
+ */
 type EntryOf<R> = (row: R, isBeyond: (keys: readonly SortKey[]) => boolean) => SortEntry | undefined;
 
-/** The rows as `entryOf` makes them, in order. */
+/** The rows that `entryOf` makes, in order. */
 export function sorted<R>(shape: Sorted, input: HoldingInput<R>, entryOf: EntryOf<R>): AsyncIterable<readonly Row[]> {
   const { sortFolder } = input;
   const isSpilling = shape.sort === "all" && sortFolder !== undefined;
@@ -200,7 +203,10 @@ export async function* collected<R>(
   yield* paged(rowsOf(grouping), input.slices, input.rowWork);
 }
 
-/** Yields the rows of groups, and undefined for each group that makes no row at once. */
+/**
+ * Yields the rows of groups. Yields undefined for each group without a row at this moment, so that the caller can
+ * pause.
+ */
 export function* groupRows(
   rows: Iterable<GroupRow | undefined>,
   groups: Groups,
@@ -226,7 +232,7 @@ function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
   return result;
 }
 
-/** The rows behind those of the previous page. */
+/** The rows that follow those of the previous page. */
 function onePage<R>(shape: Shape<R>, { after, stored }: Paging, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const project = projection(shape.outputs, shape.fields);
   const keys = shape.orderBy.map((item) => keyReader(item.value, shape.fields));
@@ -286,7 +292,7 @@ function noting<R>(project: (row: R) => Row, onRow: Input<R>["onRow"]): (row: R)
   };
 }
 
-/** Columns a row's class lacks are left out; columns that are not set are null. */
+/** Columns that a row's class lacks are left out; columns that are not set are null. */
 function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
   const parts = outputs.map((output) =>
     output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields),
@@ -307,7 +313,7 @@ function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>):
   };
 }
 
-/** True for every row that did not come before. */
+/** Returns a test that is true for every row that did not come before. */
 export function distinctRows(memory: MemoryShare): (row: Row) => boolean {
   const seen = new Set<string>();
   return (row) => {

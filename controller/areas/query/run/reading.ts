@@ -39,7 +39,7 @@ export function planReading(statement: Select | Union, principal: Principal, con
   return drained(planInSteps(statement, principal, context));
 }
 
-/** As `planReading`; each step takes a while where the conditions of the statement are long. */
+/** Like `planReading`, in steps. A step may take long if the conditions of the statement are long. */
 export function* planInSteps(
   statement: Select | Union,
   principal: Principal,
@@ -63,7 +63,7 @@ interface Part {
 
 type PartContext = PlanContext & {
   readonly leftOut: LeftOut;
-  /** Called with each row that a SELECT of single objects answers in no order. */
+  /** Called with each row that a SELECT of single objects answers without an order. */
   readonly onRow?: ((answered: Row, row: ObjectRow) => void) | undefined;
 };
 
@@ -211,7 +211,7 @@ function notes(leftOut: LeftOut): () => void {
   };
 }
 
-/** The narrowing by the principal's own row condition is left out: it would show the condition. */
+/** The reads without narrowing by the principal's row condition, which must not be shown. */
 function veiledReads({ scope, where, values, reads }: TablePlan): readonly ReadRequest[] {
   const { newestFirst, asOfMs } = reads[0] ?? {};
   return readsOf(scope, where, { values, veiled: true, asOfMs, ...(newestFirst ? { newestFirst } : {}) });

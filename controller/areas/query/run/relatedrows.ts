@@ -36,7 +36,7 @@ export function rowBytes(row: ObjectRow): number {
   return related.reduce((bytes, { value }) => bytes + bytesOf(value), ROW_BYTES + bytesOf(row.values));
 }
 
-/** Gives rows what the plan's relations lead to, and keeps those for which its condition about that holds. */
+/** Adds to rows what the plan's relations lead to, and keeps the rows that fulfil the plan's condition on relations. */
 export function followed({
   follows,
   scope,
@@ -68,8 +68,8 @@ async function* filtered(
 }
 
 /**
- * The same rows with what their relations lead to. `AppError("too_large")` where that is more than `QUERY_FOLLOWED_MAX`
- * objects for a page of them.
+ * The rows with what their relations lead to. `AppError("too_large")` if that is more than `QUERY_FOLLOWED_MAX` objects
+ * for one page of rows.
  */
 export function withRelations(pages: Pages, plan: RelationPlan, reader: RelationReader): Pages {
   const memory = PROCESS_MEMORY.share(reader.slices.tenant);
@@ -92,15 +92,15 @@ async function* relatedPages(pages: Pages, work: Work): Pages {
   }
 }
 
-/** An object at an end. */
+/** An object that a relation leads to. */
 interface End {
   readonly id: string;
   readonly class: string;
-  /** Absent where nothing but its id is wanted of it. */
+  /** Absent if only the id is needed. */
   readonly row: ObjectRow | undefined;
 }
 
-/** For each row, in its place, the objects that one step leads to. */
+/** The objects that one step leads to, for each row in the order of the rows. */
 type Ends = readonly (readonly End[])[];
 
 async function related(rows: readonly ObjectRow[], work: Work): Promise<readonly RelatedRow[]> {
@@ -117,7 +117,7 @@ async function related(rows: readonly ObjectRow[], work: Work): Promise<readonly
   return rows.map((row, at) => ({ ...row, related: found[at] ?? new Map<string, Related>() }));
 }
 
-/** Records, and objects made of the definitions, have no edges. */
+/** Records and rows of the schema class have no edges. */
 function mayHaveEdges(row: ObjectRow): boolean {
   return row.class.kind === "entity" && !isSchemaClass(row.class);
 }
@@ -146,11 +146,11 @@ function valueOf(row: ObjectRow, source: ReturnType<RelationPlan["everything"]["
 
 interface Meeting {
   readonly work: Work;
-  /** All objects that were met for this page of rows. */
+  /** Number of objects reached so far for this page of rows. */
   readonly met: { objects: number };
 }
 
-/** Objects one edge further, each object once for a row and in the order of the ids. */
+/** The objects one edge further. Each object occurs once for a row, in the order of the ids. */
 async function nextEnds(from: Ends, { type, paths }: Step, { work, met }: Meeting): Promise<Ends> {
   const { reader } = work;
   const sources = new Map(from.flat().map((end) => [nameOf(end.class, end.id), end]));
@@ -181,7 +181,7 @@ function byId(left: End, right: End): number {
 
 interface Wanted {
   readonly type: string;
-  /** True if their values are wanted. */
+  /** True if the values of the objects are needed, not only their ids. */
   readonly isWanted: boolean;
   readonly limit: number;
 }
@@ -221,7 +221,10 @@ function edgesOf(sources: readonly End[], type: string, { plan, reader }: Work):
   return reader.objects.edges(everything.principal, refs, { direction: "out", type, ...options });
 }
 
-/** Without those that a row condition, or their owner, hides. Edges to classes that may not be read are not among the edges. */
+/**
+ * The ends without those that a row condition or their owner hides. The edges do not contain classes that may not be
+ * read.
+ */
 async function seenEnds(
   edges: readonly ObjectEdge[],
   isWanted: boolean,

@@ -22,22 +22,25 @@ import type { StepTimes } from "./steps.ts";
 
 export interface RunContext extends QuerySliceContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
-  /** Reads along an index; absent, or `undefined` for a request: all has to be read. */
+  /** Reads along an index. If it is absent, or `undefined` for a request, everything has to be read. */
   readonly inOrder?: ((request: OrderedRequest) => Promise<OrderedRead | undefined>) | undefined;
-  /** Counts without rows; absent, or `undefined` for a request: they have to be read. */
+  /** Counts without rows. If it is absent, or `undefined` for a request, the rows have to be read. */
   readonly count?: ((request: CountRequest) => Promise<AsyncIterable<readonly Tally[]> | undefined>) | undefined;
   /** Reads the ends of selected relations. */
   readonly objects: Pick<Objects, "edges" | "get">;
-  /** Where sorts may put what memory should not hold. */
+  /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string | undefined;
   /** For EXPLAIN ANALYZE. */
   readonly steps?: StepTimes | undefined;
 }
 
-/** One line of a plan; of a read with about how many objects it is going to look at, where that is known and told. */
+/**
+ * One line of a plan. For a read it may have the estimated number of objects that the read looks at, if that is known
+ * and may be shown.
+ */
 export type PlanStep = string | { readonly work: string; readonly estimated: number };
 
-/** The same line of what is inside of something else. */
+/** The same step, shown as part of `name`. */
 export function within(name: string, step: PlanStep): PlanStep {
   return typeof step === "string" ? `${name}: ${step}` : { ...step, work: `${name}: ${step.work}` };
 }
@@ -45,9 +48,9 @@ export function within(name: string, step: PlanStep): PlanStep {
 /** A SELECT or UNION whose names, values and rights are checked. */
 export interface Reading {
   readonly meta: QueryMeta;
-  /** Page by page; nothing is read before the first page is asked for. */
+  /** Rows page by page. Nothing is read before the first page is taken. */
   rows(context: RunContext): AsyncIterable<readonly Row[]>;
-  /** One line for each step. `stepsOf` tells how something will be read, or counted where that tells it all. */
+  /** One line for each step. `stepsOf` describes a read, or a count by indexes only. */
   describe(
     stepsOf: (reads: readonly ReadRequest[], counts?: readonly CountRequest[]) => Promise<readonly PlanStep[]>,
   ): Promise<readonly PlanStep[]>;
@@ -59,7 +62,10 @@ export interface RowReading extends Reading {
   kindsOf(name: string): readonly Kind[];
 }
 
-/** The rows that exist for the principal and fulfil the condition. The store may answer more rows. */
+/**
+ * The rows that exist for the principal and fulfil the condition. They are checked here, because the store may return
+ * more.
+ */
 export async function* matching(
   work: {
     readonly reads: readonly ReadRequest[];
@@ -84,7 +90,7 @@ export async function* matching(
   }
 }
 
-/** Bound now, so that a wrong name or value is an error before anything is read. */
+/** Binds the condition before anything is read, so that a wrong name or value is an error at once. */
 export function filterOf(plan: Pick<TablePlan, "scope" | "where" | "values">): Predicate<ObjectRow> {
   const { scope, where, values } = plan;
   const visible = visibility(scope);

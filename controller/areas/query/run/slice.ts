@@ -2,17 +2,17 @@ import type { MemoryShare } from "../expressions/aggregates/memory.ts";
 import { THREAD_TEXT_WORK, ZoneOffsets } from "../expressions/functions/textwork.ts";
 import { type SliceContext, ThreadSlices } from "../../../turns/slices.ts";
 
-/** `zones`: those of the statement; absent: each of its parts counts for itself. */
+/** `zones` counts look-ups of the whole statement; absent: each part of the statement counts for itself. */
 export type QuerySliceContext = SliceContext & { readonly zones?: ZoneOffsets | undefined };
 
-/** Rows between two looks at the clock. */
+/** Rows between two checks of the clock. */
 const ROWS_PER_LOOK = 64;
-/** Characters that functions read and make in the time in which an ordinary row is read. */
+/** Characters that functions read and make in the time of reading one ordinary row. */
 const CHARACTERS_PER_ROW = 4_096;
-/** A statement or a row of one takes as long as some rows that are read. */
+/** Cost of one step, in ordinary rows. A step handles one statement, or one row of a statement. */
 const STEP_WORK = 8;
 
-/** Slices of a query, which looks at the clock every few rows, and bounds what its statement looks up of zones. */
+/** Slices of a query. Looks at the clock every few rows, and limits the look-ups of time zones by the statement. */
 export class Slices extends ThreadSlices {
   readonly zones: ZoneOffsets;
   #rows = 0;
@@ -23,8 +23,8 @@ export class Slices extends ThreadSlices {
   }
 
   /**
-   * Call once for every row; when true, await `pause`. `work` says how many ordinary rows a row is worth, without the
-   * texts that its functions read and made.
+   * Call once for every row; when true, await `pause`. `work`: cost of the row in ordinary rows, without the texts that
+   * its functions read and made.
    */
   isOver(work = 1): boolean {
     this.#rows += work + THREAD_TEXT_WORK.take() / CHARACTERS_PER_ROW;
@@ -49,7 +49,7 @@ export async function inSlices<T>(
   }
 }
 
-/** Does the work step by step, in slices; a step takes as long as so many ordinary rows. */
+/** Does the work step by step, in slices. `work`: cost of one step in ordinary rows. */
 export async function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices: Slices): Promise<T> {
   for (;;) {
     const step = steps.next();

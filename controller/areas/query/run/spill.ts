@@ -12,11 +12,11 @@ import type { Row } from "../../../../common/value.ts";
 import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { heapify, orderOf, packedKey, sink, type SortEntry, Sorter, unpackedKey } from "../expressions/sort.ts";
 
-/** Rows that are written and read at once. */
+/** Number of rows that are written and read together. */
 const CHUNK_ROWS = 256;
 
 export interface SpillOptions {
-  /** Rows that are sorted in memory at a time. */
+  /** Number of rows that are sorted in memory together. */
   readonly rows?: number;
   readonly memoryBytes?: number;
   readonly maxBytes?: number;
@@ -28,9 +28,9 @@ interface Chunk {
 }
 
 /**
- * Sorts more rows than memory should hold: sorted runs go to a file and are merged while the answer is read (D. E.
- * Knuth, The Art of Computer Programming 3, 5.4). The file loses its name as soon as it is open, so that nothing of it
- * is left, even after a crash; `close` frees its space.
+ * Sorts more rows than memory should hold. Sorted runs go to a file and are merged while the answer is read (D. E.
+ * Knuth, The Art of Computer Programming 3, 5.4). The file is unlinked right after it is opened, so nothing of it
+ * remains, even after a crash. `close` frees its space.
  */
 export class SpillingSorter {
   readonly #folder: string;
@@ -65,7 +65,7 @@ export class SpillingSorter {
     this.#inMemory += 1;
   }
 
-  /** Then await `spill` before the next row. */
+  /** When true, await `spill` before the next row. */
   get isFull(): boolean {
     return this.#inMemory >= this.#rows || this.#heldBytes >= this.#memoryBytes;
   }
@@ -90,7 +90,7 @@ export class SpillingSorter {
     this.#inMemory = 0;
   }
 
-  /** In order, page by page. */
+  /** The rows in order, page by page. */
   async *pages(): AsyncIterable<readonly Row[]> {
     const file = this.#file;
     if (!file) {
@@ -144,7 +144,7 @@ class RunReader {
     this.#chunks = chunks;
   }
 
-  /** Absent: a chunk has to be read first, or the run is over. */
+  /** The next entry. Absent: a chunk must be read first, or the run is over. */
   get entry(): SortEntry | undefined {
     return this.#entries[this.#at];
   }
@@ -165,7 +165,7 @@ async function* mergedPages(runs: readonly RunReader[], descending: readonly boo
   const order = orderOf(descending);
   for (const run of runs) await run.readOn();
   const heap = runs.map((run, index) => ({ run, index }));
-  // Among equal rows those of the earlier run come first.
+  // Among equal rows, those of the earlier run come first.
   const byHead = (left: (typeof heap)[number], right: (typeof heap)[number]): number =>
     order(left.run.entry?.keys ?? [], right.run.entry?.keys ?? []) || left.index - right.index;
   heapify(heap, byHead);
@@ -192,7 +192,7 @@ function removeTop<T>(heap: T[]): void {
   if (last !== undefined && heap.length > 0) heap[0] = last;
 }
 
-/** So many at once, or fewer that are large. */
+/** Splits items into chunks of at most `size` items, fewer if they are large. */
 function* chunked<T>(
   items: Iterable<T>,
   { size, bytesOf: bytesOfItem }: { readonly size: number; readonly bytesOf: (item: T) => number },

@@ -10,7 +10,7 @@ export type StepName =
   | "select list"
   | "union";
 
-/** Told of what each step answers and how long it works for that. */
+/** Receives the rows that each step yields and the time that the step worked for them. */
 export interface StepTimes {
   step<T>(name: StepName, pages: AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]>;
 }

@@ -8,25 +8,28 @@ import { canonical } from "../expressions/questions.ts";
 import { type Asking, subSelectsOf, withAnswers } from "../plan/subselects.ts";
 import { type PlanStep, type Reading, type RunContext, within } from "./run.ts";
 
-/** The different values that each SELECT in the conditions of a statement answered, without those that are not set. */
+/** The different values that each SELECT in the conditions of a statement answered, without nulls. */
 export type SubAnswers = readonly (readonly Value[])[];
 
 type StepsOf = Parameters<Reading["describe"]>[0];
 
-/** A statement with `IN (SELECT …)` in its conditions, each of these SELECTs planned. */
+/** A statement with `IN (SELECT …)` in its conditions, and the plans of these SELECTs. */
 export interface SubSelects<S extends Asking> {
-  /** The same with a value in place of each, which stands for those that are not there yet: what is wrong is told. */
+  /**
+   * The statement with a placeholder value for the answer of each SELECT, so that errors are found before the answers
+   * are there.
+   */
   readonly unanswered: S;
-  /** Reads each of them once, one behind the other; `memory` takes what they answer. */
+  /** Reads each SELECT once, one after the other. `memory` takes the bytes of the answers. */
   found(context: RunContext, memory: Pick<MemoryShare, "take">): Promise<SubAnswers>;
-  /** The statement with these answers as written values, so that they narrow a read. */
+  /** The statement with these answers as if they were written in it, so that they narrow a read. */
   answered(answers: SubAnswers): S;
   describe(stepsOf: StepsOf): Promise<readonly PlanStep[]>;
 }
 
 /**
- * Undefined for a statement without any. `inner` plans them for the principal of the statement, as no text of the caller
- * is read with other rights.
+ * Undefined for a statement without such SELECTs. `inner` plans them for the principal of the statement, so they have
+ * no other rights.
  */
 export function subSelects<S extends Asking>(
   statement: S,
@@ -54,7 +57,7 @@ export function subSelects<S extends Asking>(
   };
 }
 
-/** Stands for the values that are not there yet. */
+/** Used in place of values that are not there yet. */
 const SOME_VALUE: readonly Value[] = ["…"];
 
 interface Plan<S, R> {
@@ -62,7 +65,7 @@ interface Plan<S, R> {
   readonly inner: (select: Select) => Reading;
 }
 
-/** Reads them before the rest of the statement; undefined for a statement without any. */
+/** Reads these SELECTs before the rest of the statement. Undefined for a statement without any. */
 export function readingWithSubSelects<S extends Select | Union | Match, R extends Reading>(
   statement: S,
   plan: Plan<S, R>,
@@ -93,7 +96,7 @@ async function* rowsBy<S extends Asking>(
   yield* plan.whole(asked.answered(await asked.found(context, memory))).rows(context);
 }
 
-/** The different values of the only column, without those that are not set. */
+/** The different values of the only column, without nulls. */
 async function valuesOf(
   pages: AsyncIterable<readonly Row[]>,
   memory: Pick<MemoryShare, "take">,
@@ -112,7 +115,7 @@ async function valuesOf(
   return [...values.values()];
 }
 
-/** All its rows, where it names no limit of its own. */
+/** The SELECT without the default limit. `AppError("invalid")` if it has not exactly one column. */
 function oneColumn(select: Select): Select {
   const [item] = select.items;
   if (select.items.length !== 1 || item?.kind !== "item")

@@ -18,14 +18,14 @@ import type { Arrivals } from "./arrivals.ts";
 import { cutAt, windowed } from "./pages.ts";
 import { distinctRows, type HoldingInput, type Input, sorted } from "./pipeline.ts";
 
-/** Steps for the rows of all parts together. Columns match by name; a row has those of its own part. */
+/** Steps for the rows of all parts together. Columns match by name; a row has only the columns of its own part. */
 export interface UnionPlan {
   readonly isAll: boolean;
   readonly orderBy: readonly UnionOrder[];
   readonly sort: Shape<never>["sort"];
   readonly offset: number;
   readonly limit: number | undefined;
-  /** As of a `Shape`. */
+  /** As in `Shape`. */
   readonly isCut: boolean;
 }
 
@@ -110,7 +110,7 @@ function writtenName(value: Operand): string {
   return value.kind === "field" ? value.parts.join(".") : printOperand(value);
 }
 
-/** Returns the name as the parts answer it. The case of `written` does not matter, but an exact match wins. */
+/** The name as the parts answer it. The case of `written` does not matter, but an exact match wins. */
 function answeredName(written: string, parts: readonly Part[]): string {
   const answered = parts.flatMap((part) =>
     part.outputs.map((output) => (output.kind === "star" ? part.fields.definedName(written) : output.name)),

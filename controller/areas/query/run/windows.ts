@@ -14,11 +14,11 @@ import type { Shape } from "../plan/outputs.ts";
 import type { WindowPlan } from "../plan/windows.ts";
 import type { Slices } from "./slice.ts";
 
-/** Estimated bytes of a held row's place, and of each value beside it. */
+/** Estimated bytes of a held row, and of each value that is added to it. */
 const PLACE_BYTES = 64;
 const VALUE_BYTES = 16;
 
-/** Values of `OVER (…)` beside each row of a SELECT. */
+/** Adds the values of `OVER (…)` to the rows of a SELECT. */
 export class WindowValues<R> {
   readonly fields: Fields<R>;
   readonly #plans: readonly WindowPlan[];
@@ -41,8 +41,7 @@ export class WindowValues<R> {
   }
 
   /**
-   * The rows in the order of arrival, after the last one has come. `AppError("too_large")` beyond
-   * `QUERY_WINDOW_ROWS_MAX`.
+   * Holds all rows, then yields them in the order of arrival. `AppError("too_large")` beyond `QUERY_WINDOW_ROWS_MAX`.
    */
   async *held(
     pages: AsyncIterable<readonly R[]>,
@@ -66,7 +65,7 @@ export class WindowValues<R> {
     yield* all;
   }
 
-  /** Row by row, so that others get their turn. */
+  /** Computes row by row, so that the caller can pause. */
   *#steps(rows: readonly R[], plan: WindowPlan, into: Value[]): Iterable<void> {
     const sorted: Placed[] = [];
     yield* this.#sorted(rows, plan, sorted);
@@ -103,11 +102,11 @@ export class WindowValues<R> {
 
 interface Placed {
   readonly keys: readonly SortKey[];
-  /** Its place among all rows. */
+  /** Index among all rows. */
   readonly at: number;
 }
 
-/** The rows of one partition, in its order. */
+/** The rows of one partition, in the order of the window. */
 interface Partition {
   readonly sorted: readonly Placed[];
   readonly from: number;
@@ -161,7 +160,7 @@ function* numbered<R>({ sorted, from, to }: Partition, { into }: Samples<R>): It
   }
 }
 
-/** Up to and with the rows that are equal in the order, as SQL has it. */
+/** For each row, the aggregate of the rows up to it, including rows that are equal in the order, as in SQL. */
 function* running<R>(partition: Partition, samples: Samples<R>, isPeer: IsPeer): Iterable<void> {
   const { sorted, from, to } = partition;
   const total = new Sum();
@@ -187,8 +186,8 @@ function resultOf(name: WindowPlan["name"], total: Sum, count: number): Value {
 }
 
 /**
- * Growth for each second since the last row before that has a value, as Prometheus' irate has it: a value smaller than
- * the one before is a counter that began again at 0.
+ * Growth per second since the latest earlier row with a value, like Prometheus' irate. A value smaller than the one
+ * before means that the counter began again at 0.
  */
 function* rates<R>(partition: Partition, samples: Samples<R>): Iterable<void> {
   const { sorted, from, to } = partition;

@@ -3,13 +3,13 @@ import type { BoundField } from "../expressions/fields.ts";
 import type { Expression, GroupPlan, Shape } from "../plan/outputs.ts";
 
 /**
- * So many fields, values and functions are compared or computed in the time in which an ordinary row is read, and so few
- * conditions are asked that look for words.
+ * Number of fields, values and functions that are compared or computed in the time of reading one ordinary row. Below
+ * it: the number of conditions that look for words.
  */
 const STEPS_PER_ROW = 8;
 const TEXT_MATCHES_PER_ROW = 0.1;
 
-/** How many ordinary rows one is worth that this condition is asked of. */
+/** Cost of a row to which this condition is applied, in ordinary rows. */
 export function workOf(condition: Condition | undefined): number {
   if (!condition) return 1;
   if (condition.kind === "and" || condition.kind === "or")
@@ -19,7 +19,7 @@ export function workOf(condition: Condition | undefined): number {
   return 1 + steps / STEPS_PER_ROW + (condition.kind === "textMatch" ? 1 / TEXT_MATCHES_PER_ROW : 0);
 }
 
-/** How many ordinary rows one is worth that this is made of. */
+/** Cost of a row of the answer with these outputs, in ordinary rows. */
 export function rowWorkOf({
   outputs,
   orderBy,

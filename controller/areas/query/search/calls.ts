@@ -16,7 +16,7 @@ const CALLS: readonly string[] = ["tree", "graph"];
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
 /**
- * The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered.
+ * The search of the objects, as they are now, that a call is made on. `AppError("unsupported")` for an unknown call.
  */
 export function searchOfCall(search: Search, call: Call): Search {
   if (!CALLS.includes(call.name))
@@ -27,12 +27,12 @@ export function searchOfCall(search: Search, call: Call): Search {
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with call.`);
   const types = call.name === "tree" ? textsOf(call, "ftype") : [];
   const segments = types.length > 0 ? [...search.segments, oneOf("ftype", types)] : search.segments;
-  // One more than is allowed shows that there are more.
+  // One more than allowed, to see that there are too many.
   const most = { kind: "top" as const, count: SEARCH_CALL_MAX_ROWS + 1, span: NOWHERE };
   return { ...search, current: true, segments: segmentOf(search, "top") ? segments : [...segments, most] };
 }
 
-/** The fields of the hits that a call needs, and those it is to show. */
+/** The fields that a call needs of its objects, and those that it shows. */
 export function outputsOfCall(call: Call, plan: SearchPlan): readonly Output[] {
   const printed = plan.outputs.filter((output) => output.kind === "value");
   const named = call.name === "tree" ? textsOf(call, "fields") : [];

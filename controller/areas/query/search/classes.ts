@@ -8,8 +8,8 @@ import { relationsOf, VisibleTree } from "../plan/tree.ts";
 export type ReadTarget = Pick<ReadRequest, "class" | "subtree">;
 
 /**
- * The classes that are named, or all that are searched by themselves; of these, `ofState` wants those that know their
- * past. `AppError("not_found")` when there is none.
+ * The named class, or all classes with `autosearch`. With `ofState`, the latter only if they keep versions.
+ * `AppError("not_found")` when there is none.
  */
 export function searchScope(
   search: Search,
@@ -39,7 +39,7 @@ export function keepsVersions(view: ClassView): boolean {
   return view.options.version && view.kind === "entity" && !view.system;
 }
 
-/** The fewest reads that together see just these classes, each once. */
+/** The smallest number of reads that together cover just these classes, each once. */
 export function coverOf(views: readonly ClassView[], catalog: ClassCatalog): readonly ReadTarget[] {
   const chosen = new Set(views.map((view) => view.path));
   const known = new Map<string, boolean>();

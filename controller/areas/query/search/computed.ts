@@ -20,7 +20,10 @@ interface Computing {
   readonly signal: AbortSignal | undefined;
 }
 
-/** The computed field of a search. `AppError("invalid")` beside what it does not go with. */
+/**
+ * The computed field of a search; undefined without one. `AppError("invalid")` if the search also groups, deletes or
+ * calls.
+ */
 export function computedOf(search: Search): Lua | undefined {
   const computed = segmentOf(search, "lua");
   const other = search.segments.find(({ kind }) => ["group", "delete", "call"].includes(kind));
@@ -29,9 +32,9 @@ export function computedOf(search: Search): Lua | undefined {
 }
 
 /**
- * The rows that are answered, with what the text returns of one under the name of its field; nothing returned leaves
- * the field out. The text finds the row in `OBJECT` and reaches nothing of the host. What goes wrong in it is the error
- * of the search.
+ * The rows with the value that the text returns for each, under the name of the field. If it returns nothing, the row
+ * lacks the field. The text has the row as `OBJECT` and cannot call the host. An error of the text is the error of the
+ * search.
  */
 export async function* computedRows(
   pages: AsyncIterable<readonly Row[]>,

@@ -6,12 +6,12 @@ import { about } from "../expressions/placing.ts";
 import type { Scope } from "../plan/scope.ts";
 import { wantedText } from "./words.ts";
 
-/** Conditions that rows have to fulfil, all three. */
+/** Conditions of a search; a row must fulfil all three members. */
 export interface Wanted {
-  /** Conditions on columns only. */
+  /** Conditions on columns. */
   readonly where: Condition | undefined;
   readonly words: readonly WantedText[];
-  /** One alternative of each list must hold. */
+  /** From each list, one alternative must hold. */
   readonly choices: readonly (readonly Choice[])[];
 }
 
@@ -64,7 +64,7 @@ function timeCondition(time: TimeQuestion & { readonly kind: "range" }): Conditi
   return { kind: "between", operand, low: at(time.fromMs), high: at(time.toMs), negated: false, span };
 }
 
-/** A `*` outside quotes means any text. */
+/** A test as a condition. A `*` outside quotes stands for any text. */
 function testCondition({ field, operator, value, span }: Test, scope: Scope): Condition {
   const operand = fieldNode(field);
   const text: ValueNode = { kind: "text", value: value.text, span: value.span };
@@ -74,7 +74,7 @@ function testCondition({ field, operator, value, span }: Test, scope: Scope): Co
   const compared = (right: ValueNode): Condition => ({ kind: "compare", operator, left: operand, right, span });
   const typed = value.quoted ? undefined : typedValue(value.text, value.span);
   if (!typed || !about(field.span, () => scope.kindsOf(scope.bind(operand))).includes(ANY)) return compared(text);
-  // Without a declared type the value can be the text or what the text looks like.
+  // Without a declared type, the stored value can be the text itself or the value that the text looks like.
   return isEquality
     ? { kind: operator === "=" ? "or" : "and", items: [compared(text), compared(typed)], span }
     : compared(typed);

@@ -4,7 +4,8 @@ import { describeShape, describeTable } from "../plan/plan.ts";
 import type { SearchPlan } from "./plan.ts";
 
 /**
- * One line for each step. The plan is to be made without the row condition of the principal, which must not be shown.
+ * One line for each step. Pass a plan that was made with `veiled`, because the row condition of the principal must not
+ * be shown.
  */
 export async function describeSearch(
   search: Search,
@@ -18,7 +19,7 @@ export async function describeSearch(
   return [...describeTable(plan, steps), ...textSteps(search), ...uniqStep(plan), ...describeShape(plan)];
 }
 
-/** Steps for words, which are not conditions on columns. */
+/** Steps for words. They are not conditions on columns, so the plan of the SELECT does not have them. */
 function textSteps(search: Search): readonly string[] {
   return search.segments.flatMap((segment) => {
     if (segment.kind !== "match" || segment.alternatives.every(({ words }) => words.length === 0)) return [];

@@ -26,21 +26,21 @@ import { searchReads, type SearchReads, type Versioned } from "./reads.ts";
 import { segmentOf } from "./segments.ts";
 import { wordsFilter } from "./words.ts";
 
-/** How a search is going to be done, as data. */
+/** Plan of a search, as data. */
 export interface SearchPlan extends SelectPlan {
-  /** One after the other; a row of an earlier one is not answered again. */
+  /** Branches to read one after the other. A row that an earlier branch returned is not returned again. */
   readonly branches: readonly Branch[];
-  /** Reads of objects of which earlier versions are wanted, too. */
+  /** Reads of objects whose earlier versions are searched, too; absent: none. */
   readonly versioned: Versioned | undefined;
-  /** Everything that has to hold for a row. */
+  /** Every condition that a row must fulfil. */
   readonly filter: Predicate<ObjectRow>;
   readonly uniq: readonly BoundField[];
-  /** How many ordinary rows one is worth that the filter is asked of. */
+  /** Cost of filtering a row, in ordinary rows. */
   readonly rowWork: number;
 }
 
 type RowTest = (row: ObjectRow) => boolean;
-/** Bound once, for however many branches. */
+/** Tests of the choices, each bound once for all branches. */
 type ChoiceTests = ReadonlyMap<Choice, RowTest>;
 
 export interface Branch {
@@ -52,7 +52,7 @@ export interface SearchContext {
   readonly principal: Principal;
   readonly catalog: ClassCatalog;
   readonly nowMs: number;
-  /** Reads without the narrowing by the row condition of the principal, which a plan that is shown must not tell. */
+  /** Leaves out narrowing by the row condition of the principal, which a plan must not show. */
   readonly veiled?: boolean;
 }
 
@@ -115,7 +115,7 @@ function branchesOf(
   }));
 }
 
-/** The commands of a search are those of a SELECT; where the rows come from is decided here. */
+/** The commands of a search, as a SELECT. Its WHERE is empty, because the reads of a search are planned here. */
 function selectOf(search: Search): Select {
   const top = segmentOf(search, "top");
   const { path, subtree } = search.class ?? { path: "/", subtree: true };
@@ -143,7 +143,7 @@ function ordersOf(search: Search): readonly OrderItem[] {
   return items.map(({ field, descending }) => ({ kind: "order", value: valueOf(field), descending, span: field.span }));
 }
 
-/** A group answers its fields and `count`; PRINT chooses among them. */
+/** Outputs of the search. A group has its fields and `count`; PRINT chooses among them. */
 function itemsOf(search: Search): readonly SelectItem[] {
   const group = segmentOf(search, "group")?.fields;
   const count: SearchField = { parts: ["count"], span: NOWHERE };
@@ -157,7 +157,10 @@ function itemsOf(search: Search): readonly SelectItem[] {
   });
 }
 
-/** Meaning of a name: `count` is that of a group, unless the group is by a field of that name. */
+/**
+ * Meaning of a field name. In a grouped search `count` counts the group, unless the search groups by a field of that
+ * name.
+ */
 function valuesOf(group: readonly SearchField[] | undefined): (field: SearchField) => Field | Call {
   const isCount = ({ parts }: SearchField): boolean => parts.length === 1 && parts[0] === "count";
   const counts = group !== undefined && !group.some(isCount);
@@ -194,7 +197,7 @@ function choiceFilter(choice: Choice, scope: Scope): RowTest {
   return (row) => words(row) && columns(row) === true;
 }
 
-/** Rows of this alternative that are not of an earlier one. */
+/** Passes the rows of this alternative that no earlier alternative has. */
 function branchFilter(filter: Predicate<ObjectRow>, tests: readonly RowTest[], index: number): Predicate<ObjectRow> {
   const own = tests[index];
   if (!own) return filter;

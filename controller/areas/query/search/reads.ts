@@ -7,22 +7,28 @@ import { coverOf, keepsVersions } from "./classes.ts";
 import { allOf, type Choice, type Wanted } from "./condition.ts";
 import { segmentOf } from "./segments.ts";
 
-/** Reads that together miss no row. */
+/** Reads that together return every row that may pass. */
 export interface SearchReads {
-  /** Together all objects as they are (or were at the time asked for), without those whose versions are wanted. */
+  /**
+   * Reads of objects as they are, or as they were at the time asked for. They leave out objects that `versioned`
+   * covers.
+   */
   readonly branches: readonly (readonly ReadRequest[])[];
-  /** Conditions of each branch besides the common ones; empty when there is only one branch. */
+  /** The condition of each branch besides the common ones; empty when there is only one branch. */
   readonly choices: readonly Choice[];
   readonly versioned: Versioned | undefined;
 }
 
-/** Objects of which earlier versions are wanted, too: those written from `fromMs` to `toMs`, both included. */
+/**
+ * Objects whose earlier versions are searched, too: those versions that were written from `fromMs` to `toMs`, both
+ * included.
+ */
 export interface Versioned {
   /** Reads of the objects that exist now. */
   readonly reads: readonly ReadRequest[];
-  /** Paths of the classes of those that are gone. */
+  /** Paths of the classes whose removed objects are searched. */
   readonly classes: readonly string[];
-  /** Absent: of any id. */
+  /** Whole ids to search; absent: all. */
   readonly ids: ReadonlySet<string> | undefined;
   readonly fromMs: number;
   readonly toMs: number;
@@ -36,7 +42,7 @@ export interface SearchQuestion {
   readonly time: TimeQuestion | undefined;
 }
 
-/** Alternatives that an index can answer are read one after the other; otherwise there is one branch. */
+/** One branch for each alternative if an index can answer all of them; otherwise a single branch. */
 export function searchReads(question: SearchQuestion): SearchReads {
   const { scope, wanted } = question;
   const past = new Set(asksForPast(question) ? scope.classes.filter(keepsVersions) : []);
@@ -67,7 +73,10 @@ function presentReads(
   return targets.map((target) => ({ ...request, ...target, ...state, ...(where.length > 0 ? { where } : {}) }));
 }
 
-/** Current values say nothing about earlier versions, except the id and the time of the last write. */
+/**
+ * The current values of an object do not narrow the search of its earlier versions. Only its id and the time of its
+ * last write do.
+ */
 function versionedReads(question: SearchQuestion, views: readonly ClassView[]): Versioned {
   const { time } = question;
   const { targets, views: named, request } = narrowed(question, views, undefined);
@@ -85,7 +94,7 @@ interface Narrowed {
   readonly request: Partial<ReadRequest>;
 }
 
-/** How the conditions on columns narrow a read of these classes. */
+/** Reads of these classes, narrowed by the conditions on columns. */
 function narrowed(
   { scope, wanted, context }: SearchQuestion,
   views: readonly ClassView[],

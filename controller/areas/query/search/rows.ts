@@ -21,8 +21,8 @@ export interface RowsContext extends RunContext {
 }
 
 /**
- * The rows that are found, before they are grouped, sorted and cut; of equal ones by UNIQ, the first of the order asked
- * for.
+ * The rows that are found, before they are grouped, sorted and cut. With UNIQ, the first of equal rows in the order
+ * asked for.
  */
 export function foundRows(plan: SearchPlan, context: RowsContext): AsyncIterable<readonly ObjectRow[]> {
   const all = allRows(plan, context);
@@ -41,7 +41,7 @@ async function* allRows(plan: SearchPlan, context: RowsContext): AsyncIterable<r
   if (plan.versioned) yield* versionRows(plan.versioned, plan.filter, context);
 }
 
-/** Objects as they are, what they were, and what those that are gone were. */
+/** Objects as they are, their earlier versions, and the versions of removed objects. */
 async function* versionRows(
   versioned: Versioned,
   filter: Predicate<ObjectRow>,
@@ -80,7 +80,10 @@ async function* pasts(all: readonly Past[], search: VersionSearch): AsyncIterabl
     yield* sideBySide(all.slice(at, at + HISTORY_READS_IN_FLIGHT_MAX), search);
 }
 
-/** Versions of objects. The first pages are read in parallel, the following ones one by one. */
+/**
+ * Versions of objects. The first page of each object is read in parallel with those of the others; later pages are read
+ * one by one.
+ */
 async function* sideBySide(some: readonly Past[], search: VersionSearch): AsyncIterable<readonly ObjectRow[]> {
   const rest = some.map((past) => versionsOf(past, search)[Symbol.asyncIterator]());
   const pages = await mapLimited(rest, rest.length, (versions) => versions.next());

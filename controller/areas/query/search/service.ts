@@ -24,11 +24,11 @@ import { segmentOf } from "./segments.ts";
 export interface SearchDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
-  /** Gets an entry for every search that deletes. */
+  /** Receives an entry for every search that deletes. */
   readonly audit?: Pick<Audit, "ready" | "record">;
-  /** Where large sorts may put what memory should not hold; absent: nowhere. */
+  /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
-  /** Runs `lua`; absent, or where it answers nothing: that is refused. */
+  /** Engine that runs `lua`. If it is absent or returns nothing, `lua` is refused. */
   readonly engine?: () => Pick<ScriptEngine, "runEach"> | undefined;
 }
 
@@ -185,14 +185,14 @@ export class SearchService implements Searches {
   }
 }
 
-/** Some of it is known only when rows are taken. */
+/** The description with the plan. Its other members stay getters, because some are known only when rows are taken. */
 function withPlan(meta: QueryResult["meta"], plan: readonly string[]): QueryResult["meta"] {
   return Object.defineProperties({ plan }, { ...Object.getOwnPropertyDescriptors(meta) }) as {
     readonly plan: readonly string[];
   } & QueryResult["meta"];
 }
 
-/** Refuses segments that only change how the hits look, and hits of another time. */
+/** Refuses segments that only change how the hits look, and searches for an earlier time. */
 function refuseBesideDelete(search: Search): void {
   const other = search.segments.find(({ kind }) => ["sort", "print", "uniq", "group"].includes(kind));
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with delete.`);

@@ -3,12 +3,13 @@ import { SEARCH_TREE_MAX_DEPTH } from "../../../../common/limits.ts";
 import type { Steps } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 
-/** Size of a member in a copy of a row, which shares the values of the row. */
+/** Estimated bytes of a member in a copy of a row, which shares its values with the row. */
 const MEMBER_BYTES = 8;
 
 /**
- * Rows as nodes with `children`. The `parent` of a row is the `fullname` or the id of another. The nodes at the top are
- * those with the parent that is named, or all whose parent is not among the rows; of a ring, one.
+ * Rows as nodes with `children`. The `parent` of a row is the `fullname` or the id of another row. The top nodes are
+ * the rows with the given parent. Without a given parent they are the rows whose parent is not among the rows, and one
+ * row of each ring.
  */
 export function* treeOf(rows: readonly Row[], parent: string | undefined): Steps<readonly Row[]> {
   const owners = new Map(rows.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));

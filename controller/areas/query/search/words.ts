@@ -5,12 +5,12 @@ import { hasWords, type ClassView, type ObjectRow } from "../../objects/index.ts
 import { about } from "../expressions/placing.ts";
 import { cellsOf, type Scope } from "../plan/scope.ts";
 
-/** `AppError("invalid")` for a text without letters and digits. */
+/** The words of a text to search. `AppError("invalid")` for a text without letters and digits. */
 export function wantedText({ text, quoted, span }: Word): WantedText {
   return about(span, () => (quoted ? wantedPhrase(text) : wantedWord(text)));
 }
 
-/** True if an object has all the words, each in one of the columns that its reader sees. */
+/** True if an object has all the words, each in a column that the principal sees. */
 export function wordsFilter(words: readonly WantedText[], scope: Scope): (row: ObjectRow) => boolean {
   const columns = new Map<ClassView, readonly string[]>();
   const cells = cellsOf(scope);

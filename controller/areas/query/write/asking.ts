@@ -11,8 +11,8 @@ interface Binding<S> {
 }
 
 /**
- * A change whose condition, or what it sets, asks other SELECTs. They are read before its first object is looked for, and
- * so before any is changed. Undefined for a change that asks none.
+ * A change whose condition or values contain other SELECTs. They are read before its first object is searched, so
+ * before any object is changed. Undefined for a change without such SELECTs.
  */
 export function askingChange<S extends Update | Delete>(statement: S, { bind, inner }: Binding<S>): Change | undefined {
   const selects = subSelects(statement, inner);
@@ -27,7 +27,7 @@ export function askingChange<S extends Update | Delete>(statement: S, { bind, in
   return {
     ...checked,
     asks,
-    // The answers, and with them the meaning of the change, may follow from any object.
+    // The answers may depend on any object, and the change depends on the answers.
     reads: [{ class: "/", subtree: true }],
     edits: sets ? () => [] : checked.edits,
     run: (context) => answering({ asks }, context, ({ run }) => run(context)),
@@ -38,7 +38,10 @@ export function askingChange<S extends Update | Delete>(statement: S, { bind, in
   };
 }
 
-/** Does the work with the change as its SELECTs are answered now; what they answer is held until it is done. */
+/**
+ * Reads the SELECTs and does the work with the change that results from their answers. The memory of the answers is
+ * counted until the work is done.
+ */
 export async function answering<T>(
   { asks }: { readonly asks: AskedSelects },
   context: WriteContext,

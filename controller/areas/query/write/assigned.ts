@@ -18,18 +18,18 @@ import { about } from "../expressions/placing.ts";
 import { compileOperand, type Source } from "../expressions/predicate.ts";
 import type { Scope } from "../plan/scope.ts";
 
-/** Value that a column is set to, computed from the object before the write. */
+/** Value that a column is set to. It may be computed from the object before the write. */
 export interface Assigned {
-  /** Where it needs no object. */
+  /** The value; present only if it needs no object. */
   readonly constantFor?: (column: Column) => Value | undefined;
-  /** In the form that the column takes; absent: the column is cleared. */
+  /** The value in the form that the column takes; absent: the column is cleared. */
   valueFor(column: Column, row: ObjectRow): Value | undefined;
 }
 
 /**
- * Binds `column = operand`. Throws as the names do, and `AppError("invalid")` where a column of that name cannot take
- * the result; this check does not depend on the stored objects. When the value is computed from an object, only the run
- * shows if a column holds just this number or text (an enum, an id).
+ * Binds `column = operand`. Throws the errors of the names, and `AppError("invalid")` if a column of that name cannot
+ * take the result. This check does not depend on the stored objects. A value that is computed from an object may still
+ * be refused by the run, if the column takes only certain numbers or texts (an enum, an id).
  */
 export function bindAssigned(
   operand: Operand,
@@ -73,7 +73,7 @@ interface Checking {
   readonly values: Arguments;
 }
 
-/** Checks each outcome of a choice by itself, and a value that needs no object as INSERT checks values. */
+/** Checks each outcome of a choice separately. Checks a value that needs no object like INSERT does. */
 function checkTaken(operand: Operand, column: Column, of: Checking): void {
   if (isValueNode(operand)) {
     about(operand.span, () => canonicalValue(column, literal(operand, of.values)));
@@ -94,7 +94,7 @@ function checkTaken(operand: Operand, column: Column, of: Checking): void {
   });
 }
 
-/** True if the operand follows from the answer of a SELECT, which is not there yet during the check. */
+/** True if the operand depends on the answer of a SELECT, which is unknown during the check. */
 function asksSelects(operand: Operand): boolean {
   let asks = false;
   mapOperand(operand, {
@@ -119,7 +119,7 @@ function article({ type }: Kind): string {
   return `that is a ${type === "code" ? "text" : type}`;
 }
 
-/** Kinds that a column of a kind takes besides its own. */
+/** Kinds that a column accepts besides its own kind. */
 const ALSO_TAKEN: Readonly<Partial<Record<Kind["type"], readonly Kind["type"][]>>> = {
   text: ["code", "number", "boolean", "time", "date"],
   code: ["text"],
@@ -136,7 +136,7 @@ function takes(column: Column, kind: Kind): boolean {
 
 const WHOLE: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);
 
-/** Numbers lose what is behind the point, as by CAST; times become texts and days as by CAST. */
+/** Numbers for columns of integers lose their decimals. Times become texts and days as by CAST. */
 function taken(column: Column, value: Value, kind: Kind): Value | undefined {
   if (WHOLE.has(column.type) && typeof value === "number") return canonicalValue(column, Math.trunc(value));
   const own = kindOf(column);

@@ -12,7 +12,7 @@ export interface UpdateTarget {
   readonly values: Arguments;
 }
 
-/** The edits of `SET`, with what they say of names and types checked. */
+/** The edits of `SET`, after their names and types are checked. */
 export function boundEdits(assignments: readonly Assignment[], target: UpdateTarget): readonly BoundEdit[] {
   const edits = assignments.flatMap((assignment) => boundEdit(assignment, target));
   const twice = edits.find(({ column, assigned }, at) =>
@@ -38,7 +38,7 @@ function boundEdit(assignment: Assignment, { scope, values }: UpdateTarget): rea
   return [{ column, operation, value: undefined, isRelation, assigned }];
 }
 
-/** `n = n + 1` is computed where the column does not hold several values. */
+/** `n = n + 1` is a computed value if the column does not hold several values. */
 function withExpression(
   { operation, value, repeated, span, ...assignment }: Assignment,
   column: string,
@@ -52,7 +52,7 @@ function withExpression(
   return { operation: "set", value: { kind: "computed", name: sign, operands: [field, value], span } };
 }
 
-/** An owner is told values and not how to compute them. */
+/** Refuses computed values for system classes, because their owners accept only given values. */
 function requireOwnWrites(column: string, scope: Scope): void {
   const owned = scope.classes.find((view) => view.system && scope.access(view).writable && scope.column(view, column));
   if (!owned) return;
@@ -69,7 +69,7 @@ function onlyIds(column: string): AppError {
   );
 }
 
-/** In `f = F + v` both have to be the same column. */
+/** Defined name of the column. In `f = F + v` both names must mean the same column. */
 function editedName({ column, repeated = column }: Pick<Assignment, "column" | "repeated">, scope: Scope): string {
   const name = scope.definedName(column) ?? column;
   if (repeated === column || scope.definedName(repeated) === name) return name;
@@ -79,10 +79,10 @@ function editedName({ column, repeated = column }: Pick<Assignment, "column" | "
   );
 }
 
-/** An attribute named like an edge type relates objects of any class. */
+/** An edit of a column, or of a relation, which objects of any class have. */
 export interface BoundEdit extends Edit {
   readonly isRelation: boolean;
-  /** Makes the value. */
+  /** Computes the value; absent: the value is given. */
   readonly assigned?: Assigned;
 }
 
@@ -100,7 +100,7 @@ export function checkEdited(name: string, operation: Edit["operation"], scope: S
   }
 }
 
-/** Classes of a tree may lack some of the columns. */
+/** The edits for objects of that class, without computed ones. Columns that the class lacks are left out. */
 export function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): readonly Edit[] {
   return edits.flatMap((edit): readonly Edit[] => {
     const { column: name, operation, value, assigned, isRelation } = edit;
@@ -110,7 +110,7 @@ export function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Sc
   });
 }
 
-/** The edits that are made of the object. */
+/** The edits whose values are computed from this object. */
 export function computedFor(row: ObjectRow, edits: readonly BoundEdit[], scope: Scope): readonly Edit[] {
   return edits.filter(isOfRow).flatMap(({ column: name, assigned }): readonly Edit[] => {
     const column = scope.column(row.class, name);
@@ -122,7 +122,7 @@ export function isOfRow({ assigned }: BoundEdit): boolean {
   return assigned !== undefined && assigned.constantFor === undefined;
 }
 
-/** True if an edit of objects of the class is computed from each of them. */
+/** True if an edit of objects of the class is computed from each object. */
 export function computesFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): boolean {
   return edits.some((edit) => isOfRow(edit) && scope.column(view, edit.column) !== undefined);
 }

@@ -42,7 +42,7 @@ const COLUMN_TYPES: ReadonlySet<string> = new Set<ColumnType>([
 const ELEMENT_COUNTS: Readonly<Partial<Record<ColumnType, number>>> = { list: 1, set: 1, map: 2 };
 const TEXT_OPTIONS = ["alias", "nickname", "remedy"] as const;
 
-/** `CREATE CLASS` as the objects area takes it. */
+/** `CREATE CLASS` in the form that the objects area takes. */
 export function classSpec(statement: CreateClass, values: Arguments): ClassSpec {
   const { kind, options } = classOptions(statement.options, values);
   return {
@@ -122,7 +122,7 @@ interface Options {
   readonly options: Partial<ClassOptions>;
 }
 
-/** Options that mean nothing here are hints for other stores: kept and shown. */
+/** Unknown options are hints for other stores: they are kept and shown. */
 function classOptions(list: readonly ClassOption[], values: Arguments): Options {
   const options: Partial<Mutable<ClassOptions>> = {};
   const hints: Record<string, Value> = {};
@@ -143,7 +143,7 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
   return { kind, options };
 }
 
-/** Without a unit in seconds; -1 is for ever. */
+/** Seconds, also for a value without a unit. 0 and -1 mean for ever (`undefined`). */
 function ttlSeconds(option: ClassOption, value: Value): number | undefined {
   const [amount, unit] =
     option.unit === undefined && typeof value === "string" ? value.trim().split(/\s+/) : [value, option.unit];

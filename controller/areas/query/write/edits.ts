@@ -3,7 +3,7 @@ import { canonicalValue, type Column, type Edit, type ObjectRow } from "../../ob
 import { isList, isMap } from "../expressions/literal.ts";
 import { canonical } from "../expressions/questions.ts";
 
-/** Values of an object after edits. For checks before a write; the objects area does the writing itself. */
+/** Values of an object after edits, for checks before a write. The objects area makes the write itself. */
 export function withEdits(row: Pick<ObjectRow, "class" | "values">, edits: readonly Edit[]): Row {
   const values: Row = { ...row.values };
   for (const edit of edits) {
@@ -16,7 +16,7 @@ export function withEdits(row: Pick<ObjectRow, "class" | "values">, edits: reado
   return values;
 }
 
-/** Sets and maps are not set any more when their last element was taken. */
+/** True if the last element was taken: an empty set or map is not set any more. */
 function isEmptied(column: Column, value: Value | undefined, edit: Edit): boolean {
   const holdsElements = column.type === "set" || column.type === "map";
   return (
@@ -53,7 +53,7 @@ function editedMap(column: Column, current: { readonly [key: string]: Value }, e
   return Object.fromEntries(Object.entries(current).filter(([key]) => !keys.has(key)));
 }
 
-/** A key, a list of keys, or the keys of a map. */
+/** Keys to take, from a key, a list of keys, or a map, of which only the keys count. */
 function takenKeys(value: Value | undefined): readonly string[] {
   if (isList(value)) return value.map(String);
   return isMap(value) ? Object.keys(value) : [String(value)];

@@ -18,7 +18,7 @@ import { checkRows, type GatedRow } from "./rows-after.ts";
 import type { UnstoredRows } from "./unstored.ts";
 import { guarded, isRuledByRow, missingField, requireWritable, type WriteContext } from "./write.ts";
 
-/** Rows for one class, whose names and rights are checked. */
+/** Rows for one class, after their names and rights are checked. */
 export interface InsertWork {
   readonly scope: Scope;
   readonly view: ClassView;
@@ -34,17 +34,17 @@ export interface InsertContext extends WriteContext {
 export interface InsertTarget {
   readonly principal: Principal;
   readonly catalog: ClassCatalog;
-  /** One list for each execution. */
+  /** Values of the placeholders, one list for each execution. */
   readonly executions: readonly Arguments[];
-  /** Maps the class paths in the JSON of INSERT JSON. Without it they stay. */
+  /** Maps the class paths in the JSON of INSERT JSON. Absent: they stay as they are. */
   readonly pathOf?: (path: string) => string;
-  /** The present; entities get no time that is too far ahead of it. Absent: the caller checks times (`aheadFault`). */
+  /** Current time. Entities get no time that is too far ahead of it. Absent: the caller checks times (`aheadFault`). */
   readonly nowMs?: number;
-  /** Rows may have values of `recordColumns`, as an export has written them. Absent: an error. */
+  /** Rows may have values of `recordColumns`, as exports have. Absent: such a value is an error. */
   readonly takesRecordColumns?: true;
 }
 
-/** Binds row by row, as there may be many rows. */
+/** Binds in steps, row by row, because there may be many rows. */
 export function* bindInsert(statement: Insert, target: InsertTarget): Steps<readonly InsertWork[]> {
   if (statement.past)
     throw new AppError(
@@ -84,8 +84,8 @@ function* boundRows(
 }
 
 /**
- * Binds objects whose class is a member of the JSON. Successive objects of one class are written together. Under a row
- * condition they are written one by one, as a second write of an object may meet it only by what the first one wrote
+ * Binds objects whose class is a member of the JSON. Successive objects of one class are written together, but under a
+ * row condition one by one: a second write of an object may fulfil the condition only with what the first one wrote
  * (`test/mql/rights.test.mql`).
  */
 export function* bindInsertJson(statement: InsertJson, target: InsertTarget): Steps<readonly InsertWork[]> {
@@ -122,7 +122,7 @@ export async function runInsert(
 ): Promise<readonly string[]> {
   const ids: string[] = [];
   for (const work of works) {
-    // Written rows remain, as with every change that is interrupted.
+    // Rows that are already written remain, as with every interrupted change.
     slices.check();
     await checkRowCondition(work, context);
     ids.push(...(await insertRows(work, context)));
@@ -155,8 +155,8 @@ function insertRows(
 }
 
 /**
- * A column, or an edge type by which the value relates the object. Undefined: the platform keeps this name, and the
- * given value is left out.
+ * Defined name of a column, or of an edge type, for which the value is a relation. Undefined: the platform sets this
+ * member itself, so the given value is left out.
  */
 function insertedName(
   written: string,
@@ -202,12 +202,12 @@ function jsonRow(
   return row;
 }
 
-/** Number of JSON values that take as long as a row of an INSERT. */
+/** Number of JSON values whose parsing takes as long as one row of an INSERT. */
 const VALUES_PER_STEP = 100;
 const MOST_VALUES = { name: "INSERT_JSON_VALUES_MAX", max: INSERT_JSON_VALUES_MAX };
 const BOUNDS: JsonBounds = { ...HTTP_JSON_BOUNDS, members: MOST_VALUES, elements: MOST_VALUES };
 
-/** Parses step by step, as there may be many values. Integers that no double holds are exact, as text. */
+/** Parses step by step, because there may be many values. Integers that a double does not hold stay exact, as text. */
 function* parsed(json: Value): Steps<Value> {
   if (typeof json !== "string") return json;
   try {
@@ -223,7 +223,7 @@ function* parsed(json: Value): Steps<Value> {
   }
 }
 
-/** The last time that is written with a year of four digits. */
+/** The last time whose year has four digits. */
 const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 function versionTime(value: Value): number {
@@ -236,9 +236,9 @@ function versionTime(value: Value): number {
 }
 
 /**
- * The error of rows whose time is too far ahead of the clock; `undefined` if their time is valid. Objects are written
- * above their own time, so an object of a far future could never be written at the present time again. Records are
- * written once and keep any time.
+ * The error for rows whose time is too far ahead of the clock; `undefined` if their time is valid. Objects are written
+ * above their own time, so an object of the far future could not be written at the current time again. Records are
+ * written once and may have any time.
  */
 export function aheadFault(
   { view, atMs }: Pick<InsertWork, "view" | "atMs">,
@@ -255,8 +255,8 @@ export function aheadFault(
 }
 
 /**
- * A principal with a row condition writes only what it may see, and overwrites only what it may see: an insert with an
- * id that exists is a change of that object.
+ * `AppError("denied")` if the principal has a row condition and a row is not visible to it, before or after the write.
+ * An insert with an existing id changes that object.
  */
 export async function checkRowCondition(
   work: InsertWork,
@@ -271,18 +271,18 @@ export async function checkRowCondition(
   );
 }
 
-/** Decides if rows from another source than a statement may be written. */
+/** Checks if rows from a source other than a statement may be written. */
 export interface RowGate {
   /**
-   * True if rows must be checked and written one by one, as a row may meet a row condition only by what one before
-   * wrote.
+   * True if rows must be checked and written one by one, because a row may fulfil a row condition only with what an
+   * earlier row wrote.
    */
   readonly isByRow: boolean;
-  /** Throws the errors that an INSERT of these rows would have: class, columns, row condition. */
+  /** Throws the errors that an INSERT of these rows would throw: for class, columns and row condition. */
   check(rows: readonly GatedRow[]): Promise<void>;
 }
 
-/** `AppError("denied")` for a class whose objects the principal may not insert. */
+/** `AppError("denied")` for a class into which the principal may not insert. */
 export function rowGate(
   target: Pick<InsertTarget, "principal" | "catalog">,
   path: string,
@@ -303,7 +303,7 @@ export function rowGate(
   };
 }
 
-/** Newer versions of V8 add line and column, which would be those of the JSON and not of the statement. */
+/** Removes line and column, because they are those in the JSON and not in the statement. */
 function jsonFault(error: unknown): string {
   return errorText(error)
     .replace(/^Not valid JSON: (.*)\.$/s, "$1")

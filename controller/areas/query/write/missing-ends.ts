@@ -6,21 +6,21 @@ import type { Principal } from "../../permissions/index.ts";
 import { isList } from "../expressions/literal.ts";
 import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
 
-/** A relation that a statement writes, with the id, or ids, that it leads to. */
+/** A relation that a statement writes, with the id or ids of its targets. */
 export interface WrittenRelation {
   readonly type: string;
   readonly value: Value;
 }
 
 /**
- * Ends of the relations that a script writes. An edge to nothing is stored, as the object may come later; the writer
- * gets a warning.
+ * Targets of the relations that a script writes. A relation to a missing object is stored, because the object may come
+ * later. The caller gets a warning.
  */
 export class WrittenRelations {
   /** Edge types by id. */
   readonly #types = new Map<string, string>();
 
-  /** Only the first `QUERY_ENDS_CHECKED_MAX` are looked for. */
+  /** Adds relations. Only the first `QUERY_ENDS_CHECKED_MAX` targets are looked up. */
   add(relations: Iterable<WrittenRelation>): void {
     for (const { type, value } of relations) {
       for (const id of isList(value) ? value : [value]) {
@@ -31,8 +31,8 @@ export class WrittenRelations {
   }
 
   /**
-   * One text for each object that is not there for the principal. None when the stores do not answer: what was written
-   * is written.
+   * One text for each target that does not exist for the principal. Empty if the store fails; the write has already
+   * succeeded.
    */
   async warnings(principal: Principal, objects: Objects): Promise<readonly string[]> {
     if (this.#types.size === 0) return [];

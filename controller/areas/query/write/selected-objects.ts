@@ -13,19 +13,22 @@ import { workOf } from "../run/work.ts";
 
 type Pages = AsyncIterable<readonly ObjectRow[]>;
 
-/** The objects that the condition of a change means. */
+/** The objects that the condition of a change selects. */
 export interface SelectedObjects {
-  /** Together they read all of them. */
+  /** Reads that together return all these objects. */
   readonly reads: readonly ReadRequest[];
-  /** Test by the object alone: the principal sees it, and it fulfils the parts of the condition without relations. */
+  /**
+   * Test without related objects: the principal sees the object, and the object fulfils the parts of the condition
+   * without relations.
+   */
   readonly filter: Predicate<ObjectRow>;
-  /** The other parts; absent: no relation is followed. */
+  /** The parts of the condition that use relations; absent: none. */
   readonly follows: FollowPlan | undefined;
-  /** `besides` are objects that pass the filter and are not among those that are read. */
+  /** Yields the objects. `besides` are further candidates that pass the filter and are not among the reads. */
   found(context: RunContext, besides?: Pages): Pages;
 }
 
-/** Names and values are checked before anything is read. */
+/** Checks names and values before anything is read. */
 export function selectedBy(where: Condition | undefined, target: Scope, values: Arguments): SelectedObjects {
   const scope = target.following();
   const split = splitCondition(where, scope);
@@ -45,7 +48,7 @@ export function selectedBy(where: Condition | undefined, target: Scope, values: 
   };
 }
 
-/** Relations lead to any object. */
+/** The reads on which the selection depends. Relations may lead to any object. */
 export function dependence({ reads, follows }: SelectedObjects): Pick<SelectedObjects, "reads" | "follows"> {
   return { reads: follows ? [...reads, { class: "/", subtree: true }] : reads, follows };
 }

@@ -8,14 +8,14 @@ const REASONS: Readonly<Record<Unstored["reason"], string>> = {
   ended: "the ttl of its class was over before the write",
 };
 
-/** The same rows as an import stores them with its progress. */
+/** The part of `UnstoredRows` that an import stores with its progress. */
 export interface UnstoredNote {
   readonly count: number;
   /** Warnings about the first `UNSTORED_TOLD_MAX` rows. */
   readonly told: readonly string[];
 }
 
-/** Collects inserted rows whose objects do not exist after the write, and makes warnings of them. */
+/** Collects inserted rows whose objects do not exist after the write, and makes warnings from them. */
 export class UnstoredRows {
   readonly #told: string[];
   #count: number;
@@ -35,7 +35,7 @@ export class UnstoredRows {
     return { count: this.#count, told: [...this.#told] };
   }
 
-  /** Runs a write that reports such rows, and answers the ids of all others. */
+  /** Runs a write that reports such rows, and returns the ids of all other rows. */
   async storedOf(
     write: (unstored: (rows: readonly Unstored[]) => void) => Promise<readonly string[]>,
   ): Promise<readonly string[]> {

@@ -43,28 +43,28 @@ export interface WriteContext extends RunContext {
 /** A bound change of the objects that fulfil a condition. */
 export interface Change {
   readonly scope: Scope;
-  /** All reads on which the choice of its objects depends. */
+  /** All reads on which the choice of the objects depends. */
   readonly reads: readonly ReadRequest[];
   readonly follows?: FollowPlan | undefined;
-  /** Relations that it writes; absent: none. */
+  /** Relations that the change writes; absent: none. */
   readonly relations?: readonly WrittenRelation[];
   /** Columns whose values are computed from each object; absent: none. */
   readonly computed?: readonly string[];
-  /** Absent: it has no subselects. */
+  /** Subselects of the change; absent: none. */
   readonly asks?: AskedSelects | undefined;
-  /** Edits of objects of that class; empty for a removal. */
+  /** Edits of objects of that class, without computed ones. Empty for a removal. */
   edits(view: ClassView): readonly Edit[];
   /** Makes the change and returns the number of changed objects. */
   run(context: WriteContext): Promise<number>;
-  /** Finds all its objects; rights and row conditions are checked. */
+  /** Finds all objects of the change, after checks of rights and row conditions. */
   find(context: WriteContext): Promise<readonly Ref[]>;
   /** Changes only these objects and returns their number. */
   make(refs: readonly Ref[], context: WriteContext): Promise<number>;
 }
 
-/** The subselects of a change, and the change once they are answered. */
+/** The subselects of a change, and the change that results from their answers. */
 export interface AskedSelects extends Pick<SubSelects<Update | Delete>, "unanswered" | "found" | "describe"> {
-  /** True if the answers are used again for found objects: in the condition, or for their values. */
+  /** True if a later run of the settled change needs the answers again, for its condition or its values. */
   readonly isKept: boolean;
   answered(answers: SubAnswers): Change;
 }
@@ -137,8 +137,8 @@ async function* removedObjects(
 }
 
 /**
- * Removes up to `limit` objects while they are found, and returns their number. It first finds all of them if a class
- * may not be written, or if the condition follows relations to objects that may be removed, too.
+ * Removes up to `limit` objects while they are found, and returns their number. Finds all of them first if some class
+ * or row may not be writable, or if the condition follows relations, because their targets may be removed, too.
  */
 export async function removeFound(
   found: AsyncIterable<readonly ObjectRow[]>,
@@ -159,11 +159,11 @@ interface EditTarget {
   readonly where: Update["where"];
   readonly values: Arguments;
   readonly limit: number | undefined;
-  /** The index entries of the found objects are written again. */
+  /** True if the index entries of the found objects are written again. */
   readonly refresh: boolean;
 }
 
-/** Finds all objects before it changes the first one: a changed object could be found again. */
+/** Finds all objects before it changes the first one, because a changed object could be found again. */
 function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const { scope, where, values, limit, refresh } = target;
   requireSomeWritable(scope);
@@ -202,7 +202,7 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   };
 }
 
-/** The principal must still see the object after the write. */
+/** Checks the right to write the object, and that the principal still sees it after the write. */
 function checkEditedRow(
   row: ObjectRow,
   edits: readonly Edit[],
@@ -222,7 +222,7 @@ export function isRuledByRow(scope: Scope, view: ClassView): boolean {
   return scope.isRuled(view) || scope.access(view).parts.length > 1;
 }
 
-/** `AppError("denied")` where no group alone has the object, before and after, and the column. */
+/** `AppError("denied")` if for a column no group alone has both the column and the object, before and after. */
 export function requireWriting(scope: Scope, view: ClassView, columns: readonly string[], change: RowChange): void {
   const cells = cellsOf(scope);
   if (cells === undefined || cells.mayWrite(view, columns, change)) return;
@@ -345,7 +345,7 @@ async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): 
   );
 }
 
-/** Refs grouped by class and time of writing, each group with its first one. */
+/** Refs grouped by class and time of the write. Each group comes with its first ref. */
 function alike(rows: readonly Ref[]): Iterable<readonly [Ref, readonly Ref[]]> {
   const groups = new Map<string, [Ref, Ref[]]>();
   for (const row of rows) {
@@ -389,7 +389,7 @@ export function missingField(name: string): AppError {
   return new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-/** Values in the form that their columns store. Throws an error with the name of a column that cannot. */
+/** The row with values as their columns store them. Throws an error that names the column if a value does not fit. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
   for (const name of Object.keys(row)) {

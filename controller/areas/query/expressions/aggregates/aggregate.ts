@@ -25,11 +25,11 @@ export interface AggregateSpec<R> {
   readonly parameter: number;
   /** Time of the last write of the object that the value belongs to. */
   readonly writtenMs: (row: R) => number;
-  /** Number of objects that a row counts for in `count(*)`; absent: one. */
+  /** Number of objects that a row stands for in `count(*)`; absent: one. */
   readonly weight?: (row: R) => number;
 }
 
-/** The row of a group. */
+/** A group: the values of its keys and the results of its aggregates. */
 export interface GroupRow {
   readonly keys: readonly Value[];
   readonly results: readonly Value[];
@@ -109,7 +109,8 @@ export function onlyKind<R>(source: Source<R> | undefined): Kind {
 }
 
 /**
- * Groups rows as they come; memory grows with the groups, not with the rows. Without keys there is exactly one group.
+ * Groups rows as they come. Memory grows with the number of groups, not of rows. Without keys there is exactly one
+ * group.
  */
 export class Grouping<R> {
   readonly #keys: readonly Source<R>[];
@@ -236,7 +237,7 @@ function sum<R>(spec: AggregateSpec<R>): Accumulator<R> {
   };
 }
 
-/** Deviation of a sample by Welford's algorithm: one pass, and no difference of large sums. */
+/** Standard deviation of a sample by Welford's algorithm: one pass, and no difference of large sums. */
 function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
   let count = 0;
   let mean = 0;
@@ -254,7 +255,7 @@ function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
   };
 }
 
-/** By the time of the rows' latest write. */
+/** Growth per second, by the time of each row's last write. */
 function growth<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   const grown = new CounterGrowth(memory);
   return {
@@ -267,8 +268,8 @@ function growth<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
 }
 
 /**
- * `percentile`: one number. `histogram`: `[from, to, count]` of as many steps of equal width as the parameter says; the
- * last step includes its end.
+ * `percentile`: one number. `histogram`: a list of `[from, to, count]` for steps of equal width. The parameter is the
+ * number of steps. The last step includes its end.
  */
 function distribution<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   const numbers = new Quantiles(memory);
@@ -298,7 +299,7 @@ function steps(numbers: Quantiles, wanted: number): Value {
   });
 }
 
-/** `[value, count]` of the most frequent values, ties in the order of the values' texts. */
+/** List of `[value, count]` of the most frequent values. Values with equal counts are in the order of their texts. */
 function mostFrequent<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   const counts = new Map<Identity, { readonly value: Value; count: number }>();
   return {
@@ -349,7 +350,7 @@ function extreme<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   };
 }
 
-/** By the time of the rows' latest write. */
+/** The value of the earliest or the latest row, by the time of its last write. */
 function outermost<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   let timeMs: number | undefined;
   let result: Value = null;
@@ -368,7 +369,7 @@ function outermost<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
   };
 }
 
-/** Accounts for the memory of a replaced value: a text or a list may be long. */
+/** Counts the memory of a replaced value, because a text or a list may be long. */
 function exchange(memory: Memory, held: Value, next: Value): void {
   memory.take(bytesOf(next) - (held === null ? 0 : bytesOf(held)));
 }

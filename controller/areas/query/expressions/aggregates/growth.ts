@@ -1,9 +1,9 @@
 import type { MemoryShare } from "./memory.ts";
 
-/** Values sorted in one go: few enough not to hold the thread. */
+/** Values sorted together; few enough not to block the thread. */
 const RUN_VALUES = 1_024;
 const PAIR_BYTES = 16;
-/** A merge copies its runs, so that for a moment they use memory twice. */
+/** A merge copies its runs, so for a moment they use twice the memory. */
 const COPIES = 2;
 
 interface Run {
@@ -12,9 +12,9 @@ interface Run {
 }
 
 /**
- * Sorts the values of a counter by their time; they may come in any order. They are kept in sorted runs. Neighbouring
- * runs of equal length are merged, so each value is moved once for each doubling of its run. Of several values of one
- * time the least comes first.
+ * Sorts the values of a counter by their time; they may come in any order. Values are kept in sorted runs. The last two
+ * runs are merged when the later one is at least as long, so each value is moved once for each doubling of its run.
+ * Among values of one time, the smallest comes first.
  */
 export class CounterGrowth {
   readonly #memory: Pick<MemoryShare, "take">;

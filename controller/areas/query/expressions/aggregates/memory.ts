@@ -24,7 +24,10 @@ export class QueryMemory {
     return new MemoryShare(this, tenant);
   }
 
-  /** `own` is what the query would hold: alone too much is `too_large`, together with others `limited`. */
+  /**
+   * `own`: bytes that the query would hold then. `AppError("too_large")` if that alone is too much, `limited` if it is
+   * too much together with other queries.
+   */
   take(tenant: string, bytes: number, own: number): void {
     const held = (this.#byTenant.get(tenant) ?? 0) + bytes;
     if (own > this.#tenantMaxBytes) throw tooLarge(this.#tenantMaxBytes);
@@ -46,7 +49,7 @@ export class QueryMemory {
     else this.#byTenant.delete(tenant);
   }
 
-  /** Held by all queries. */
+  /** Bytes held by all queries. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -79,13 +82,13 @@ export class MemoryShare {
   }
 }
 
-/** One for the whole process. */
+/** Memory of all queries of this process. */
 export const PROCESS_MEMORY = new QueryMemory({
   maxBytes: QUERY_MEMORY_MAX_BYTES,
   tenantMaxBytes: QUERY_TENANT_MEMORY_MAX_BYTES,
 });
 
-/** Passes the pages on; their memory is freed when they end or the consumer stops. */
+/** Passes the pages on. Frees their memory when the pages end or the consumer stops. */
 export async function* freeing<T>(share: MemoryShare, pages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* pages;

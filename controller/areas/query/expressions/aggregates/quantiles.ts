@@ -1,14 +1,14 @@
 import type { MemoryShare } from "./memory.ts";
 
-/** Numbers sorted in one go: few enough not to hold the thread. */
+/** Numbers sorted together; few enough not to block the thread. */
 const RUN_NUMBERS = 2_048;
 const NUMBER_BYTES = 8;
-/** Maximum halvings of the interval between two doubles until no double is between them. */
+/** Maximum number of halvings until no double is left between two doubles. */
 const HALVINGS_MAX = 2_100;
 
 /**
- * Holds numbers in sorted runs and answers exact ranks among all of them without ever sorting them together: the value
- * of a rank is found by halving, each time counting by binary search in every run.
+ * Holds numbers in sorted runs, and finds exact ranks among all of them without sorting them together. The number of a
+ * rank is found by halving an interval. Each step counts numbers by binary search in every run.
  */
 export class Quantiles {
   readonly #memory: Pick<MemoryShare, "take">;
@@ -45,21 +45,21 @@ export class Quantiles {
     if (this.#openCount === RUN_NUMBERS) this.#close();
   }
 
-  /** How many numbers are not above that one. */
+  /** Number of values that are at most `number`. */
   upTo(number: number): number {
     this.#close();
     return this.#runs.reduce((sum, run) => sum + notAbove(run, number), 0);
   }
 
-  /** How many numbers are below that one. */
+  /** Number of values below `number`. */
   below(number: number): number {
     this.#close();
     return this.#runs.reduce((sum, run) => sum + below(run, number), 0);
   }
 
   /**
-   * The number below which a share of the numbers lies, from 0 to 1; between two numbers in proportion. Undefined
-   * without numbers.
+   * The value below which `share` of the numbers are, with a share from 0 to 1. Between two numbers it is interpolated.
+   * Undefined without numbers.
    */
   at(share: number): number | undefined {
     if (this.#count === 0) return undefined;
@@ -107,7 +107,7 @@ function below(run: Float64Array, number: number): number {
   return placeOf(run, (own) => own < number);
 }
 
-/** The end of the numbers for which `isBefore` holds; they are at the beginning of the run. */
+/** Number of elements for which `isBefore` holds. They must be at the beginning of the run. */
 function placeOf(run: Float64Array, isBefore: (number: number) => boolean): number {
   let from = 0;
   let to = run.length;

@@ -3,8 +3,8 @@ import { numberValue } from "../arithmetic.ts";
 import { toValue } from "../kind.ts";
 
 /**
- * Adds numbers as they come. Integers, also those beyond 2^53, are added exactly; of other numbers the error does not
- * grow with their count: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54
+ * Adds numbers as they come. Integers are added exactly, even beyond 2^53. For other numbers the error does not grow
+ * with their count: A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54
  * (1974).
  */
 export class Sum {
@@ -41,8 +41,8 @@ export class Sum {
   }
 
   /**
-   * An integer if all values are integers, as text where a double does not hold it; null where fractions come to more
-   * than a double holds.
+   * An integer if all values are integers; it is a text if a double does not hold it. Null if the sum of fractions is
+   * larger than a double holds.
    */
   total(): Value {
     if (this.#hasFraction) return numberValue(this.#rounded());
@@ -61,7 +61,7 @@ export class Sum {
     const sum = new Sum();
     sum.#addFraction(whole);
     sum.#addFraction(this.#total);
-    // The lost part has no meaning beside an infinite total.
+    // The lost part has no meaning if the total is infinite.
     return Number.isFinite(sum.#total) ? sum.#total + (sum.#lost + this.#lost) : sum.#total;
   }
 }

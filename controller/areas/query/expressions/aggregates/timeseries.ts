@@ -8,8 +8,8 @@ import { type Arguments, isList, literal } from "../literal.ts";
 import { Sum } from "./sum.ts";
 
 /**
- * Part of a time series, a list of `[time, value]`: its points from `fromMs` up to and without `toMs`, optionally by
- * steps.
+ * Part of a time series, which is a list of `[time, value]`: the points from `fromMs` (included) to `toMs` (excluded),
+ * optionally combined in steps.
  */
 export interface SeriesPart {
   readonly fromMs: number;
@@ -33,7 +33,7 @@ export function windowOf({ from, to }: TimeWindow, values: Arguments): SeriesPar
   throw new AppError("invalid", "[Valid] A window begins before it ends.");
 }
 
-/** Steps of a call such as `avg(load, '5 minute')`; absent when it has no width. */
+/** Steps of a call such as `avg(load, '5 minute')`; absent without a width. */
 export function stepsOf(call: Call, values: Arguments): Steps | undefined {
   if (!call.step) return undefined;
   const { name } = call;
@@ -56,7 +56,7 @@ function isStepped(name: string): name is SteppedAggregate {
   return (STEPPED_AGGREGATES as readonly string[]).includes(name);
 }
 
-/** A part of a series. Null without a series; values that are not points are left out. */
+/** The part of a series. Values that are not points are left out. Null without any point. */
 export function partOf(series: Value, { fromMs, toMs, steps }: SeriesPart): Value {
   const points = pointsOf(series).filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);
   if (points.length === 0) return null;
@@ -79,7 +79,10 @@ function pointsOf(series: Value): readonly Point[] {
   });
 }
 
-/** Steps begin at multiples of their width since 1970, in the order of time; those without points are left out. */
+/**
+ * Points by step, in the order of time. Steps begin at multiples of their width since 1970. Steps without points are
+ * left out.
+ */
 function inSteps(points: readonly Point[], widthMs: number): readonly (readonly [number, readonly Point[]])[] {
   const steps = new Map<number, Point[]>();
   for (const point of points) {

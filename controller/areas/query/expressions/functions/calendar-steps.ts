@@ -12,17 +12,17 @@ import { CALENDAR_STEPS_KEPT } from "../../../../../common/limits.ts";
 import type { Value } from "../../../../../common/value.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
 
-/** How a function says which steps it means: `bucket(time, '5 minutes')`, `date_trunc('hour', time)`. */
+/** Places of the operands in a function such as `bucket(time, '5 minutes')` or `date_trunc('hour', time)`. */
 export interface Stepping {
   readonly width: number;
   readonly time: number;
   readonly zone: number;
-  /** Undefined for a text that says no width. */
+  /** Undefined for a text that is not a width. */
   readonly read: (text: string) => CalendarWidth | undefined;
   readonly wanted: string;
 }
 
-/** Functions that answer the beginning of a step, by name. */
+/** Functions that return the beginning of a step, by name. */
 export const STEPPINGS: Readonly<Record<"bucket" | "date_trunc", Stepping>> = {
   bucket: {
     time: 0,
@@ -43,14 +43,14 @@ export const STEPPINGS: Readonly<Record<"bucket" | "date_trunc", Stepping>> = {
   },
 };
 
-/** Undefined for a function that answers something else. */
+/** Undefined for a function that is not in `STEPPINGS`. */
 export function steppingOf(name: string): Stepping | undefined {
   return name === "bucket" || name === "date_trunc" ? STEPPINGS[name] : undefined;
 }
 
 /**
- * Answers the beginning of the step for the values of each row. A width or zone that does not exist is an
- * `AppError("invalid")` if it is the same for all rows; that of a row makes its result null.
+ * Returns the function that computes the beginning of the step for a row. An unknown width or zone is an
+ * `AppError("invalid")` if it is the same for all rows; if it comes from the row, the result is null.
  */
 export function steppedBy(
   stepping: Stepping,
@@ -88,8 +88,8 @@ export function constantSteps(
 }
 
 /**
- * The zone at that place of a function's values, the same for all rows or that of each; UTC where there is none. A zone
- * that does not exist is an `AppError("invalid")` if it is the same for all rows, otherwise undefined.
+ * Returns the zone for the values of each row; UTC if the function was given none. An unknown zone is an
+ * `AppError("invalid")` if it is the same for all rows, otherwise undefined.
  */
 export function zoneAt(
   constants: readonly (Value | undefined)[],
@@ -105,7 +105,7 @@ export function zoneAt(
   return (values) => made.of(String(values[at])).zone;
 }
 
-/** The same with what it looks up of zones counted. */
+/** The same function. It counts the look-ups of time zones. */
 export function zoneCounted<A extends readonly unknown[], T>(evaluate: (...given: A) => T): (...given: A) => T {
   return (...given) => {
     const before = zoneWork();

@@ -1,7 +1,7 @@
 /** Greatest time that has a calendar date, in milliseconds. */
 const TIME_MAX_MS = 8.64e15;
 
-/** The calendar of a time in UTC; undefined beyond what calendars hold. */
+/** The date of a time in UTC; undefined beyond the range of dates. */
 export function dateAt(timeMs: number): Date | undefined {
   return Math.abs(timeMs) <= TIME_MAX_MS ? new Date(timeMs) : undefined;
 }

@@ -7,7 +7,7 @@ export function dayOf(timeMs: number): string {
 
 const DAY_MS = 86_400_000;
 
-/** Rows that follow each other are mostly of one day. */
+/** Cached, because successive rows mostly have the same day. */
 let latest = { day: Number.NaN, text: "" };
 
 function textOf(timeMs: number): string {

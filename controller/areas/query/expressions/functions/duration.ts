@@ -10,7 +10,10 @@ const SECONDS: Readonly<Record<string, number>> = {
 
 export const DURATION_UNITS: readonly string[] = Object.keys(SECONDS);
 
-/** A whole number of units, without a unit of seconds; absent for anything else. A unit may have an s at its end. */
+/**
+ * Seconds for a whole number of units; a number without a unit is in seconds. Absent for anything else. A unit may end
+ * with an s.
+ */
 export function durationSeconds(amount: unknown, unit: string | undefined): number | undefined {
   const factor = unit === undefined ? 1 : SECONDS[unit.toLowerCase().replace(/s$/, "")];
   const whole = amount === "" ? NaN : Number(amount);

@@ -13,7 +13,7 @@ import { isList, isMap } from "../literal.ts";
 import type { Source } from "../source.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
 
-/** The functions of one row by their names, in the order of the reference. */
+/** The functions of one row by name, in the order of the reference. */
 export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
   ...TEXT_FUNCTIONS,
   ...NUMBER_FUNCTIONS,
@@ -21,12 +21,12 @@ export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
   ...LIST_FUNCTIONS,
 };
 
-/** Handled where values are chosen, not computed; `now` and `ago` before anything is read. */
+/** Calls that choose among values instead of computing one. `now` and `ago` are replaced before anything is read. */
 const OTHER_NAMES = Object.keys(DECLARED_OTHERS);
 
 /**
- * The source of a call. Throws `AppError("invalid")` for an unknown function, a wrong number of values, and a value
- * that can never be of the kind that the function needs. A value that is not set makes the result null.
+ * The source of a call. Throws `AppError("invalid")` for an unknown function, a wrong number of values, or a value that
+ * can never have the kind that the function needs. If a value is not set, the result is null.
  */
 export function callFunction<R>(name: string, operands: readonly Source<R>[], zone?: string): Source<R> {
   const spec = FUNCTIONS[name];
@@ -112,7 +112,7 @@ function readerOf<R>(source: Source<R>, accepted: Accepted, name: string): (row:
   };
 }
 
-/** The value as the function gets it; undefined when it is none of that kind. */
+/** The value in the form that the function receives; undefined if it is not of that kind. */
 function converted(accepted: Accepted, value: Value): Value | undefined {
   switch (accepted) {
     case "any":

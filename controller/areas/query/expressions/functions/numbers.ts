@@ -6,7 +6,7 @@ import { NUMBER, numberOf } from "../kind.ts";
 /** Decimal places that `round` takes. */
 const PLACES_MAX = 15;
 
-/** A number of `exact`: whole ones that no double holds are bigints. */
+/** A number that stays exact: an integer that a double does not hold is a bigint. */
 type Numeric = number | bigint;
 
 export const NUMBER_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
@@ -60,7 +60,7 @@ function numeric(value: Value | undefined): Numeric {
   return typeof value === "string" ? (numberOf(value) ?? NaN) : Number(value);
 }
 
-/** Exact where both are whole. */
+/** Exact if both are integers. */
 function remainder(number: Numeric, by: Numeric): Numeric | undefined {
   if (typeof number === "number" && typeof by === "number") return number % by;
   if (![number, by].every((one) => typeof one === "bigint" || Number.isSafeInteger(one)))
@@ -81,7 +81,7 @@ function roundedWhole(whole: bigint, zeros: number): bigint {
   return whole - rest + (isUp ? (whole < 0n ? -unit : unit) : 0n);
 }
 
-/** Through the decimal text of the number: 1.005 is written so, and becomes 1.01. */
+/** Rounds the decimal text of the number: 1.005 becomes 1.01, although the double is smaller. */
 function roundedDouble(number: number, digits: number): number {
   const [mantissa = "", exponent = "0"] = Math.abs(number).toExponential().split("e");
   const shifted = Math.round(Number(`${mantissa}e${Number(exponent) + digits}`));

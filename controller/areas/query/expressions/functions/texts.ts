@@ -102,7 +102,7 @@ function plain(example: string, about: string, make: (text: string) => string): 
   };
 }
 
-/** A pair of surrogates is one character. */
+/** Number of characters. A pair of surrogates counts as one. */
 export function charactersOf(text: string): number {
   let count = text.length;
   for (let at = 0; at < text.length - 1; at += 1) {
@@ -113,7 +113,7 @@ export function charactersOf(text: string): number {
   return count;
 }
 
-/** Places before the first count, and have no character. */
+/** The characters from place `from`, counted from 1. Places below 1 count, but have no character. */
 function substring(text: string, from: number, count: number): string {
   const begin = Math.trunc(from) - 1;
   const end = Math.max(0, begin + Math.trunc(count));
@@ -121,7 +121,7 @@ function substring(text: string, from: number, count: number): string {
   return isPlain ? text.slice(Math.max(0, begin), end) : [...text].slice(Math.max(0, begin), end).join("");
 }
 
-/** Null where the result would be longer than texts may become. */
+/** Null if the result would be longer than texts may be. */
 function replaced(text: string, old: string, next: string): Value {
   if (old === "") return text;
   const parts = text.split(old);
@@ -129,13 +129,13 @@ function replaced(text: string, old: string, next: string): Value {
   return length > QUERY_FUNCTION_TEXT_MAX_CHARACTERS ? null : parts.join(next);
 }
 
-/** The texts one behind the other; null where that would be longer than texts may become. */
+/** Joins texts; null if the result would be longer than texts may be. */
 export function boundedText(texts: readonly string[]): string | null {
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   return length > QUERY_FUNCTION_TEXT_MAX_CHARACTERS ? null : texts.join("");
 }
 
-/** A constant expression is compiled now and refused where it cannot run; one of the row that cannot finds nothing. */
+/** Compiles a constant expression now, and refuses an invalid one. An invalid expression from a row finds nothing. */
 function patternsOf(constant: Value | undefined): (source: string) => Pattern | undefined {
   if (typeof constant === "string") {
     const pattern = compilePattern(constant);

@@ -8,12 +8,12 @@ import {
 import type { Value } from "../../../../../common/value.ts";
 import { isList } from "../literal.ts";
 
-/** Characters that functions read and make in the time of one look-up of a zone's offset. */
+/** Characters that functions read and make in the time of one look-up of a time zone's offset. */
 const CHARACTERS_PER_OFFSET = 512;
 
 /**
- * Counts the characters that functions read and make and that conditions look through. One long text takes as long as
- * thousands of ordinary rows, so loops over rows take this count and pause the sooner.
+ * Counts the characters that functions read and make, and that conditions look through. One long text may cost as much
+ * as thousands of ordinary rows. Loops over rows take this count, and pause earlier because of it.
  */
 export class TextWork {
   #row: unknown;
@@ -23,7 +23,10 @@ export class TextWork {
   #offsetsOfRow = 0;
   #offsetsSinceTaken = 0;
 
-  /** Throws `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row: within it there is no pause. */
+  /**
+   * Counts the characters of a text. `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row, because
+   * there is no pause within a row.
+   */
   charge(row: unknown, value: Value): void {
     const characters = charactersOf(value);
     this.#turnTo(row);
@@ -33,8 +36,8 @@ export class TextWork {
   }
 
   /**
-   * Charges the text that a condition looks through, times the effort of its question. The first question about a row
-   * may be about any text; with more of them `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
+   * Counts the characters that a condition looks through, times the effort of its question. The first question about a
+   * row may have any length. After that, `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
    */
   look(row: unknown, value: Value, effort = 1): void {
     const characters = charactersOf(value) * effort;
@@ -46,7 +49,7 @@ export class TextWork {
   }
 
   /**
-   * Offsets of zones that a function of the row at hand has looked up anew. `AppError("too_large")` beyond
+   * Counts look-ups of time zone offsets by functions of the current row. `AppError("too_large")` beyond
    * `QUERY_ROW_ZONE_OFFSETS_MAX` for one row.
    */
   countOffsets(offsets: number): void {
@@ -65,7 +68,7 @@ export class TextWork {
     this.#offsetsOfRow = 0;
   }
 
-  /** Takes the work that was charged and counted since the last call. The limit of the row begins anew. */
+  /** Returns the work counted since the last call. The limits of the row begin anew. */
   take(): number {
     const characters = this.#sinceTaken;
     this.#sinceTaken = 0;
@@ -73,7 +76,7 @@ export class TextWork {
     return characters;
   }
 
-  /** Offsets that were looked up since they were last taken. */
+  /** Returns the look-ups of offsets since the last call. */
   takeOffsets(): number {
     const offsets = this.#offsetsSinceTaken;
     this.#offsetsSinceTaken = 0;
@@ -81,7 +84,7 @@ export class TextWork {
   }
 }
 
-/** Offsets of zones that a statement has looked up anew. */
+/** Number of time zone offsets that a statement has looked up. */
 export class ZoneOffsets {
   #offsets = 0;
 
@@ -94,8 +97,8 @@ export class ZoneOffsets {
 }
 
 /**
- * One for the whole thread, which works for one query from a pause to the next. No query has its own: row conditions
- * are compiled once for all.
+ * Counts for the whole thread, which works for one query from one pause to the next. Queries cannot have their own,
+ * because row conditions are compiled once for all of them.
  */
 export const THREAD_TEXT_WORK = new TextWork();
 
@@ -107,7 +110,7 @@ function tooManyOffsets(what: string, limit: string, most: number): AppError {
   );
 }
 
-/** Elements and entries count as a character each, besides their own. */
+/** Number of characters in the value. Each element and entry adds one. */
 function charactersOf(value: Value): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;

@@ -45,8 +45,8 @@ export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
 };
 
 /**
- * A function of the date that the clocks of the zone show, in fields of UTC. A value of the type `date` has no time of
- * day, so no zone changes it.
+ * A function of the date that clocks of the zone show, in the UTC fields of `date`. A value of type `date` has no time
+ * of day, so no zone changes it.
  */
 function part(example: string, about: string, make: (date: Date) => Value, result = NUMBER): FunctionSpec {
   return {
@@ -66,7 +66,10 @@ function part(example: string, about: string, make: (date: Date) => Value, resul
   };
 }
 
-/** Milliseconds of `'5 minutes'`; a month has 30 days. Undefined for a value that is not a duration above 0. */
+/**
+ * Milliseconds of a text such as `'5 minutes'`; a month has 30 days. Undefined for a value that is not a positive
+ * duration.
+ */
 function durationMs(value: Value | undefined): number | undefined {
   const [amount = "", unit, ...more] = String(value).trim().split(/\s+/);
   const seconds = more.length === 0 && unit !== undefined ? durationSeconds(amount, unit) : undefined;
