@@ -7,7 +7,10 @@ import { nameOf, parentOf, type Place, type Space } from "./names.ts";
 /** The content of a file as its row refers to it. */
 export interface HeldContent {
   readonly digest: string;
-  /** Every write uses a new mark, so that replacing a content never releases the content of another writer. */
+  /**
+   * Name of the reference that keeps the content in the blob store. Every write uses a new one, so a replacement never
+   * releases the content of another writer.
+   */
   readonly mark: string;
 }
 
