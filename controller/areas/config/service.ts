@@ -42,7 +42,7 @@ export interface SetRequest {
   readonly value: string;
   /** 0, -1 or absent: the entry does not expire. */
   readonly ttlSeconds?: number | undefined;
-  /** Absent: the value stays secret if the present one is. */
+  /** Absent: the value stays secret if the stored one is. */
   readonly secret?: boolean | undefined;
   /** True: changes nothing if the principal sees no such entry. */
   readonly mustExist?: boolean;

@@ -9,7 +9,7 @@ import { sealContext, type Content, type Entry } from "./stored.ts";
 export interface Wanted {
   readonly key: string;
   readonly value: string;
-  /** Absent: the value stays secret if the present one is. */
+  /** Absent: the value stays secret if the stored one is. */
   readonly secret?: boolean | undefined;
 }
 

@@ -53,7 +53,7 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class
   };
 }
 
-/** The mark of files written before every write had its own mark. */
+/** The mark of files that an older version wrote, which did not use a new mark for each write. */
 function formerMark({ space, fullname }: Place): string {
   return `file/${space}${fullname}`;
 }

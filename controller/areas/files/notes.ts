@@ -19,7 +19,7 @@ export function typeOf({ fullname }: Place, given: string | undefined): string {
   return type === "" ? extensionOf(fullname) : extensionOf(`x.${type}`);
 }
 
-/** The present members as columns. */
+/** The given notes as columns of the file's row; an absent member gives no column. */
 export function noteColumns({ attr, tags }: FileNotes): Row {
   return {
     ...(attr !== undefined && { attr: attrText(attr) }),

@@ -30,7 +30,7 @@ export interface FileVisibility {
    */
   requireAllOf(entry: FileEntry): void;
   /**
-   * `AppError("denied")` if the principal cannot see the entry before and after the change, or may not write these
+   * `AppError("denied")` unless the principal sees the entry both before and after the change, and may write these
    * columns.
    */
   requireWriting(place: Place, change: FileChange): void;

@@ -57,8 +57,8 @@ export type VersionedFileWork = Versioned<OpenFileWork>;
 const ORDER = "files/order";
 
 /**
- * Journal of copies, moves and removals. In one space of a tenant, two works never run at the same time if a path of
- * one is or contains a path of the other.
+ * Journal of copies, moves and removals. Two works in one space of a tenant never run at the same time if their paths
+ * overlap: one path is the other, or is inside it.
  */
 export class FileWorkJournal extends Journal<OpenFileWork> {
   readonly #stores: JournalDependencies["stores"];

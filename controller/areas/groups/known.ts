@@ -43,8 +43,8 @@ interface Known {
 
 /**
  * Checks the classes and columns that an edit names. Answers a warning for each missing class, because it may be
- * created later. `AppError("invalid")` for a column that neither the class nor a class below it has: a rule with a
- * misspelt column would not close what it should close.
+ * created later. `AppError("invalid")` for a column that neither the class nor a class below it has. Otherwise a rule
+ * with a misspelt column would not close what it should close.
  */
 function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const named = namedColumns(edit);

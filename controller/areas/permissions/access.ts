@@ -27,8 +27,8 @@ type Rights = Pick<Principal, "data">;
 type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
 
 /**
- * Rights of the principal on objects of a class. A path instead of a class stands for a class of the tenant, or for a
- * class of the platform whose permission the caller has already checked.
+ * Rights of the principal on objects of a class. If only a path is given, it must be that of a class of the tenant, or
+ * of a class of the platform. In the second case the caller must have checked the permission already.
  */
 export function classAccess(rights: ReadingRights, target: string | RuledClass): ClassAccess {
   const view = typeof target === "string" ? { path: target } : target;
@@ -93,8 +93,8 @@ export function decidingRules({ data }: Rights, path: string): readonly DataRule
 }
 
 /**
- * True if one group alone, or the user's own rules, open all rows and columns for writing: of the class and of all
- * classes below it.
+ * True if one group alone, or the user's own rules, open the class and all classes below it completely. Completely
+ * means all rows and columns, for writing.
  */
 export function isUnrestricted({ data }: Rights, path: string): boolean {
   return ruleSets(data).some((rules) => {

@@ -38,8 +38,8 @@ export interface Principal {
    */
   readonly byToken?: "whole" | "part";
   /**
-   * Present for a command of a job run that signed in by the token of its run: id of the only job context it may use.
-   * Such a principal has no other rights.
+   * Id of the only job context that this principal may use. Present for a command of a job run that signed in by the
+   * token of its run. Such a principal has no other rights.
    */
   readonly context?: string;
   /**

@@ -23,8 +23,8 @@ export interface UserRecord extends User {
   /** True if signing in by password also needs a code. */
   readonly secondFactor?: boolean;
   /**
-   * Present if another user set the password. The user must change it before doing anything else. From this time on it
-   * is refused.
+   * Time from which a first password is refused. Present if another user set the password: the user must change it
+   * before doing anything else.
    */
   readonly firstPasswordUntilMs?: number;
   /** The account of an OpenID provider that signs in as this user; written together with the key of `link-store.ts`. */
@@ -106,7 +106,7 @@ export class UserStore {
   }
 }
 
-/** A user stored before there was a tree has no id until its tenant is repaired. */
+/** The id of the user is empty if an older version stored it and `UserDirectory.repair` has not run yet. */
 function decodeUser(value: Uint8Array): UserRecord {
   const stored = decodeStored<UserRecord | BeforeTree>(value);
   return "id" in stored ? stored : { ...stored, id: "", parent: ROOT_ID, details: NO_DETAILS };
@@ -210,7 +210,7 @@ export class SessionStore {
     else this.#recent.forget(SESSIONS + digest);
   }
 
-  /** Does nothing if the session has changed or ended meanwhile. */
+  /** Stores `record` in place of the session. Does nothing if the session has changed or ended meanwhile. */
   async replace(session: StoredSession, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
     await this.#recent.written(session.key, () =>
@@ -222,7 +222,7 @@ export class SessionStore {
     return this.#remove(keyOf(id));
   }
 
-  /** False if the user has no such session. */
+  /** Ends one session of a user. False if the user has no such session. */
   async removeOf(user: Pick<SessionRecord, "tenant" | "username">, digest: string): Promise<boolean> {
     const record = (await this.#get(SESSIONS + digest))?.record;
     if (record === undefined || record.tenant !== user.tenant || record.username !== user.username) return false;

@@ -26,10 +26,10 @@ export interface User {
   readonly username: string;
   /** 19 or 20 decimal digits, assigned once. */
   readonly id: string;
-  /** Id of the organisation the user is in. */
+  /** Id of the organisation that contains the user. */
   readonly parent: string;
   readonly details: Details;
-  /** Groups as named in `grpset`. */
+  /** Full names or ids of the user's groups (`grpset`). */
   readonly groups: readonly string[];
   readonly rights: Rights;
   /** An inactive user cannot sign in. The user's open sessions end when the user is made inactive. */
@@ -70,7 +70,7 @@ export interface ProviderAccount {
 export interface ProviderSignIn {
   readonly tenant: string;
   readonly account: ProviderAccount;
-  /** Claims of the provider, for a user to be created. */
+  /** Claims of the provider. A user that is created for the account gets them as details. */
   readonly profile: {
     readonly username: string | undefined;
     readonly firstname: string | undefined;
@@ -84,7 +84,7 @@ export interface ProviderSignIn {
   /** True if an account without a user gets a new user. */
   readonly creates: boolean;
   readonly remember: boolean;
-  /** As in `SignInRequest`. */
+  /** See `SignInRequest.replaced`. */
   readonly replaced: string | undefined;
   readonly redirect: string;
   readonly remote: string;
@@ -138,7 +138,7 @@ export interface UserNode extends Details {
   readonly isactive: boolean;
   readonly wechat: string;
   readonly grpset: readonly string[];
-  /** By name, organisations first. */
+  /** Nodes below this one: organisations first, each kind sorted by name. */
   readonly nodes: readonly UserNode[];
 }
 
@@ -153,7 +153,7 @@ export interface AuthoredWork {
  * or when a user or group loses rights.
  */
 export interface BegunWork {
-  /** In the plural: `job runs`. */
+  /** Name of the kind of work in messages, in the plural: `job runs`. */
   readonly kind: string;
   /**
    * Names of unfinished work begun by users for whom `isTheirs` answers true. Includes only work that the principal may
@@ -186,7 +186,7 @@ export type Opening = Pick<SignInRequest, "remember" | "redirect" | "replaced" |
 export interface CodeRequest {
   readonly ticket: string;
   readonly code: string;
-  /** As in `SignInRequest`. */
+  /** See `SignInRequest.replaced`. */
   readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;

@@ -4,7 +4,7 @@ export type Stage = (typeof STAGES)[number];
 
 /** The scripts of one execution. */
 export interface RunScripts {
-  /** serverJS texts; empty: none. */
+  /** Texts of the serverJS scripts that run first (`begin`) and last (`end`); empty: no such script. */
   readonly begin: string;
   readonly end: string;
   /** Path or text of a script that runs instead of commands on hosts; empty: the job has hosts. */

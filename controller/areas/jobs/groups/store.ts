@@ -62,7 +62,7 @@ export class GroupStore {
     return (await putOnce(this.#kv, put, (write) => this.#retry.run(write))).ok;
   }
 
-  /** True if the group existed just before the removal. */
+  /** Removes a group. False if there is no such group. */
   async remove(name: GroupName): Promise<boolean> {
     if (!(await this.read(name))) return false;
     await this.#retry.run(() => this.#kv.delete(keyOf(name)));

@@ -6,8 +6,8 @@ import { endOf } from "../history/answers.ts";
 import type { Execution } from "../types.ts";
 
 /**
- * Output of a run as lines of JSON for one caller: `{host, stream, data}` for each piece, `{runid}` when the id is
- * known, and at the end `{runid, runs, skipped}`.
+ * Output of a run as lines of JSON for one caller. Each piece is `{host, stream, data}`. The id follows as `{runid}`
+ * when it is known. The last line is `{runid, runs, skipped}`.
  */
 export class OutputStream {
   readonly content = new Readable({ read: () => undefined });

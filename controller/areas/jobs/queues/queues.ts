@@ -46,8 +46,8 @@ export class JobQueues {
   }
 
   /**
-   * Adds a run to the end of the queue, in the transaction that `begin` makes. `begin` answers `undefined` if a
-   * condition does not hold. The answer is `undefined` if a condition other than that of the queue does not hold.
+   * Adds a run to the end of the queue, in the transaction that `begin` makes. If the queue was changed meanwhile,
+   * tries again. Answers the result of `begin`; `undefined`: one of its other conditions does not hold.
    * `AppError("limited")` if the queue is full.
    */
   async enter<T>(

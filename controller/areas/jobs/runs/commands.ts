@@ -108,9 +108,7 @@ export class RunCommands {
     return last && complaining(last, text?.complaint);
   }
 
-  /**
-   * Handlers of a host's output: they decode it, store it and pass it to the caller. `rest` must be called at the end.
-   */
+  /** Handlers of a host's output: they decode it, store it and pass it to the caller. Call `rest` at the end. */
   #taking(run: Run, host: string, output: RunOutput): Taking {
     const { encoding } = run.order;
     const text = encoding === undefined ? undefined : new OutputText(encoding);
@@ -127,8 +125,8 @@ export class RunCommands {
   }
 
   /**
-   * Sends a command. If the run was taken over, repeats this while the host is unreachable, up to `JOB_HOST_RETURN_MS`:
-   * the agents of a stopped controller need time to connect to another one.
+   * Sends a command. If the run was taken over and the host is unreachable, repeats this for up to
+   * `JOB_HOST_RETURN_MS`. The agents of a stopped controller need this time to connect to another one.
    */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;

@@ -47,7 +47,7 @@ interface Carried {
   readonly hasRoom?: boolean;
 }
 
-/** Ends of hosts and scripts, as callers get them, and the entry as it is now. */
+/** The current entry, and the ends of hosts and scripts that callers get. */
 interface Worked {
   readonly told: readonly HostRun[];
   readonly now: VersionedExecution;

@@ -14,8 +14,8 @@ export interface StageEnd extends RunEnd {
 }
 
 /**
- * An execution that another controller must be able to continue as a whole. These are executions that a schedule began
- * on several hosts or with a limit, and those that wait in a queue, have scripts, or go from host to host. KvStore:
+ * An execution that another controller must be able to continue as a whole. Such an execution waits in a queue, has
+ * scripts, goes from host to host, or was begun by a schedule on several hosts or with a limit. KvStore:
  * `jobs/execution/<run>`, until the last host and the scripts have ended.
  */
 export interface OpenExecution extends OpenWork {

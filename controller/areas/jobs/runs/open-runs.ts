@@ -13,7 +13,7 @@ import { nameOf, outputNote, type RunName } from "../output/outputs.ts";
  */
 export interface OpenRun extends RunName, OpenWork {
   readonly startedMs: number;
-  /** By the wall clock of the controller that began it. */
+  /** Time by the wall clock of the controller that began the run. */
   readonly deadlineMs: number;
   readonly order: HostOrder;
   /** Index of the host in the list of hosts of the execution. */

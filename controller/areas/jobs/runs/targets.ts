@@ -47,9 +47,9 @@ export class JobTargets {
   }
 
   /**
-   * Answers each host once. These are the requested hosts; if none are requested, the job's own hosts, followed by
-   * those that its groups have now. Requested groups replace the job's hosts and groups. A host that is in a group of
-   * type `proxy`, but not in the job itself, is reached through that group, even if it is requested by name.
+   * Answers each host once. These are the requested hosts; without a request, the job's own hosts, followed by those
+   * that its groups have now. Requested groups replace the job's hosts and groups. A host in a group of type `proxy` is
+   * reached through that group, unless the job itself names the host. This also applies to a requested host.
    * `AppError("not_found")` for a group that the principal does not see, unless hosts and no groups are requested.
    * `AppError("invalid")` for requested hosts that are in none of the requested groups.
    */

@@ -6,7 +6,7 @@ import { writesAll, type Principal } from "../../permissions/index.ts";
 import { bindInsert, insertedId, literal, type InsertWork } from "../../query/index.ts";
 import { timeOf, timeText } from "./times.ts";
 
-/** Former times of a row. */
+/** The times that a row had in the exporting installation ("former times"), and the changes of its relations. */
 export interface PastRow {
   readonly kind: "present" | "version" | "removal";
   /** Full id of the row's object. */

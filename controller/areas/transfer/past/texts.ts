@@ -19,8 +19,8 @@ interface PastTextsOptions {
 }
 
 /**
- * `AppError("invalid")` for a class of the platform. `AppError("denied")` for a class with versions if the principal
- * sees only a part of it: which part of an object is visible may differ between its versions.
+ * `AppError("invalid")` for a class of the platform. `AppError("denied")` for a class with versions of which the
+ * principal sees only a part. Which part of an object is visible may differ between its versions.
  */
 export function requireTimes(principal: Principal, view: ClassView): void {
   if (view.system)

@@ -35,7 +35,7 @@ export class Passwords {
     return this.#bounded(() => hash(password, COST));
   }
 
-  /** A new hash if `known` was made with another cost than the present one; otherwise undefined. */
+  /** A new hash if `known` was made with a cost other than the current one; otherwise undefined. */
   async renewed(password: string, known: string): Promise<string | undefined> {
     return known.startsWith(PREFIX) ? undefined : this.#bounded(() => hash(password, COST));
   }

@@ -30,8 +30,8 @@ interface Dependencies {
 const ACTION = "sign in by OpenID Connect";
 
 /**
- * Users who sign in through an OpenID provider. An account is linked to a user in two cases only: a person with the
- * right to do so linked it, or the user was created for it. An equal name or e-mail address never links an account.
+ * Users who sign in through an OpenID provider. An account is linked to a user in two cases only: the user was created
+ * for it, or a person with the right to do so linked it. An equal name or e-mail address never links an account.
  */
 export class ProviderSignIns {
   readonly #runtime: Runtime;

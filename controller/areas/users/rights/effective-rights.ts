@@ -118,7 +118,7 @@ function hasAll(principal: Principal): boolean {
 }
 
 /**
- * Throws `AppError("denied")` unless the principal may give these rights: it must have all of them, and must not be a
+ * Throws `AppError("denied")` unless the principal may give these rights. It must have all of them, and must not be a
  * token with a part of its user's rights.
  */
 export function requireRights(principal: Principal, rights: Rights): void {

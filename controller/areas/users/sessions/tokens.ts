@@ -96,7 +96,7 @@ export class Tokens {
     return names;
   }
 
-  /** False if the user has no such token. */
+  /** Ends one token of a user. False if the user has no such token. */
   async remove(user: Pick<User, "tenant" | "username">, id: string): Promise<boolean> {
     const { kv } = await this.#stores.system();
     if (!/^[0-9a-f]{64}$/.test(id) || (await kv.get(indexKey(user, id))) === undefined) return false;
