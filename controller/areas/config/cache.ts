@@ -13,24 +13,24 @@ import type { Entry } from "./stored.ts";
 /** One cached read: the entries at and below one key of a tenant. */
 interface Read {
   readonly beganMs: number;
-  /** `undefined`: the tree has more than `CONFIG_CACHED_TREE_MAX_ENTRIES` entries. */
+  /** `undefined`: the tree has more than `CONFIG_CACHED_TREE_MAX_ENTRIES` entries, so it is not cached. */
   readonly entries: Promise<readonly Entry[] | undefined>;
-  /** 0 until the entries are loaded. */
+  /** Estimated memory; 0 until the entries are loaded. */
   bytes: number;
 }
 
-/** Estimated memory of one entry in addition to its texts. */
+/** Estimated memory of one entry in bytes, in addition to its texts. */
 const ENTRY_OVERHEAD_BYTES = 256;
 
 /**
- * Caches reads of configuration for a short time. A read is dropped as soon as the watch of its tenant reports a change
- * of its entries. The maximum age does not depend on the watch: if the watch misses a change or reports it late, an
- * answer is still at most `CONFIG_CACHED_MAX_AGE_MS` old by the monotonic clock.
+ * Caches reads of configuration for a short time. A read is dropped when the watch of its tenant reports a change of
+ * its entries. If the watch misses a change or reports it late, an answer is still at most `CONFIG_CACHED_MAX_AGE_MS`
+ * old, by the monotonic clock.
  */
 export class ConfigCache {
   readonly #entries: Pick<ConfigEntries, "at" | "page" | "watch">;
   readonly #runtime: Pick<Runtime, "clock" | "log">;
-  /** By tenant and key; the most recently used one is last. */
+  /** Reads by tenant and key; the most recently used one is last. */
   readonly #reads = new Map<string, Read>();
   readonly #watches = new Map<string, Promise<void>>();
   readonly #closed = new AbortController();
@@ -42,8 +42,8 @@ export class ConfigCache {
   }
 
   /**
-   * Entries at and below the key in byte order of keys. Each is as it was at some moment of the last
-   * `CONFIG_CACHED_MAX_AGE_MS`. Expired entries are left out. `undefined` for a tree that is too large to cache.
+   * Entries at and below the key, in byte order of keys. They were read within the last `CONFIG_CACHED_MAX_AGE_MS`, not
+   * all at the same time. Expired entries are left out. `undefined` for a tree that is too large to cache.
    */
   async at(tenant: string, key: string): Promise<readonly Entry[] | undefined> {
     this.#follow(tenant);
@@ -60,7 +60,7 @@ export class ConfigCache {
     return entries?.filter(({ expiresAtMs = Infinity }) => expiresAtMs > nowMs);
   }
 
-  /** Forgets a removed tenant. Its watch ends together with its stores. */
+  /** Drops the cached reads of a removed tenant. Its watch ends together with its stores. */
   leave(tenant: string): void {
     this.#forgetTenant(tenant);
   }
@@ -91,7 +91,10 @@ export class ConfigCache {
     return found;
   }
 
-  /** Keeps the read unless a change was reported in the meantime. */
+  /**
+   * Counts the memory of a finished read. Does nothing if the read was dropped meanwhile, because a change was
+   * reported.
+   */
   #keep(name: string, read: Read, entries: readonly Entry[]): void {
     if (this.#reads.get(name) !== read) return;
     read.bytes = entries.reduce((sum, entry) => sum + sizeOf(entry), ENTRY_OVERHEAD_BYTES);

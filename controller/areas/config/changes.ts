@@ -29,16 +29,16 @@ export interface KeyChange extends Content {
 }
 
 /**
- * A change with more keys than one transaction takes, from the decision until all of them are written. KvStore:
- * `config-change/<id>`. Its keys are in the BlobStore with the mark `config/<id>`; they may be missing there for a
- * short while before it is `staged`.
+ * A change with more keys than one transaction takes, until all of them are written. KvStore: `config-change/<id>`. Its
+ * keys and contents are in the BlobStore with the mark `config/<id>`. Until `staged` is true, they may still be missing
+ * there.
  */
 interface OpenChange extends OpenWork {
   readonly tenant: string;
   readonly by: string;
   readonly digest: string;
   readonly total: number;
-  /** Number of keys written so far; updated in the transaction that writes them. */
+  /** Number of keys written so far. The transaction that writes keys updates it. */
   readonly done: number;
   readonly staged: boolean;
 }
@@ -50,7 +50,7 @@ export interface ChangeDependencies {
   readonly controllers: Controllers;
 }
 
-/** No bounds: the content was checked before it was stored. */
+/** The content was checked before it was stored, so no bounds are needed. */
 const UNBOUNDED = { name: "CONFIG_CHANGE_MAX_KEYS", max: Number.POSITIVE_INFINITY };
 const BOUNDS: JsonBounds = {
   depth: UNBOUNDED,
@@ -59,12 +59,12 @@ const BOUNDS: JsonBounds = {
   stringCharacters: UNBOUNDED,
 };
 
-/** Estimated size of both copies of a key in a transaction, in addition to its content. */
+/** Estimated bytes that a key adds to a transaction besides its content, for each of its two copies. */
 const KEY_OVERHEAD_BYTES = 1_200;
 
 /**
- * Changes many keys, all or nothing. A small change is one transaction. A larger one is recorded before its first key
- * is written; then this controller or another one writes it to the end, each key once.
+ * Changes many keys, all or nothing. A small change is one transaction. A larger one is journaled before its first key
+ * is written. Then this controller, or another one if it stops, writes the whole change, each key once.
  */
 export class ConfigChanges {
   readonly #with: ChangeDependencies;
@@ -77,7 +77,8 @@ export class ConfigChanges {
   }
 
   /**
-   * Resolves when every key is written. `AppError("deadline")`: the change is recorded and continues in the background.
+   * Makes a change. Resolves when every key is written. `AppError("deadline")`: the change is journaled and continues
+   * in the background.
    */
   async make(principal: Principal, changes: readonly KeyChange[]): Promise<void> {
     if (changes.length > CONFIG_CHANGE_MAX_KEYS)
@@ -95,7 +96,7 @@ export class ConfigChanges {
     await this.#makeOnRecord(principal, changes);
   }
 
-  /** Continues changes whose controller is gone, and changes that were interrupted here. */
+  /** Continues changes whose controller is gone, and changes that were interrupted on this controller. */
   async maintain(tenant: string): Promise<void> {
     for await (const found of this.#journal.abandoned(tenant)) {
       const mine = await this.#journal.take(found);
@@ -105,12 +106,12 @@ export class ConfigChanges {
     }
   }
 
-  /** Resolves when all changes that run now have stopped running. */
+  /** Resolves when all changes that run now have ended or paused. */
   settled(): Promise<void> {
     return this.#journal.inFlight.settled();
   }
 
-  /** Running changes pause after their current transaction. */
+  /** Pauses running changes after their current transaction. */
   close(): Promise<void> {
     return this.#journal.inFlight.close();
   }
@@ -139,7 +140,7 @@ export class ConfigChanges {
     }
   }
 
-  /** Records the change before its content is stored, so that no content is stored without a record. */
+  /** Journals the change before it stores the content, so that no content is stored without an entry. */
   async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Versioned<OpenChange>> {
     const slices = this.#slices(tenant);
     const bytes = storedJson(await encodeJson(changes as unknown as readonly Value[], slices));
@@ -189,7 +190,10 @@ export class ConfigChanges {
     return new ThreadSlices({ tenant, clock: this.#with.runtime.clock, signal: undefined });
   }
 
-  /** Removes the content first: after a crash in between, another controller repeats the step. */
+  /**
+   * Ends a change. Removes the content first: if the controller stops before the entry is removed, another one repeats
+   * this.
+   */
   async #forget(open: OpenChange): Promise<void> {
     await (await this.#with.stores.tenant(open.tenant)).blobs.unmark(open.digest, markOf(open.id));
     await this.#journal.end(open);
@@ -204,7 +208,7 @@ function taken({ id }: OpenChange): AppError {
   return new AppError("unknown_outcome", `Another controller goes on with the change ${id}.`);
 }
 
-/** False for a change that was interrupted; it is continued later. */
+/** False for a change that was interrupted by a temporary failure: it continues later. Throws all other errors. */
 function restingOrThrow(error: unknown): false {
   if (isTransient(error)) return false;
   throw error;
@@ -233,8 +237,8 @@ export function isSame(one: Content, other: Content): boolean {
 }
 
 /**
- * Splits the changes, in their order, into parts for one transaction each. Parts are computed on demand, because
- * measuring all changes takes a while.
+ * Splits the changes, in their order, into parts for one transaction each. Parts are computed on demand, because it
+ * takes a while to measure all changes.
  */
 function* parts(changes: readonly KeyChange[]): Generator<readonly KeyChange[]> {
   let part: KeyChange[] = [];

@@ -14,7 +14,7 @@ interface EntryOwner {
   removeEntries(principal: Principal, keys: readonly string[]): Promise<number>;
 }
 
-/** Reads entries from the KvStore, so that there is a single source of truth for configuration. */
+/** The class of entries. Its rows are read from the KvStore, which is the only place where configuration is stored. */
 export function configClass(config: EntryOwner): SystemClass {
   return {
     path: CONFIG_PATH,

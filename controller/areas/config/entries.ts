@@ -29,23 +29,23 @@ import {
 } from "./stored.ts";
 
 /**
- * Decides the new content of a key from its present entry. `"delete"` deletes it; `undefined` leaves it unchanged.
- * Called again when another writer was faster.
+ * Decides the new content of a key from its present entry. `"delete"` deletes the entry; `undefined` leaves it
+ * unchanged. Called again if another write came first.
  */
 export type Decide = (found: Entry | undefined) => Content | "delete" | undefined;
 
 export interface WriteOptions {
   readonly by: string;
   /**
-   * Written in the same transaction if its key still has exactly this revision. Otherwise nothing is written and the
-   * result has `held: false`.
+   * Written in the same transaction, on condition that its key still has this revision. Otherwise nothing is written,
+   * and the result has `held: false`.
    */
   readonly fence?: { readonly key: string; readonly revision: number; readonly value: Uint8Array };
 }
 
 /** The result of a write. */
 export interface Written {
-  /** False: the fence did not hold, and nothing was written. */
+  /** False if the condition of the fence failed: nothing was written. */
   readonly held: boolean;
   /** Revision of the fence after the write; 0 without a fence. */
   readonly revision: number;
@@ -54,7 +54,7 @@ export interface Written {
 interface Head {
   readonly key: string;
   readonly found: Entry | undefined;
-  /** Number of the latest version; 0 if there was none. */
+  /** Number of the key's latest version; 0 if there is none. */
   readonly n: number;
   readonly conditions: readonly KvCondition[];
 }
@@ -67,7 +67,7 @@ interface Change {
 export interface EntryEvent {
   readonly key: string;
   readonly revision: number;
-  /** Absent: the entry was deleted, or it expired. */
+  /** Absent: the entry was deleted or has expired. */
   readonly entry?: Entry;
 }
 
@@ -82,14 +82,14 @@ const HISTORY_KEEP_MS = CONFIG_HISTORY_KEEP_DAYS * DAY_SECONDS * 1_000;
 const ID_BYTES = 9;
 
 /**
- * The entries of configuration and their versions. It checks no rights: it is for services that own keys. Single reads
- * and writes are linearizable; lists are linearizable page by page.
+ * The entries of configuration and their versions. Checks no rights, because only services that own keys use it. Single
+ * reads and writes are linearizable. Each page of a list is linearizable, a list of several pages is not.
  */
 export class ConfigEntries {
   readonly #stores: Stores;
   readonly #runtime: Pick<Runtime, "clock" | "random">;
   readonly #retry: Retry;
-  /** Serializes the writers of this controller, so that they do not race each other. */
+  /** Runs writes of the same key on this controller one after the other, so that they do not make each other repeat. */
   readonly #queue = new KeyedQueue();
 
   constructor({
@@ -109,7 +109,10 @@ export class ConfigEntries {
     return entry && entryOf(entry);
   }
 
-  /** Entries whose keys begin with `prefix`, in byte order of keys; `next` is the `after` of the next page. */
+  /**
+   * One page of the entries whose keys begin with `prefix`, in byte order of keys. `next` is the `after` of the next
+   * page.
+   */
   async page(tenant: string, prefix: string, { after, limit }: KvListOptions = {}): Promise<EntryPage> {
     const { entries, revision, next } = await (await this.#kv(tenant)).list(valueKey(prefix), {
       ...(after !== undefined && { after: valueKey(after) }),
@@ -119,8 +122,8 @@ export class ConfigEntries {
   }
 
   /**
-   * Yields every change of an entry whose key begins with `prefix`, in the order of `KvStore.watch`. A deleted or
-   * expired entry is a key without `entry`.
+   * Yields every change of an entry whose key begins with `prefix`, in the order of `KvStore.watch`. For a deleted or
+   * expired entry, the event has no `entry`.
    */
   async *watch(tenant: string, prefix: string, options: KvWatchOptions): AsyncGenerator<readonly EntryEvent[]> {
     for await (const events of (await this.#kv(tenant)).watch(valueKey(prefix), options))
@@ -131,10 +134,10 @@ export class ConfigEntries {
       );
   }
 
-  /** Entries at and below the key, in byte order of keys. Each is as it was at some moment of the call. */
+  /** Entries at and below the key, in byte order of keys. They are read during the call, not all at the same time. */
   async *at(tenant: string, key: string): AsyncGenerator<Entry> {
     const rest = this.under(tenant, below(key));
-    // Both reads run at once: together they take one round trip to the store.
+    // Start both reads at once, so that together they take one round trip to the store.
     const own = key === ROOT ? undefined : this.get(tenant, key);
     const [entry, first] = await Promise.all([own, rest.next()]);
     if (entry) yield entry;
@@ -145,7 +148,9 @@ export class ConfigEntries {
     for await (const entry of entriesUnder(await this.#kv(tenant), valueKey(prefix))) yield entryOf(entry);
   }
 
-  /** Versions, latest first: at most `CONFIG_HISTORY_MAX_ENTRIES`, of the last `CONFIG_HISTORY_KEEP_DAYS`. */
+  /**
+   * Versions of a key, latest first: at most `CONFIG_HISTORY_MAX_ENTRIES`, not older than `CONFIG_HISTORY_KEEP_DAYS`.
+   */
   async versions(tenant: string, key: string): Promise<readonly Version[]> {
     const found: Version[] = [];
     for await (const { value } of entriesUnder(await this.#kv(tenant), slotPrefix(key)))
@@ -154,9 +159,9 @@ export class ConfigEntries {
   }
 
   /**
-   * Changes all of the keys or none of them, each with its version, in one transaction. `AppError("conflict")` when
-   * other controllers were faster `CONFIG_WRITE_ATTEMPTS_MAX` times. `AppError("unknown_outcome")` when the store did
-   * not report the outcome.
+   * Changes all of the keys or none of them, in one transaction that also stores the new versions.
+   * `AppError("conflict")` if other controllers were first `CONFIG_WRITE_ATTEMPTS_MAX` times.
+   * `AppError("unknown_outcome")` if it is unknown whether the change was made.
    */
   write(
     tenant: string,
@@ -192,8 +197,8 @@ export class ConfigEntries {
   }
 
   /**
-   * Finds the latest version of an absent key in its history. If the key was created and deleted in the meantime, the
-   * slot of the next version has changed, and the conditions fail.
+   * Finds the number of the latest version of an absent key in its history. If the key is created and deleted
+   * meanwhile, the slot of the next version changes, so the conditions fail.
    */
   async #former(kv: KvStore, key: string, there: KvCondition): Promise<Pick<Head, "n" | "conditions">> {
     const slots = await this.#retry.run(async () => {
@@ -219,7 +224,7 @@ export class ConfigEntries {
     });
   }
 
-  /** `undefined` when the content must be decided again because the entries have changed. */
+  /** Writes the changes. `undefined` if entries have changed, so that the content must be decided again. */
   async #commit(kv: KvStore, changes: readonly Change[], { fence }: WriteOptions): Promise<Written | undefined> {
     const [first] = changes;
     if (first === undefined && fence === undefined) return { held: true, revision: 0 };
@@ -231,7 +236,7 @@ export class ConfigEntries {
     };
     const { ok, revision } = await this.#retry.run(() => kv.txn(request));
     if (ok) return { held: true, revision: fence ? revision : 0 };
-    // An attempt whose answer was lost may have succeeded.
+    // The transaction failed, but an earlier try of it, whose answer was lost, may have succeeded.
     if (fence) return this.#fenced(kv, fence);
     return first && (await this.#isThere(kv, first)) ? { held: true, revision: 0 } : undefined;
   }
@@ -253,7 +258,7 @@ export class ConfigEntries {
   }
 }
 
-/** Continues a generator whose first result was already taken. */
+/** Yields the first result, which was already taken from the generator, and then the rest. */
 export async function* continued<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (let next = first; next.done !== true; next = await rest.next()) yield next.value;

@@ -8,7 +8,7 @@ import { namedKey, placing } from "./placing.ts";
 import type { ShownRecord } from "./rights.ts";
 import { expiryOf as ttlExpiry, type Wanted } from "./values.ts";
 
-/** An import has many more entries than one call. */
+/** Bounds for an import, which has many more entries than other calls. */
 const BOUNDS: JsonBounds = {
   ...HTTP_JSON_BOUNDS,
   members: { name: "CONFIG_IMPORT_MAX_MEMBERS", max: CONFIG_IMPORT_MAX_MEMBERS },
@@ -16,10 +16,13 @@ const BOUNDS: JsonBounds = {
 
 /**
  * One entry of an export file. The file is a JSON list of entries, one per line, in byte order of keys. The same
- * entries give the same bytes.
+ * entries always give the same bytes.
  */
 interface FileEntry {
-  /** A whole key begins with a slash. Any other key is relative to the exported key, which itself is the empty text. */
+  /**
+   * A whole key begins with a slash. Other keys are relative to the exported key; an empty text is the exported key
+   * itself.
+   */
   readonly key: string;
   readonly value: string;
   readonly secret?: true;
@@ -32,7 +35,7 @@ export interface ExportOptions {
   readonly relative: boolean;
 }
 
-/** Text of an export file. Entries whose value is hidden from the principal are left out. */
+/** Text of an export file. Does not contain entries whose value is hidden from the principal. */
 export async function* fileOf(entries: AsyncIterable<ShownRecord>, options: ExportOptions): AsyncGenerator<string> {
   let before = "[\n";
   for await (const { key, value, secret, expires } of entries) {
@@ -56,15 +59,15 @@ export interface ImportEntry extends Wanted {
 
 export interface ReadOptions {
   readonly ospace: string;
-  /** Base of relative keys, normalised. Whole keys outside it are moved below it. */
+  /** Base of relative keys, normalised. Whole keys outside of it are moved below it. */
   readonly under: string | undefined;
   readonly nowMs: number;
   readonly slices: Slices;
 }
 
 /**
- * Reads the entries of a file: either a list as `fileOf` writes it, or nodes as `/config/get` answers them, nested as
- * they are. `AppError("invalid")` reports up to `CONFIG_FAULTS_MAX` faults together, each with its entry.
+ * Reads the entries of a file: either a list as `fileOf` writes it, or nested nodes as `/config/get` answers them.
+ * `AppError("invalid")` reports up to `CONFIG_FAULTS_MAX` faults together, each with the number of its entry.
  */
 export async function readFile(text: string, options: ReadOptions): Promise<readonly ImportEntry[]> {
   const { ospace, under } = options;
@@ -88,9 +91,9 @@ export async function readFile(text: string, options: ReadOptions): Promise<read
   return [...found.values()];
 }
 
-/** An entry whose `key` is whole but not yet moved below `under`. */
+/** An entry with its whole key, before the key is moved below `under`. */
 interface NamedEntry extends ImportEntry {
-  /** Its place in the file, from 1. */
+  /** Number of the entry in the file, from 1. */
   readonly at: number;
 }
 
@@ -129,7 +132,7 @@ export function refuseFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new AppError("invalid", `Nothing was imported:\n${faults.join("\n")}`);
 }
 
-/** Flattens lists and directories into their nodes. */
+/** Yields the nodes of nested lists and directories, without the nesting. */
 function* itemsOf(item: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (Array.isArray(item)) {
     for (const one of item) yield* itemsOf(one);

@@ -9,7 +9,7 @@ import { isDelete, sealContext, type Content, type Entry, type Version } from ".
 import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf as sealedOrText } from "./values.ts";
 
-/** A version of a key as shown to a principal. Without `value` it is a deletion, or the value is hidden. */
+/** A version of a key as a principal sees it. Without `value`, the version is a deletion or its value is hidden. */
 export interface ShownVersion
   extends Partial<Pick<ShownRecord, "value" | "secret" | "author" | "changed" | "expires">> {
   readonly version: number;
@@ -18,7 +18,7 @@ export interface ShownVersion
 
 export interface VersionRange {
   readonly key: string;
-  /** 0: the time before the first version, when the key did not exist. */
+  /** 0 stands for the time before the first version, when the key did not exist. */
   readonly from: number;
   readonly to: number;
 }
@@ -26,11 +26,11 @@ export interface VersionRange {
 export interface VersionDifference {
   readonly from: ShownVersion | undefined;
   readonly to: ShownVersion;
-  /** A unified diff. Secrets are compared as their mask. */
+  /** A unified diff. In place of a secret, its mask is compared. */
   readonly patch: string;
 }
 
-/** The history of single keys, as far as their versions are kept. */
+/** The history of single keys. Old versions are not kept. */
 export class ConfigHistory {
   readonly #with: ConfigDependencies;
 
@@ -38,7 +38,7 @@ export class ConfigHistory {
     this.#with = dependencies;
   }
 
-  /** Versions, latest first. `AppError("not_found")` when the principal sees none. */
+  /** Versions of a key, latest first. `AppError("not_found")` if the principal sees none. */
   async history(principal: Principal, text: string): Promise<readonly ShownVersion[]> {
     requirePermission(principal, "config:read");
     const key = entryKey(principal.ospace, text);
@@ -48,7 +48,7 @@ export class ConfigHistory {
     return versions.map((version) => shownVersion(visibility, key, version));
   }
 
-  /** `AppError("too_large")` when they differ in more than `CONFIG_DIFF_MAX_EDITS` lines. */
+  /** Difference of two versions. `AppError("too_large")` if they differ in more than `CONFIG_DIFF_MAX_EDITS` lines. */
   async diff(principal: Principal, range: VersionRange): Promise<VersionDifference> {
     requirePermission(principal, "config:read");
     const { key: text, from, to } = range;
@@ -63,8 +63,8 @@ export class ConfigHistory {
   }
 
   /**
-   * Restores the content of that version without its ttl; deletes the key if the version is a deletion. The rollback is
-   * a new change and obeys the present rules.
+   * Restores the content of a version, without its expiry. If the version is a deletion, deletes the key. The rollback
+   * is a new change, to which the present rules apply.
    */
   async rollback(principal: Principal, text: string, number: number): Promise<void> {
     requirePermission(principal, "config:write");
@@ -84,7 +84,10 @@ export class ConfigHistory {
     await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
   }
 
-  /** Adapts the version to the present schema: a readable value is sealed if it must be secret now. */
+  /**
+   * The content of the version, adapted to the present schema: if the schema requires a secret, a readable value is
+   * sealed. `AppError("invalid")` if the value breaks the schema.
+   */
   #conforming(tenant: string, schema: Awaited<ReturnType<TypedKeys["of"]>>, version: Entry): Content {
     const content = contentOf(version);
     if (schema === undefined || isDelete(content)) return content;

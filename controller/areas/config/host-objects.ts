@@ -6,8 +6,8 @@ import type { ConfigService } from "./service.ts";
 const KEY = { name: "key", schema: Type.String({ description: "Key below the ospace" }) } as const;
 
 /**
- * Script objects for the configuration, limited by the caller's rights. `etcd` is the same object for scripts that know
- * it by that name. The service keeps author and versions of every change.
+ * Script objects for the configuration, limited by the caller's rights. `etcd` is the same object under the name that
+ * older scripts use. The service stores author and version of every change.
  */
 export function configHostObjects(config: ConfigService): readonly HostObject[] {
   return [

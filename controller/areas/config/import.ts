@@ -25,16 +25,16 @@ export interface ImportRequest {
   /** Path of the uploaded file. */
   readonly path: string;
   readonly size: number;
-  /** Base of relative keys. Whole keys outside it are moved below it. */
+  /** Base of relative keys. Whole keys outside of it are moved below it. */
   readonly key?: string | undefined;
-  /** True: only report what an import would do. */
+  /** True: only reports the effects of an import. */
   readonly plan: boolean;
   /** Encoding of the file; UTF-8 when absent. */
   readonly encoding?: Encoding | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** Work units per checked entry: one check takes as long as reading some rows. */
+/** Work units of the check of one entry. One check takes as long as reading this many rows. */
 const CHECK_WORK = 4;
 
 type Action = "create" | "update" | "unchanged" | "skip";
@@ -52,16 +52,16 @@ export interface ImportReport {
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
-  /** Entries that have expired, and masked secrets that do not exist here. `warnings` name them. */
+  /** Number of entries that have expired, and of masked secrets that are not stored here. `warnings` name them. */
   readonly skipped: number;
-  /** Only in a plan: at most `CONFIG_PLAN_SHOWN_MAX` entries, those that change something first. */
+  /** Only in a plan: at most `CONFIG_PLAN_SHOWN_MAX` entries. Those that change something come first. */
   readonly changes?: readonly { readonly key: string; readonly action: Action }[];
   readonly warnings: readonly string[];
 }
 
 /**
  * Imports files. A file is read and checked as a whole, against the present entries and the caller's rights. Then all
- * of it is written, or nothing. Keys that the file does not name stay unchanged.
+ * of its entries are written, or none. Keys that the file does not contain stay unchanged.
  */
 export class ConfigImport {
   readonly #with: ConfigDependencies;
@@ -155,7 +155,7 @@ export class ConfigImport {
     return undefined;
   }
 
-  /** An unchanged secret is not sealed again. */
+  /** The content to store. An unchanged secret keeps its sealed form. */
   #content(tenant: string, entry: Wanted, found: Entry | undefined): Content {
     const { secrets } = this.#with;
     const isKept =
@@ -165,7 +165,10 @@ export class ConfigImport {
     return isKept ? { sealed: found.sealed } : contentOf(entry, { tenant, found, secrets });
   }
 
-  /** Reads a few keys one by one, and many keys in pages of their surroundings. */
+  /**
+   * The stored entries of these keys. Reads a few keys one by one. For many keys, reads all entries under their longest
+   * common prefix.
+   */
   async #found(tenant: string, wanted: readonly ImportEntry[], slices: Slices): Promise<ReadonlyMap<string, Entry>> {
     const { entries } = this.#with;
     const found = new Map<string, Entry>();
@@ -190,7 +193,10 @@ const RANK = { create: 0, update: 0, skip: 1, unchanged: 2 } as const satisfies 
 
 type Shown = NonNullable<ImportReport["changes"]>[number];
 
-/** Counts what was planned. The report of a plan also lists the first keys of each rank. */
+/**
+ * Counts the planned actions. In a plan, also lists entries: first those that change something, then skipped ones, then
+ * unchanged ones.
+ */
 async function reportOf(planned: readonly Planned[], isPlan: boolean, slices: Slices): Promise<ImportReport> {
   const counts: Record<Action, number> = { create: 0, update: 0, skip: 0, unchanged: 0 };
   const shown: readonly [Shown[], Shown[], Shown[]] = [[], [], []];

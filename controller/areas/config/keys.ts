@@ -6,8 +6,8 @@ import { absolutePath, isInside } from "../../../common/paths.ts";
 export const ROOT = "/";
 
 /**
- * Normalised key of an entry of the tenant: `/<ospace>/…`, without a trailing slash. `AppError("invalid")` if the text
- * is no such key.
+ * Normalises the key of an entry of the tenant: `/<ospace>/…`, without a trailing slash. `AppError("invalid")` for any
+ * other text.
  */
 export function entryKey(ospace: string, text: string): string {
   const key = anyKey(text);
@@ -16,7 +16,7 @@ export function entryKey(ospace: string, text: string): string {
   return key;
 }
 
-/** Normalised key of an entry or a directory, including `/`. */
+/** Normalises the key of an entry or a directory, including `/`. */
 export function anyKey(text: string): string {
   if (/^\/+$/.test(text)) return ROOT;
   const key = absolutePath(text);
@@ -25,7 +25,7 @@ export function anyKey(text: string): string {
   return key;
 }
 
-/** Last part of a key; that of the root is `/`. */
+/** Last part of a key; `/` for the root. */
 export function nameOf(key: string): string {
   return key === ROOT ? ROOT : key.slice(key.lastIndexOf("/") + 1);
 }
@@ -34,7 +34,7 @@ export function parentOf(key: string): string {
   return key.slice(0, key.lastIndexOf("/")) || ROOT;
 }
 
-/** The prefix of all keys below this key. */
+/** The prefix that all keys below this key have. */
 export function below(key: string): string {
   return key === ROOT ? ROOT : `${key}/`;
 }

@@ -3,8 +3,8 @@ import { isInside } from "../../../common/paths.ts";
 import { anyKey, below, ROOT } from "./keys.ts";
 
 /**
- * Whole normalised key of a key in a file. A relative key is relative to `under`. `AppError("invalid")` if it is no
- * key.
+ * The whole normalised key for a key in a file. A relative key is relative to `under`. `AppError("invalid")` for a text
+ * that is no key.
  */
 export function namedKey(text: string, under: string | undefined): string {
   if (text.startsWith("/")) {
@@ -18,9 +18,9 @@ export function namedKey(text: string, under: string | undefined): string {
 }
 
 /**
- * Returns the target key of each entry imported below `under`. Keys at and below `under` stay. In all others the
- * longest common folder is replaced by `under`: `/a/b/x` and `/a/c` become `<under>/b/x` and `<under>/c`. Without
- * `under` all keys stay.
+ * Returns a function that answers the target key of an imported entry. Keys at and below `under` stay. In all other
+ * keys, `under` replaces their longest common folder: `/a/b/x` and `/a/c` become `<under>/b/x` and `<under>/c`. Without
+ * `under`, all keys stay.
  */
 export function placing(keys: Iterable<string>, under: string | undefined): (key: string) => string {
   if (under === undefined) return (key) => key;
@@ -34,7 +34,7 @@ function foldersOf(key: string): readonly string[] {
   return key.split("/").slice(1, -1);
 }
 
-/** Compares whole names: `/ab` and `/abc` have only `/` in common. */
+/** The common beginning of two lists of names. Compares whole names: `/ab` and `/abc` have only `/` in common. */
 function shared(one: readonly string[] | undefined, other: readonly string[]): readonly string[] {
   if (one === undefined) return other;
   const end = one.findIndex((name, at) => name !== other[at]);

@@ -7,24 +7,24 @@ import { recordFilter } from "../query/index.ts";
 import { nameOf, parentOf } from "./keys.ts";
 import { isDelete, type Content, type Entry } from "./stored.ts";
 
-/** Relative to the tenant's ospace. */
+/** Path of a class, without the tenant's name space at its beginning. */
 export const CONFIG_PATH = "/system/config";
-/** Replaces every secret value. */
+/** Shown in place of every secret value. */
 export const MASK = "********";
 
-/** An area that stores its own texts as configuration entries. */
+/** An area that stores its own texts as entries of configuration. */
 export interface ConfigOwner {
-  /** Relative to the ospace, such as `/rules`. The owner owns every key below it. */
+  /** Path without the ospace, such as `/rules`. The owner owns every key below it. */
   readonly prefix: string;
-  /** Required for its entries in addition to the permissions for configuration. */
+  /** Permissions that its entries need in addition to those for configuration. */
   readonly permissions: { readonly read: Permission; readonly write: Permission };
   /** True if the principal may see this entry. */
   sees(principal: Principal, key: string, text: string): boolean;
-  /** Throws for a text that the owner's own interface refuses; returns its warnings. */
+  /** Throws if the owner's own interface would refuse the text. Returns warnings. */
   check(principal: Principal, key: string, text: string): Promise<readonly string[]>;
 }
 
-/** An entry as shown to a principal; also its row in MQL. */
+/** An entry as a principal sees it. It is also the row of the entry in MQL. */
 export interface ConfigRecord {
   readonly id: string;
   readonly class: string;
@@ -48,9 +48,9 @@ export interface ConfigVisibility {
   sees(entry: Entry): boolean;
   /** The record without columns that are hidden from the principal. */
   shown(entry: Entry): ShownRecord;
-  /** `AppError("denied")` when the principal may not write objects of the class, or may not write this key. */
+  /** `AppError("denied")` if the principal may not write objects of the class, or may not write this key. */
   requireWriting(key: string): void;
-  /** `AppError("denied")` when the principal could not see the entry after the write. */
+  /** `AppError("denied")` if the principal would not see the entry after the write. */
   requireSeenAfter(write: PlannedWrite): void;
   ownerOf(key: string): ConfigOwner | undefined;
 }
@@ -67,7 +67,10 @@ export interface SightDependencies {
   readonly owners: readonly ConfigOwner[];
 }
 
-/** `AppError("denied")` also when the keys are hidden from the principal, because then no entry can be named. */
+/**
+ * The principal's view of configuration. `AppError("denied")` if the column `key` is hidden from the principal, because
+ * then no entry can be named.
+ */
 export async function visibilityOf(
   principal: Principal,
   { clock, objects, owners }: SightDependencies,
@@ -94,7 +97,7 @@ export async function visibilityOf(
   };
 }
 
-/** True if the owner of the key shows the entry to the principal, or if the key has no owner. */
+/** True if the key has no owner, or if its owner shows the entry to the principal. */
 export function ownersSee(owners: readonly ConfigOwner[], principal: Principal, entry: Entry): boolean {
   const owner = ownerOf(owners, principal, entry.key);
   if (owner === undefined || isDelete(entry)) return true;
@@ -105,7 +108,7 @@ function ownerOf(owners: readonly ConfigOwner[], { ospace }: Principal, key: str
   return owners.find(({ prefix }) => key !== ospace + prefix && isInside(ospace + prefix, key));
 }
 
-/** All columns of an entry, as its class has them. The query area removes what the caller may not see. */
+/** The record of an entry with all columns of its class. The query area removes what the caller may not see. */
 export function recordOf(principal: Pick<Principal, "ospace">, entry: Entry): ConfigRecord {
   const { key, n, by, atMs, expiresAtMs } = entry;
   return {

@@ -40,8 +40,8 @@ export interface ConfigServices {
 }
 
 /**
- * Sends all present entries and then every change as JSON text frames. A frame is sent when the network has taken the
- * one before.
+ * Sends all present entries, and then every change, as JSON text frames. Sends a frame only after the network has taken
+ * the previous one.
  */
 export function configSockets({ watch }: Pick<ConfigServices, "watch">): readonly SocketEndpoint[] {
   return [
@@ -229,7 +229,7 @@ function schemaRoutes({ schemas }: ConfigServices): readonly Endpoint[] {
 
 type ExportCall = Call<Static<typeof ConfigExportInput>>;
 
-/** Waits for the first entry, so that most failures still get an error envelope. */
+/** Answers an export. Waits for the first entry, so that most failures can still be answered with an error. */
 async function exported(config: ConfigService, { principal, input, signal }: ExportCall): Promise<Answer<string>> {
   const key = input.key || ROOT;
   const entries = await config.exported(principal, key, signal);

@@ -10,7 +10,10 @@ export interface CheckedSchema {
   readonly pattern: Pattern | undefined;
 }
 
-/** `AppError("invalid")` or `AppError("syntax")` for a text that is no schema; the error names the member. */
+/**
+ * Parses a schema. `AppError("invalid")` or `AppError("syntax")` if the text is not a schema; the error names the
+ * member.
+ */
 export function parseSchema(text: string): CheckedSchema {
   const rules = parseJson(text);
   const unknown = Object.keys(rules ?? {}).find((member) => !Object.hasOwn(ConfigValueSchema.properties, member));
@@ -47,14 +50,14 @@ function refused(member: string, why: string): AppError {
   return new AppError("invalid", `The schema's ${member} ${why}.`, { details: { member } });
 }
 
-/** Numbers as people write them: no exponent without digits, no blanks, no other forms that `Number()` accepts. */
+/** Numbers in decimal notation, with an optional exponent. `Number()` accepts more forms, such as blanks or `0x10`. */
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const INTEGER = /^-?(0|[1-9]\d*)$/;
 
 type Rule = keyof ConfigValueSchema;
 type Holds = (schema: CheckedSchema, value: string) => boolean;
 
-/** The rules in the order in which they are reported. An absent rule holds. */
+/** The rules in the order in which they are checked and reported. A rule that the schema does not have is fulfilled. */
 const HOLDS: readonly (readonly [rule: Rule, holds: Holds])[] = [
   ["type", ({ rules }, value) => isOfType(rules.type, value)],
   ["minimum", ({ rules: { minimum = -Infinity } }, value) => !(Number(value) < minimum)],

@@ -6,13 +6,14 @@ import { parseSchema } from "./schema.ts";
 import type { ConfigDependencies, ConfigService } from "./service.ts";
 import { schemaKeyOf, TypedKeys } from "./typed.ts";
 
-/** A schema with its author, without columns that are hidden from the principal. */
+/** A schema with its author, without the columns that are hidden from the principal. */
 export type ShownSchema = ConfigValueSchema & { readonly key: string } & Partial<
     Pick<ShownRecord, "version" | "author" | "changed">
   >;
 
 /**
- * Reads, sets and removes the schemas of keys and directories. Schemas are entries, so they have versions and watchers.
+ * Reads, sets and removes the schemas of keys and directories. Schemas are entries, so they have versions and can be
+ * watched.
  */
 export class ConfigSchemas {
   readonly #with: ConfigDependencies;
@@ -24,8 +25,8 @@ export class ConfigSchemas {
   }
 
   /**
-   * The effective schema of the key: its own, or that of the nearest directory above. `AppError("not_found")` if there
-   * is none.
+   * The schema that applies to the key: its own, or that of the nearest directory above. `AppError("not_found")` if the
+   * principal sees none.
    */
   async get(principal: Principal, text: string): Promise<ShownSchema> {
     requirePermission(principal, "config:read");
@@ -44,7 +45,7 @@ export class ConfigSchemas {
     };
   }
 
-  /** Inserts or replaces the schema. Existing values stay unchanged. */
+  /** Inserts or replaces the schema of the key. Does not check or change existing values. */
   async set(principal: Principal, text: string, rules: ConfigValueSchema): Promise<void> {
     requirePermission(principal, "config:write");
     const key = schemaKeyOf(principal.ospace, text);

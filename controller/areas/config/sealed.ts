@@ -2,7 +2,7 @@ import { sealedUnder, type KeyRing, type SealedKind } from "../../secrets/index.
 import type { Stores } from "../../store/engine.ts";
 import { keyOf, keyOfSlot, sealContext, SLOTS, VALUES, type Version } from "./stored.ts";
 
-/** Secret values and their versions. Rules stored before versions existed are plain texts and never secret. */
+/** Secret values and their versions. Entries that are plain texts, from before versions existed, are never secret. */
 export function sealedConfig(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {
   const kind = (name: string, prefix: string, nameOf: (stored: string) => string): SealedKind => ({
     name,

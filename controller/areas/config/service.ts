@@ -42,9 +42,9 @@ export interface SetRequest {
   readonly value: string;
   /** 0, -1 or absent: the entry does not expire. */
   readonly ttlSeconds?: number | undefined;
-  /** Absent: secret if the present value is secret. */
+  /** Absent: the value stays secret if the stored one is. */
   readonly secret?: boolean | undefined;
-  /** True: change nothing if the principal sees no such entry. */
+  /** True: changes nothing if the principal sees no such entry. */
   readonly mustExist?: boolean;
 }
 
@@ -56,9 +56,9 @@ export interface SetOutcome {
 }
 
 export interface ListRequest {
-  /** The list contains everything at and below this key. */
+  /** The list contains the entries at and below this key. */
   readonly key: string;
-  /** The last key of the previous page. */
+  /** The `next` of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -68,7 +68,7 @@ export interface TreeOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Shown entries of one page; `next` is the `after` of the next page. An empty page may have a next page. */
+/** One page of visible entries; `next` is the `after` of the next page. A page without entries may have a next page. */
 export interface ListPage {
   readonly records: readonly ShownRecord[];
   readonly next?: string;
@@ -106,8 +106,9 @@ export class ConfigService {
   }
 
   /**
-   * Deletes the entry and, for a directory, everything below it that the principal sees. Returns the number of deleted
-   * entries. `AppError("not_found")` if there were none. Entries that others write below it during the call may stay.
+   * Deletes the entry and everything below it, limited to what the principal sees. Returns the number of deleted
+   * entries. `AppError("not_found")` if there is none. Entries that others write below the key during the call may
+   * stay.
    */
   async remove(principal: Principal, text: string): Promise<number> {
     requirePermission(principal, "config:write");
@@ -132,7 +133,7 @@ export class ConfigService {
     return keys.length;
   }
 
-  /** Deletes exactly these entries. Returns how many of them existed and were visible to the principal. */
+  /** Deletes exactly these entries. Returns the number of those that existed and that the principal sees. */
   async removeEntries(principal: Principal, keys: readonly string[]): Promise<number> {
     requirePermission(principal, "config:write");
     const visibility = await this.#visibility(principal);
@@ -147,9 +148,9 @@ export class ConfigService {
   }
 
   /**
-   * The entry with everything below it. A single entry is read at the time of the call. Each of several entries is as
-   * it was at some moment of the call; with `cached`, up to `CONFIG_CACHED_MAX_AGE_MS` earlier. `AppError("not_found")`
-   * when nothing is there; the root and the ospace always exist.
+   * The entry at the key with everything below it. Entries are read during the call, not all at the same time; with
+   * `cached`, they may be up to `CONFIG_CACHED_MAX_AGE_MS` old. `AppError("not_found")` if nothing is there; the root
+   * and the ospace always exist.
    */
   async tree(principal: Principal, text: string, options: TreeOptions = {}): Promise<ConfigNode> {
     requirePermission(principal, "config:read");
@@ -164,7 +165,9 @@ export class ConfigService {
     throw unknownKey(key);
   }
 
-  /** Entries at and below the key, in byte order of keys. One page is a consistent snapshot; several pages are not. */
+  /**
+   * One page of entries at and below the key, in byte order of keys. Pages are read one by one, not as one snapshot.
+   */
   async list(principal: Principal, request: ListRequest): Promise<ListPage> {
     requirePermission(principal, "config:read");
     const { key: text, after, limit } = request;
@@ -185,8 +188,8 @@ export class ConfigService {
   }
 
   /**
-   * Everything that the principal sees at and below the key, in byte order of keys. `AppError("not_found")` before the
-   * first entry if there is none.
+   * Everything that the principal sees at and below the key, in byte order of keys. `AppError("not_found")`, before the
+   * first entry, if there is nothing; the root and the ospace always exist.
    */
   async exported(principal: Principal, text: string, signal: AbortSignal): Promise<AsyncIterable<ShownRecord>> {
     requirePermission(principal, "config:read");
@@ -198,7 +201,7 @@ export class ConfigService {
     return continued(first, shown);
   }
 
-  /** Rows for the class of entries. The query area applies the rules for rows and columns. */
+  /** Rows of all entries, for the class of entries. The query area applies the rules for rows and columns to them. */
   async *all(principal: Principal): AsyncGenerator<readonly Row[]> {
     requirePermission(principal, "config:read");
     let after: string | undefined;

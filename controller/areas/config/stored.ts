@@ -11,19 +11,22 @@ import type { KvEntry } from "../../store/kv.ts";
  *   their number, so that it replaces the oldest version and no cleanup is needed.
  */
 export interface Version {
-  /** Counts the changes of the key from 1, including deletions. 0: written before versions existed. */
+  /**
+   * Number of the change, which counts changes of the key from 1, including deletions. 0: written before versions
+   * existed.
+   */
   readonly n: number;
-  /** Id of the write: a writer whose answer was lost recognizes its own write by it. */
+  /** Random id of the write. A writer whose answer was lost recognises its own write by it. */
   readonly id: string;
   readonly by: string;
   readonly atMs: number;
-  /** Exactly one of `text` and `sealed` is present; a deletion has neither. */
+  /** Text of a readable value; a secret value has `sealed` instead. A deletion has neither. */
   readonly text?: string;
   readonly sealed?: string;
   readonly expiresAtMs?: number;
 }
 
-/** The content of an entry. */
+/** The content of an entry. Without `text` and `sealed` it is a deletion. */
 export type Content = Pick<Version, "text" | "sealed" | "expiresAtMs">;
 
 export interface Entry extends Version {
@@ -41,7 +44,7 @@ export function valueKey(key: string): string {
   return VALUE + key;
 }
 
-/** The configuration key of a stored entry's key. */
+/** The configuration key of an entry, from its key in the store. */
 export function keyOf(stored: string): string {
   return stored.slice(VALUE.length);
 }
@@ -50,7 +53,7 @@ export function slotPrefix(key: string): string {
   return `${HISTORY}${key}//`;
 }
 
-/** The configuration key of a slot. */
+/** The configuration key of a version, from the key of its slot in the store. */
 export function keyOfSlot(stored: string): string {
   return stored.slice(HISTORY.length, stored.lastIndexOf("//"));
 }
@@ -59,7 +62,7 @@ export function slotKey(key: string, n: number): string {
   return slotPrefix(key) + String(n % CONFIG_HISTORY_MAX_ENTRIES).padStart(2, "0");
 }
 
-/** `AppError("too_large")` beyond `CONFIG_STORED_MAX_BYTES`. */
+/** The stored form. `AppError("too_large")` beyond `CONFIG_STORED_MAX_BYTES`. */
 export function encodeVersion(key: string, version: Version): Uint8Array {
   const bytes = encodeJson(version);
   if (bytes.length > CONFIG_STORED_MAX_BYTES)
@@ -72,7 +75,7 @@ export function encodeVersion(key: string, version: Version): Uint8Array {
 
 export function decodeVersion(bytes: Uint8Array): Version {
   const stored = decodeStored<Version | string>(bytes);
-  // Rules stored before versions existed are plain texts.
+  // Versions did not exist when the first rules were stored: those are plain texts.
   return typeof stored === "string" ? { n: 0, id: "", by: "", atMs: 0, text: stored } : stored;
 }
 
@@ -84,7 +87,7 @@ export function isDelete({ text, sealed }: Content): boolean {
   return text === undefined && sealed === undefined;
 }
 
-/** The context that a sealed value of the key is bound to. */
+/** Context for sealing. It binds a sealed value to its key. */
 export function sealContext(tenant: string, key: string): string {
   return `${tenant}/config${key}`;
 }

@@ -5,8 +5,8 @@ import { parentOf, ROOT } from "./keys.ts";
 import type { ShownRecord } from "./rights.ts";
 
 /**
- * Builds the tree at and below `key` from entries in any order. A key can be an entry and a directory at once.
- * `undefined` when there are no entries. `AppError("too_large")` beyond `CONFIG_TREE_MAX_ENTRIES` or
+ * Builds the tree at and below `key` from entries in any order. A key can be an entry and a directory at the same time.
+ * `undefined` if there are no entries. `AppError("too_large")` beyond `CONFIG_TREE_MAX_ENTRIES` or
  * `CONFIG_TREE_MAX_BYTES`.
  */
 export async function treeOf(
@@ -81,7 +81,7 @@ function byKey(one: Growing, other: Growing): number {
   return one.key < other.key ? -1 : 1;
 }
 
-/** The root and the ospace, which always exist; `undefined` for any other key. */
+/** The directory at the root or the ospace, which exist even without entries; `undefined` for any other key. */
 export function emptyDirectory(key: string, ospace: string): ConfigNode | undefined {
   if (key === ospace) return { key, dir: true, nodes: [] };
   return key === ROOT ? { key, dir: true, nodes: [{ key: ospace, dir: true, nodes: [] }] } : undefined;

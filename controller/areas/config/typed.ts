@@ -9,13 +9,15 @@ import { brokenRule, parseSchema, type CheckedSchema } from "./schema.ts";
 import type { Entry } from "./stored.ts";
 import type { Wanted } from "./values.ts";
 
-/** Maximum length of a bound in a message. */
+/** Maximum number of characters of a bound in an error message. */
 const BOUND_SHOWN_CHARACTERS = 200;
 
-/** Relative to the ospace. The schema of `/<ospace>/etc/x` is the entry `/<ospace>/config-schemas/etc/x`. */
+/**
+ * Prefix of schemas, without the ospace. The schema of `/<ospace>/etc/x` is the entry `/<ospace>/config-schemas/etc/x`.
+ */
 const SCHEMAS = "/config-schemas";
 
-/** Schemas are entries: every entry below `SCHEMAS` must be a schema, however it is written. */
+/** Schemas are entries of configuration. This owner refuses every entry below `SCHEMAS` that is not a valid schema. */
 export const schemaOwner: ConfigOwner = {
   prefix: SCHEMAS,
   permissions: { read: "config:read", write: "config:write" },
@@ -26,7 +28,7 @@ export const schemaOwner: ConfigOwner = {
   },
 };
 
-/** Key of the schema of a key or a directory. `AppError("invalid")` if the key is itself a schema's. */
+/** Key of the schema of a key or a directory. `AppError("invalid")` if the key is that of a schema. */
 export function schemaKeyOf(ospace: string, text: string): string {
   const key = entryKey(ospace, text);
   if (isSchemaKey(ospace, key))
@@ -38,12 +40,12 @@ function isSchemaKey(ospace: string, key: string): boolean {
   return `${key}/`.startsWith(`${ospace}${SCHEMAS}/`);
 }
 
-/** A schema and the key it was made for. */
+/** A schema and the key for which it was set. */
 interface Holding extends CheckedSchema {
   readonly key: string;
 }
 
-/** The effective schemas of one tenant's keys. Each is read at most once; one instance serves one call. */
+/** The schemas that apply to a tenant's keys. Each schema is read at most once, so use a new object for each call. */
 export class TypedKeys {
   readonly #entries: ConfigEntries;
   readonly #principal: Pick<Principal, "tenant" | "ospace">;
@@ -56,8 +58,8 @@ export class TypedKeys {
   }
 
   /**
-   * Loads all schemas for a call that checks many keys. Beyond `CONFIG_SCHEMAS_PRELOADED_MAX` schemas nothing is
-   * preloaded and each is read when needed.
+   * Loads all schemas, for a call that checks many keys. If there are more than `CONFIG_SCHEMAS_PRELOADED_MAX`, loads
+   * none: each schema is then read when it is needed.
    */
   async preload(): Promise<void> {
     const { tenant, ospace } = this.#principal;
@@ -68,13 +70,16 @@ export class TypedKeys {
     this.#areAllRead = true;
   }
 
-  /** The schema entry of the key or of the nearest directory above it, and the key it was made for. */
+  /**
+   * The schema that applies to the key: its own, or that of the nearest directory above. Answers also the key for which
+   * it was set.
+   */
   async entryOf(key: string): Promise<{ readonly key: string; readonly entry: Entry } | undefined> {
     const { ospace } = this.#principal;
     if (isSchemaKey(ospace, key)) return undefined;
     const keys: string[] = [];
     for (let at = key; at !== ospace; at = parentOf(at)) keys.push(at);
-    // All reads run at once: together they take one round trip to the store.
+    // Start all reads at once, so that together they take one round trip to the store.
     const found = await Promise.all(keys.map((one) => this.#schema(ospace + SCHEMAS + one.slice(ospace.length))));
     const place = found.findIndex((entry) => entry !== undefined);
     const [holding, entry] = [keys[place], found[place]];
@@ -87,7 +92,7 @@ export class TypedKeys {
     try {
       return { key: found.key, ...parseSchema(found.entry.text ?? "") };
     } catch (error) {
-      // This entry was stored before entries below `SCHEMAS` had to be schemas.
+      // Older versions could store entries below `SCHEMAS` that are not schemas.
       if (!isAppError(error)) throw error;
       throw new AppError("invalid", `The schema ${found.entry.key} holds for ${key}, and is none: ${error.message}`);
     }
@@ -104,8 +109,8 @@ export class TypedKeys {
 }
 
 /**
- * The value as its schema requires it: secret if the schema says so. `AppError("invalid")` names key and rule, never
- * the value. The mask stands for a secret that was checked when it was set.
+ * The value as its schema requires it: secret if the schema says so. `AppError("invalid")` names the key and the rule,
+ * but never the value. If the value is the mask, the stored secret stays; it was checked when it was set.
  */
 export function conforming(schema: Holding | undefined, wanted: Wanted, found: Entry | undefined): Wanted {
   if (schema === undefined) return wanted;

@@ -9,13 +9,13 @@ import { sealContext, type Content, type Entry } from "./stored.ts";
 export interface Wanted {
   readonly key: string;
   readonly value: string;
-  /** Absent: secret if the present value is secret. */
+  /** Absent: the value stays secret if the stored one is. */
   readonly secret?: boolean | undefined;
 }
 
 /**
- * The stored content of a value. The mask keeps the present secret. `AppError("invalid")` if the mask would become the
- * secret itself, or would make a secret readable.
+ * The content to store for a value. If the value is the mask, the present secret stays. `AppError("invalid")` if there
+ * is no secret that the mask could stand for, or if the mask would make a secret readable.
  */
 export function contentOf(
   { key, value, secret }: Wanted,
@@ -30,7 +30,7 @@ export function contentOf(
   return { sealed: secrets.seal(value, sealContext(tenant, key)) };
 }
 
-/** Throws if the value must not be stored under the key; returns warnings. */
+/** Throws if the value must not be stored under the key. Returns warnings. */
 export async function checkValue(
   principal: Principal,
   visibility: ConfigVisibility,
@@ -44,7 +44,7 @@ export async function checkValue(
   return owner.check(principal, key, value);
 }
 
-/** `undefined` if the value does not expire: no ttl, 0 or -1. */
+/** Time in milliseconds at which the value expires; `undefined` if it does not expire: no ttl, 0 or -1. */
 export function expiryOf(ttlSeconds: number | undefined, nowMs: number): number | undefined {
   if (ttlSeconds === undefined || ttlSeconds === 0 || ttlSeconds === -1) return undefined;
   if (ttlSeconds < 0 || ttlSeconds > CONFIG_TTL_MAX_SECONDS)

@@ -12,7 +12,7 @@ export type WatchedChange =
   | ShownRecord
   /** The entry was deleted, has expired, or is no longer visible to the reader. */
   | { readonly key: string; readonly deleted: true }
-  /** All present entries were sent; the frames that follow are changes. */
+  /** All present entries have been sent; the frames that follow are changes. */
   | { readonly ready: true };
 
 export interface ConfigReader {
@@ -21,7 +21,7 @@ export interface ConfigReader {
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** Follows configuration with the rights that the reader has at the time of each frame. */
+/** Follows configuration. Each frame is made with the rights that the reader has at that time. */
 export class ConfigWatch {
   readonly #with: ConfigDependencies;
 
@@ -31,9 +31,9 @@ export class ConfigWatch {
 
   /**
    * Yields the entries at and below the key, then `ready`, then every change, until the signal fires. Frames of one key
-   * come in the order of its changes. `AppError("denied")` when the reader loses the right to read.
-   * `AppError("too_large")` beyond `CONFIG_WATCHED_MAX_ENTRIES`. `AppError("compacted")` for a reader that was too
-   * slow: it must watch again to get the changes that it missed.
+   * are in the order of its changes. `AppError("denied")` if the reader loses the right to read.
+   * `AppError("too_large")` beyond `CONFIG_WATCHED_MAX_ENTRIES`. `AppError("compacted")` if the reader was too slow: it
+   * must watch again, because changes were missed.
    */
   async *follow(principal: Principal, text: string, reader: ConfigReader): AsyncGenerator<WatchedChange> {
     requirePermission(principal, "config:read");
@@ -42,7 +42,7 @@ export class ConfigWatch {
     const told = new Told();
     const sinceRevision = yield* this.#present({ tenant, key }, reader, told);
     yield { ready: true };
-    // The watch also reports keys that begin with the key's text but are not below it.
+    // The watch also reports keys that begin with the same text but are not below the key.
     const events = this.#with.entries.watch(tenant, key, { sinceRevision, signal: reader.signal });
     for await (const batch of events) {
       const visibility = await this.#visibility(reader);
@@ -50,7 +50,7 @@ export class ConfigWatch {
     }
   }
 
-  /** Returns the revision of the store from which changes must be watched. */
+  /** Yields the present entries. Returns the revision of the store after which changes must be watched. */
   async *#present(
     { tenant, key }: { readonly tenant: string; readonly key: string },
     reader: ConfigReader,
@@ -79,7 +79,7 @@ export class ConfigWatch {
   }
 }
 
-/** The entries already sent to the reader, each with its revision, so that no older state is sent later. */
+/** Revisions of the entries that were sent to the reader, so that no older state is sent later. */
 class Told {
   readonly #revisions = new Map<string, number>();
 

@@ -48,8 +48,8 @@ interface FileOwner {
 }
 
 /**
- * Limits the rows to the user's open paths. A file on a closed path does not exist for the user; a folder above an open
- * path is visible itself. Only administrators see rows of the system's space.
+ * Limits the rows to the user's open paths. A file on a closed path does not exist for the user. A folder that contains
+ * an open path is visible itself. Only administrators see rows of the system's space.
  */
 const OPEN_PATHS: RowLimit = {
   columns: ["space", "fullname"],

@@ -6,7 +6,7 @@ import { extensionOf, nameOf } from "./names.ts";
 import type { FileService, OpenedFile } from "./service.ts";
 
 /**
- * Isolates pages and pictures that users stored in an origin of their own. They cannot use the viewer's session or read
+ * Isolate pages and pictures that users stored, in an origin of their own. They cannot use the viewer's session or read
  * its answers, and no page of another site may embed them.
  */
 const HEADERS = {
@@ -49,7 +49,10 @@ export async function contentAnswer(
   };
 }
 
-/** Lets the browser cache a file that every user may read: another user of the same browser may read it anyway. */
+/**
+ * Headers that let the browser cache a file, if every user may read it: then another user of the same browser may see
+ * it.
+ */
 async function keeping(files: FileService, principal: Principal, fullname: string): Promise<Record<string, string>> {
   return (await files.isOpenToAll(principal, fullname)) ? { "cache-control": "private, no-cache" } : {};
 }

@@ -7,7 +7,10 @@ import { nameOf, parentOf, type Place, type Space } from "./names.ts";
 /** The content of a file as its row refers to it. */
 export interface HeldContent {
   readonly digest: string;
-  /** Every write uses a new mark, so that replacing a content never releases the content of another writer. */
+  /**
+   * Name of the reference that keeps the content in the blob store. Every write uses a new one, so a replacement never
+   * releases the content of another writer.
+   */
   readonly mark: string;
 }
 
@@ -50,7 +53,7 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class
   };
 }
 
-/** The mark of files written before every write had its own mark. */
+/** The mark of files that an older version wrote, which did not use a new mark for each write. */
 function formerMark({ space, fullname }: Place): string {
   return `file/${space}${fullname}`;
 }

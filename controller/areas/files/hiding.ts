@@ -7,9 +7,9 @@ import type { FileStore } from "./store.ts";
 import { targetOf } from "./work-rights.ts";
 import type { OpenFileWork } from "./work-journal.ts";
 
-/** Other paths under which files run. The area that runs the files provides them. */
+/** The paths under which files run, besides their own. The area that runs files provides them. */
 export interface RunNames {
-  /** Other paths whose system file would no longer run if the users' space had a file at `fullname`. */
+  /** Paths of system files that would no longer run if the users' space had a file at `fullname`. */
   readonly alsoHidden: (ospace: string, fullname: string) => readonly string[];
   /** Paths of built-in files, which every tenant has without storing them. They belong to the system's space. */
   readonly builtIn: (ospace: string) => readonly string[];
@@ -32,7 +32,7 @@ export class HidingGuard {
     this.#names = names;
   }
 
-  /** `AppError("denied")` when a new file of the users' space at one of these places would hide a system file. */
+  /** `AppError("denied")` if a new file of the users' space at one of these places would hide a system file. */
   async requireNothingHidden(principal: Principal, places: readonly Place[]): Promise<void> {
     const hidden = places.map((place) => this.#hiddenAt(principal, place));
     const found = await this.#store.get(principal, hidden.flat());
@@ -42,7 +42,7 @@ export class HidingGuard {
     if (hiding) throw hides(principal, hiding);
   }
 
-  /** Warns when a file of the users' space hides the system file at `place`. Built-in files cannot be hidden. */
+  /** Warns if a file of the users' space hides the system file at `place`. Built-in files cannot be hidden. */
   async warnings(principal: Principal, { space, fullname }: Place): Promise<readonly string[]> {
     if (space === "user" || this.#names.builtIn(principal.ospace).includes(fullname)) return [];
     const users = await this.#store.find(principal, { space: "user", fullname });
@@ -52,7 +52,7 @@ export class HidingGuard {
     ];
   }
 
-  /** As `requireNothingHidden`, for these entries at their target places of a copy or move. */
+  /** Like `requireNothingHidden`, for the target places of these entries in a copy or move. */
   async requireEntries(principal: Principal, work: Move, entries: readonly FileEntry[]): Promise<void> {
     const targets = entries.filter(({ content }) => content !== undefined).map((entry) => targetOf(work, entry));
     const former = await this.#store.get(principal, targets);
@@ -62,7 +62,7 @@ export class HidingGuard {
     );
   }
 
-  /** As `requireEntries`, for all entries of the work, before it begins. */
+  /** Like `requireEntries`, for all entries of the work. Called before the work begins. */
   async requireWork(principal: Principal, work: Move): Promise<void> {
     const place = { space: "user", fullname: work.from } as const;
     const entry = await this.#store.find(principal, place);
@@ -70,7 +70,9 @@ export class HidingGuard {
     else await this.#requireBelow(principal, work, place);
   }
 
-  /** A folder that does not exist in the system's space hides nothing, so its content is not checked. */
+  /**
+   * Checks the content of a folder. A folder that does not exist in the system's space hides nothing, so it is skipped.
+   */
   async #requireBelow(principal: Principal, work: Move, folder: Place): Promise<void> {
     if (!(await this.#systemHas(principal, targetOf(work, folder)))) return;
     const folders: Place[] = [];

@@ -1,8 +1,8 @@
 import { FILE_TEXT_KEPT_MAX_CHARACTERS, FILE_TEXTS_KEPT_MAX_CHARACTERS } from "../../../common/limits.ts";
 
 /**
- * Caches texts of recently read files by tenant and digest of the content, so that a script that runs repeatedly is not
- * read each time. The text read longest ago is evicted first.
+ * Caches texts of recently read files by tenant and digest of the content, so that a script that runs often is not read
+ * each time. When the cache is full, the text that was used longest ago is evicted.
  */
 export class KnownTexts {
   readonly #texts = new Map<string, string>();

@@ -19,7 +19,7 @@ export function typeOf({ fullname }: Place, given: string | undefined): string {
   return type === "" ? extensionOf(fullname) : extensionOf(`x.${type}`);
 }
 
-/** The present members as columns. */
+/** The given notes as columns of the file's row; an absent member gives no column. */
 export function noteColumns({ attr, tags }: FileNotes): Row {
   return {
     ...(attr !== undefined && { attr: attrText(attr) }),
@@ -27,7 +27,7 @@ export function noteColumns({ attr, tags }: FileNotes): Row {
   };
 }
 
-/** Clients send an empty text, or its JSON text, for no attributes. */
+/** The text to store. An empty object counts as no attributes, like an empty text. */
 function attrText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === '""') return "";

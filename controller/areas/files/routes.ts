@@ -181,11 +181,11 @@ const SUMMARIES = {
 } as const;
 
 /**
- * Verbs of POST that are not implemented. Without this check they would be taken as folder names, and the call would
- * answer ok for something else.
+ * Verbs of POST that clients may send and that are not implemented. Without this check they would be read as folder
+ * names, and the call would succeed with another effect.
  */
 const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "push", "tolocal"];
-/** Those of them whose URL has no path. */
+/** Those of `MISSING_VERBS` whose URL has no path. */
 const WITHOUT_PATH: readonly string[] = ["export", "import"];
 
 function refuseMissingVerb(path: string): void {
@@ -204,7 +204,7 @@ function missingVerb(verb: string): AppError {
   return new AppError("unsupported", text, { details: { verb } });
 }
 
-/** Names the members that the type requires. */
+/** The names of the members that the type requires. */
 function contentOf({ type }: Pick<Static<typeof FileWrite>, "type">): readonly string[] {
   if (type === "dir") return [];
   return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
@@ -283,7 +283,7 @@ interface Upload {
   readonly uploads: readonly UploadedFile[];
 }
 
-/** Returns warnings. */
+/** Stores an uploaded file. Returns the warnings of `FileService.write`. */
 async function upload(
   files: FileService,
   principal: Principal,
@@ -303,7 +303,7 @@ function noUpload(): AppError {
   return new AppError("invalid", "There is no part uploadfile in the form.");
 }
 
-/** Returns warnings. */
+/** Writes a file or makes a folder. Returns the warnings of `FileService.write`. */
 async function write(
   files: FileService,
   principal: Principal,

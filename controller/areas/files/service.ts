@@ -33,7 +33,7 @@ import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
 import { FileWorks } from "./work.ts";
 
-/** New content of a file: a text, or the path of an uploaded file. */
+/** New content of a file: a text, or the path of a local file that was uploaded. */
 export type Content = { readonly text: string } | { readonly file: string };
 
 /** A file as scripts read it. */
@@ -54,9 +54,9 @@ interface Dependencies {
   readonly controllers: Controllers;
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
-  /** Rights that every user of a tenant has. Absent: no file counts as open to all. */
+  /** Rights that every user of a tenant has. Absent: `isOpenToAll` is always false. */
   readonly everyone?: (tenant: string) => Promise<Pick<Principal, "grants" | "data" | "paths">>;
-  /** Absent: files run only under their own paths. */
+  /** Other paths under which files run. Absent: a file runs only under its own path. */
   readonly runNames?: RunNames;
 }
 
@@ -87,10 +87,10 @@ export class FileService implements FileSource {
   }
 
   /**
-   * Inserts or replaces a file and makes the folders above it. The old content is deleted when nothing refers to it any
-   * more. Without `content` an existing file keeps its content and a new one is empty. `AppError("conflict")` if the
-   * place is a folder or below a file. `AppError("denied")` if a new file would hide a system file. Returns warnings:
-   * reasons why the file will not run or be served.
+   * Inserts or replaces a file, and makes the folders above it. The old content is deleted when nothing refers to it
+   * any more. Without `content`, an existing file keeps its content and a new one is empty. `AppError("conflict")` if
+   * there is a folder at the place, or a file in place of a folder above. `AppError("denied")` if a new file would hide
+   * a system file. Returns warnings: reasons why the file will not run or be served.
    */
   async write(
     principal: Principal,
@@ -113,12 +113,12 @@ export class FileService implements FileSource {
     const held = written ? await this.#keep(principal, written) : {};
     await this.#store.insert(principal, [{ ...row, ...held }]);
     if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
-    // Again, because a folder may have been removed in the meantime; a removal does not take entries written after it.
+    // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
     await this.#store.makeFoldersAbove(principal, place);
     return warnings;
   }
 
-  /** Makes the folder and those above it. An existing folder gets these notes. `AppError("conflict")` for a file. */
+  /** Makes the folder and those above it. An existing one gets the notes. `AppError("conflict")` for a file. */
   async makeFolder(principal: Principal, name: FileName, notes: FileNotes = {}): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -158,7 +158,7 @@ export class FileService implements FileSource {
     return this.#with.objects.update(platform(principal), { id, class: path }, edits);
   }
 
-  /** Removes a file, or a folder with all below it. `AppError("deadline")`: the work continues in the background. */
+  /** Removes a file or folder with all below it. `AppError("deadline")`: the work continues in the background. */
   async remove(principal: Principal, name: FileName): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -173,14 +173,14 @@ export class FileService implements FileSource {
     await this.#carry(principal, { kind: "remove", place });
   }
 
-  /** Gives a file or folder a whole new path. `AppError("conflict")` if something is there. */
+  /** Gives a file or folder the path `path`. `AppError("conflict")` if something is there. */
   async rename(principal: Principal, name: FileName, path: string): Promise<void> {
     requirePermission(principal, "files:write");
     const [from, to] = [placeBelowRoot(name), placeBelowRoot({ ...name, path })];
     await this.#move(principal, openPlace(principal, from), openPlace(principal, to));
   }
 
-  /** Moves into a folder, which is made if missing. `AppError("conflict")` if the folder has an entry of that name. */
+  /** Moves into a folder, which is made if missing. `AppError("conflict")` if it has an entry of that name. */
   async move(principal: Principal, name: FileName, folder: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -206,7 +206,7 @@ export class FileService implements FileSource {
     return place.fullname === "/" || (await this.#seen(principal, place)) !== undefined;
   }
 
-  /** The stored entry of a file or folder. */
+  /** The entry of a file or folder, as far as the principal may see it. `AppError("not_found")` if there is none. */
   async about(principal: Principal, name: FileName): Promise<FileEntry> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeBelowRoot(name));
@@ -231,15 +231,15 @@ export class FileService implements FileSource {
     if (isEmpty && !folder && place.fullname !== "/") throw notFound(place);
   }
 
-  /** Opens a file of exactly that space. */
+  /** Opens a file in that space only. */
   async open(principal: Principal, path: string, space: Space): Promise<OpenedFile> {
     requirePermission(principal, "files:read");
     return this.#open(principal, [{ path, space }]);
   }
 
   /**
-   * Opens a file to serve it, or for a rule to parse it. Looks in the users' space, then in the system's space; only in
-   * the system's space if `name` says so. The principal's open paths apply to both spaces.
+   * Opens a file to serve it, or to let a rule parse it. Looks in the users' space, then in the system's space. If
+   * `name` has the system's space, looks only there. The principal's open paths apply to both spaces.
    */
   async openServed(principal: Principal, name: FileName): Promise<OpenedFile> {
     requireOneOf(principal, ["files:read", "rules:write"]);
@@ -247,7 +247,7 @@ export class FileService implements FileSource {
     return this.#open(withoutPaths(principal), servedNames(name));
   }
 
-  /** True if the group of all users may read that path and has no rule on files. */
+  /** True if every user may read that path, and no rule restricts files for the group of all users. */
   async isOpenToAll(principal: Principal, fullname: string): Promise<boolean> {
     requirePermission(principal, "files:read");
     const rights = await this.#with.everyone?.(principal.tenant);
@@ -257,13 +257,13 @@ export class FileService implements FileSource {
     return pathAllowed(anybody, fullname) && (await this.#visibility(anybody)) === ALL_VISIBLE;
   }
 
-  /** `AppError("invalid")` for content that is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
+  /** Reads a file. `AppError("invalid")` if it is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
   async read(principal: Principal, path: string, space: Space = "user"): Promise<TextFile> {
     requirePermission(principal, "files:read");
     return this.#read(principal, [{ path, space }]);
   }
 
-  /** Reads the first of these names that is a file, to run it. Errors as `read`. */
+  /** Reads a script or program: the first of these names that is a file. Same errors as `read`. */
   async readFirst(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
     requirePermission(principal, "files:read");
     return this.#read(principal, names);
@@ -273,17 +273,17 @@ export class FileService implements FileSource {
     return this.#works.maintain(tenant);
   }
 
-  /** Resolves when all copies, moves and removals that run here now have ended or paused. */
+  /** Resolves when all copies, moves and removals that run on this controller now have ended or paused. */
   settled(): Promise<void> {
     return this.#journal.inFlight.settled();
   }
 
-  /** Running work pauses. Another controller, or the next start of this one, takes it. */
+  /** Pauses the running work. Another controller, or this one after its next start, continues it. */
   close(): Promise<void> {
     return this.#journal.inFlight.close();
   }
 
-  /** The only way from a path to a file that is opened, run or served. A missing file's error has the first name. */
+  /** Every file that is opened, run or served passes this function. It opens the first name that is a file. */
   async #open(principal: Principal, names: readonly FileName[]): Promise<OpenedFile> {
     const places = placesOf(names).map((place) => openPlace(principal, place));
     const found = (await this.#store.get(principal, places)).filter((one) => one !== undefined);
@@ -318,13 +318,13 @@ export class FileService implements FileSource {
     return fileVisibility(principal, { objects, nowMs: () => runtime.clock.nowMs() });
   }
 
-  /** `undefined` also for an entry that the principal may not see. */
+  /** The entry at `place`; `undefined` also if the principal may not see it. */
   async #seen(principal: Principal, place: Place): Promise<FileEntry | undefined> {
     const entry = await this.#store.find(principal, place);
     return entry && (await this.#visibility(principal)).shown(entry);
   }
 
-  /** `AppError("not_found")` if the principal sees no entry at `place`. It may be unable to see the target `to`. */
+  /** `AppError("not_found")` if the principal sees no entry at `place`. The entry at `to` may be invisible. */
   async #found(
     principal: Principal,
     place: Place,
@@ -360,7 +360,7 @@ export class FileService implements FileSource {
     return false;
   }
 
-  /** Stores the content with a new mark; returns the columns of its file. */
+  /** Stores the content under a new mark. Returns the columns that the file's row gets. */
   async #keep(principal: Principal, content: Content): Promise<HeldContent & Row> {
     const { stores, runtime } = this.#with;
     const { blobs } = await stores.tenant(principal.tenant);
@@ -381,7 +381,7 @@ export class FileService implements FileSource {
     await this.#carry(principal, { kind: "move", place, to });
   }
 
-  /** Records the work before it starts, so that another controller can finish it. */
+  /** Runs a copy, move or removal. It is journaled first, so that another controller can finish it. */
   async #carry(
     principal: Principal,
     {
@@ -421,7 +421,7 @@ export class FileService implements FileSource {
       throw error;
     });
     const carried = this.#works.start(begun);
-    // A caller that no longer waits gets no error.
+    // If the wait below ends first, a later error is not reported to the caller.
     carried.catch(() => undefined);
     const over = await withinTime(clock, carried, FILE_WORK_ANSWER_MS);
     if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
@@ -442,12 +442,12 @@ function openPlace<P extends Place>(principal: Principal, place: P): P {
   return place;
 }
 
-/** Drops the path limits, for places whose paths were already checked: their files are served from either space. */
+/** The principal without its limits of paths. Only for places whose paths were checked before. */
 function withoutPaths({ paths: _, ...principal }: Principal): Principal {
   return principal;
 }
 
-/** Accepts also a folder on the way to an open path. */
+/** Like `openPlace`, but also accepts a folder that contains an open path. */
 function visiblePlace(principal: Principal, place: Place): Place {
   requireSpace(principal, place.space);
   return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);

@@ -3,8 +3,8 @@ import type { Principal } from "../permissions/index.ts";
 import { placeBelowRoot, type FileName, type Place, type Space } from "./names.ts";
 
 /**
- * True for administrators, who have no closed paths. Other users reach the system's space only when its files are run
- * or served.
+ * True for administrators: only they may name paths of the system's space. Other users reach its files only by running
+ * them or having them served.
  */
 export function mayNameSystem({ paths }: Pick<Principal, "paths">): boolean {
   return paths === undefined;
@@ -18,7 +18,7 @@ export function requireSpace(principal: Principal, space: Space): void {
 }
 
 /**
- * Names under which a path is looked up to run or serve it, in order: users' space, then system's space. If `space` is
+ * Names under which a path is looked up to run or serve it, in this order: users' space, system's space. If `space` is
  * `system`, only the system's space.
  */
 export function servedNames({ path, space }: FileName): readonly FileName[] {

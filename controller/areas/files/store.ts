@@ -16,8 +16,8 @@ interface Dependencies {
 }
 
 /**
- * Storage of files and folders: rows of `/filesystem` and contents in the blob store. It checks no rights: the service
- * has checked the permissions, and the rows are the platform's own.
+ * Storage of files and folders: rows of `/filesystem` and contents in the blob store. Checks no rights: the service has
+ * checked the permissions, and the rows are accessed with the platform's rights.
  */
 export class FileStore {
   readonly #with: Dependencies;
@@ -82,7 +82,7 @@ export class FileStore {
    */
   async toTake(principal: Principal, places: readonly Place[]): Promise<Taking> {
     const refs = places.map((place) => refOf(principal, place));
-    // Take the times before the read: writes later than these times survive a removal at these times.
+    // Read the times before the entries. A removal with these times spares everything that is written later.
     const times = await this.#with.objects.writeTimes(platform(principal), refs);
     const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
     const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
@@ -90,7 +90,8 @@ export class FileStore {
   }
 
   /**
-   * Removes the marks first. If the controller dies in between, the rows remain for the next try, and no mark is lost.
+   * Removes the entries, and the marks of their contents first. If the controller dies in between, the rows are still
+   * there for the next try, so no mark is left over.
    */
   async #take(principal: Principal, entries: readonly FileEntry[], timeOf: ReadonlyMap<string, number | undefined>) {
     await this.unmark(

@@ -16,18 +16,21 @@ export interface FileChange {
   readonly columns: readonly string[];
 }
 
-/** The files that a principal may see and change by the rules on their class. MQL applies the same rules. */
+/** The files that a principal may see and change by the rules on the class of files. MQL applies the same rules. */
 export interface FileVisibility {
-  /** Those rules. Absent: no rule restricts files. */
+  /** The rules that decide. Absent: no rule restricts files. */
   readonly rules?: readonly DataRule[];
-  /** The entry with hidden columns left out as if unset. `undefined`: the file does not exist for the principal. */
+  /** The entry without its hidden columns. `undefined`: for the principal the file does not exist. */
   shown(entry: FileEntry): FileEntry | undefined;
-  /** `AppError("denied")` if the digest is hidden: a reader of the content could compute it. */
+  /** `AppError("denied")` if the column `digest` is hidden, because a reader of the content could compute it. */
   requireContent(entry: FileEntry): void;
-  /** `AppError("denied")` unless the whole entry is visible: a hidden column could become visible at the target. */
+  /**
+   * `AppError("denied")` unless the whole entry is visible. Otherwise a hidden column could become visible at the
+   * target of a copy or move.
+   */
   requireAllOf(entry: FileEntry): void;
   /**
-   * `AppError("denied")` if the principal cannot see the entry before and after the change, or may not write these
+   * `AppError("denied")` unless the principal sees the entry both before and after the change, and may write these
    * columns.
    */
   requireWriting(place: Place, change: FileChange): void;
@@ -45,7 +48,7 @@ export interface SightDependencies {
   readonly nowMs: () => number;
 }
 
-/** If no rule concerns files, only the permission and the paths decide. */
+/** The principal's view of files. If no rule concerns files, only the permission and the open paths decide. */
 export async function fileVisibility(
   principal: Principal,
   { objects, nowMs }: SightDependencies,
@@ -62,14 +65,14 @@ export async function fileVisibility(
 }
 
 /**
- * True for rules on the class itself, and for rules that open a class above it. A rule that opens nothing there, or
- * opens only rows of classes that have its fields, was not written for files.
+ * True if the rule concerns files: a rule on the class of files itself, or a rule that opens a whole class above it. A
+ * rule on a class above is ignored if it opens nothing, or only rows that fulfil a condition.
  */
 function speaksOf({ class: root, access, rowsOnly }: DataRule, path: string): boolean {
   return root === path || (access !== "none" && rowsOnly === undefined);
 }
 
-/** All columns that describe a file besides its place, and the column with its name. */
+/** All columns that describe a file: its path, and everything that does not follow from the path. */
 const TOLD = ["fullname", "ftype", "size", "owner", "attr", "digest", "modified", TAGS_COLUMN];
 
 interface Sighted {

@@ -21,34 +21,44 @@ export interface OpenFileWork extends OpenWork {
   readonly kind: "copy" | "move" | "remove";
   readonly space: Space;
   readonly from: string;
-  /** The whole new path; absent for a removal. */
+  /** The new path of the file or folder; absent for a removal. */
   readonly to?: string;
-  /** The folder in work: `from` or a folder below it. Siblings of its ancestors may not have been processed yet. */
+  /**
+   * The folder that is processed now: `from` or a folder below it. Siblings of the folders above it may not be
+   * processed yet.
+   */
   readonly at: string;
   readonly startedMs: number;
   /**
-   * The caller's rules on the class of files at the start; later changes of rights do not count. Absent: no rule
-   * restricts files.
+   * The rules on the class of files that the caller had at the start. They apply until the end of the work, even if the
+   * caller's rights change. Absent: no rule restricts files.
    */
   readonly rules?: readonly DataRule[];
-  /** The caller is no administrator: nothing may be copied or moved to a place where it would hide a system file. */
+  /**
+   * True if the caller is no administrator: nothing may be copied or moved to a place where it would hide a system
+   * file.
+   */
   readonly hidesNothing?: true;
   readonly end?: FileWorkEnd;
 }
 
 export interface FileWorkEnd {
-  /** Absent: the work is complete. */
+  /** Error code of the work; absent: the work is complete. */
   readonly code?: ErrorCode;
   readonly message: string;
 }
 
 export type VersionedFileWork = Versioned<OpenFileWork>;
 
-/** This key is rewritten whenever work begins, so that of two works that begin at once one sees the other. */
+/**
+ * Every begin rewrites this key on condition of its revision. So if two works begin at once, one of them sees the
+ * other.
+ */
 const ORDER = "files/order";
 
 /**
- * Records open work. Two works of a tenant never run at the same time if a path of one contains a path of the other.
+ * Journal of copies, moves and removals. Two works in one space of a tenant never run at the same time if their paths
+ * overlap: one path is the other, or is inside it.
  */
 export class FileWorkJournal extends Journal<OpenFileWork> {
   readonly #stores: JournalDependencies["stores"];
@@ -58,7 +68,10 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
     this.#stores = dependencies.stores;
   }
 
-  /** `AppError("conflict")` if other work concerns the same paths, `limited` if too much other work is open. */
+  /**
+   * Begins the work. `AppError("conflict")` if other work concerns the same paths, `AppError("limited")` if
+   * `FILE_WORKS_OPEN_MAX` works are open.
+   */
   async beginAlone(work: NewWork<OpenFileWork>): Promise<VersionedFileWork> {
     const { kv } = await this.#stores.tenant(work.tenant);
     for (let attempt = 0; attempt < FILE_WORK_BEGIN_ATTEMPTS_MAX; attempt++) {

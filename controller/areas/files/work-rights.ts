@@ -7,14 +7,14 @@ import type { OpenFileWork } from "./work-journal.ts";
 
 type Asked = Pick<OpenFileWork, "kind" | "space" | "from" | "to" | "user">;
 
-/** The target place of an entry. */
+/** The place to which the work copies or moves an entry. */
 export function targetOf({ from, to = "" }: Pick<OpenFileWork, "from" | "to">, { space, fullname }: Place): Place {
   return { space, fullname: to + fullname.slice(from.length) };
 }
 
 /**
  * `AppError("denied")` if the rules that the caller had at the start forbid this work on the entry. `former` is the
- * entry at the target.
+ * entry that exists at the target.
  */
 export function requireWork(work: Asked, visibility: FileVisibility, entry: FileEntry, former?: FileEntry): void {
   if (work.kind !== "copy") visibility.requireWriting(entry, { before: entry, columns: [] });
@@ -36,7 +36,10 @@ interface Looking {
   readonly visibility: FileVisibility;
 }
 
-/** As `requireWork`, for all entries of the work, before it begins: if one entry is denied, nothing is done. */
+/**
+ * Like `requireWork`, for all entries of the work. Called before the work begins: if one entry is denied, nothing is
+ * done.
+ */
 export async function requireWholeWork(work: Asked, looking: Looking): Promise<void> {
   if (looking.visibility.rules === undefined) return;
   const place = { space: work.space, fullname: work.from };

@@ -23,18 +23,18 @@ export interface FileWorkDependencies {
   readonly journal: FileWorkJournal;
   readonly store: FileStore;
   readonly runtime: Runtime;
-  /** The files that are visible by the principal's rules. */
+  /** The principal's view of files by its rules. */
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
   readonly hiding: HidingGuard;
 }
 
-/** Another controller has the work, or nothing is left to do. */
+/** Thrown if another controller has taken the work, or if the work has already ended. */
 class Lost extends Error {}
 
 /**
- * Copies, moves and removes files, and folders with everything below them. A folder is processed before its content: an
- * entry that is written into it in the meantime is found later, or makes the folder again. The folder in work is
- * recorded before it is processed.
+ * Copies, moves and removes files, and folders with everything below them. A folder is processed before its content. So
+ * an entry that is written into the folder meanwhile is either found later, or makes the folder again. The journal
+ * names the current folder before that folder is processed.
  */
 export class FileWorks {
   readonly #with: FileWorkDependencies;
@@ -43,7 +43,7 @@ export class FileWorks {
     this.#with = dependencies;
   }
 
-  /** Resolves with the work when it has ended or paused, or when another controller has it. */
+  /** Resolves with the work when it has ended or paused, or when another controller has taken it. */
   start(mine: VersionedFileWork): Promise<OpenFileWork> {
     const { journal, runtime } = this.#with;
     const running = journal.inFlight.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
@@ -53,7 +53,10 @@ export class FileWorks {
     return running;
   }
 
-  /** Continues abandoned work. Call it periodically and when a controller left; safe on several controllers. */
+  /**
+   * Continues abandoned work. Call it periodically and when a controller has left. Several controllers may call it at
+   * once.
+   */
   async maintain(tenant: string): Promise<void> {
     const { journal } = this.#with;
     for await (const found of journal.abandoned(tenant)) {
@@ -63,7 +66,7 @@ export class FileWorks {
   }
 }
 
-/** One run of recorded work by this controller. */
+/** One run of journaled work by this controller. */
 class FileWorkRun {
   readonly #with: FileWorkDependencies;
   readonly #platform: Principal;
@@ -99,7 +102,10 @@ class FileWorkRun {
     return this.#with.journal.inFlight.stopping;
   }
 
-  /** Retries while the stores are unavailable for a moment. Returns how the work ended; throws if it must pause. */
+  /**
+   * Does the work, and retries while the stores are unavailable for a moment. Returns how the work ended. Throws if the
+   * work must pause.
+   */
   async #carry(): Promise<FileWorkEnd> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -114,7 +120,10 @@ class FileWorkRun {
     }
   }
 
-  /** Works from the recorded folder up to `from`. A copy removes nothing, so it starts again at `from`. */
+  /**
+   * Processes the recorded folder, then each folder above it, up to `from`. A copy removes nothing, so it starts again
+   * at `from`.
+   */
   async #carryOnce(): Promise<void> {
     const { from, at, to, kind, space, rules } = this.#open;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
@@ -157,7 +166,7 @@ class FileWorkRun {
     return isEmpty ? undefined : folders;
   }
 
-  /** Processes just these entries. Entries that are gone are left out, so a repetition does no harm. */
+  /** Processes just these entries. Entries that no longer exist are skipped, so a repetition does no harm. */
   async #pass(places: readonly Place[]): Promise<void> {
     this.#signal.throwIfAborted();
     const { store } = this.#with;
@@ -173,8 +182,8 @@ class FileWorkRun {
   }
 
   /**
-   * An entry that was added after the start and is closed to the caller stays. Its folders were already moved or
-   * removed, so they are made again.
+   * `AppError("denied")` for an entry that the caller may not move or remove, such as one added after the start. The
+   * entry stays. Its folders may already be moved or removed, so they are made again.
    */
   async #require(entries: readonly FileEntry[]): Promise<void> {
     try {

@@ -1,7 +1,7 @@
 import type { Permission } from "../permissions/index.ts";
 import type { GroupRecord, PathRecord } from "./types.ts";
 
-/** Groups of a tenant whose definitions were never changed; the first change stores them. */
+/** The groups of a tenant whose definitions were never changed. The first change stores them. */
 
 export const EVERYONE_ID = "1";
 export const ADMINISTRATORS_ID = "2";
@@ -25,7 +25,7 @@ export function isAdministrators(name: string): boolean {
 }
 
 /**
- * Permissions for endpoints. Groups that tenants create have none listed here: theirs follow from the classes they
+ * Grants for endpoints. Groups that tenants create are not in this list: their grants follow from the classes they
  * open.
  */
 export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly (Permission | "*:read" | "*:run")[]> = new Map([

@@ -9,13 +9,13 @@ import type { TenantDefinitions } from "./tenants.ts";
 
 const MARK_BYTES = 12;
 
-/** A change of definitions, and the answer for its caller once it is stored. */
+/** A change of definitions, and a function that makes the caller's answer after the change is stored. */
 interface Change<T> {
   readonly change: StoredChange;
   readonly answer: (after: Definitions) => T;
 }
 
-/** Makes the change for the definitions as they are now. Called again after a lost race. */
+/** Plans the change on the current definitions. Called again if another change came first. */
 type Make<T> = (definitions: Definitions) => Change<T>;
 
 interface Dependencies {
@@ -24,7 +24,10 @@ interface Dependencies {
   readonly random: Pick<Runtime["random"], "bytes">;
 }
 
-/** Stores changes of groups and API permissions, each on the state that it was made for. */
+/**
+ * Stores changes of groups and API permissions. A change is stored only if the definitions are still those it was
+ * planned on.
+ */
 export class GroupChanges {
   readonly #with: Dependencies;
 
@@ -32,7 +35,10 @@ export class GroupChanges {
     this.#with = dependencies;
   }
 
-  /** For all changes by callers: refuses changes that give or take rights the caller does not have, before or after. */
+  /**
+   * For all changes by callers. Refuses a change of groups or API permissions with rights that the caller does not
+   * have, before or after the change.
+   */
   byCaller<T>(principal: Principal, make: Make<T>): Promise<T> {
     requireNoPartToken(principal);
     return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
@@ -43,7 +49,10 @@ export class GroupChanges {
     return this.#written(tenant, make, () => {});
   }
 
-  /** After a lost race the change is made again on the new state; `AppError("conflict")` if all races are lost. */
+  /**
+   * Plans, checks and stores the change. If another change came first, repeats all three on the new state;
+   * `AppError("conflict")` after `GROUP_CHANGE_ATTEMPTS_MAX` attempts.
+   */
   async #written<T>(tenant: string, make: Make<T>, check: (change: GivenChange) => void): Promise<T> {
     const { store, current, random } = this.#with;
     for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {

@@ -4,7 +4,10 @@ import { isInside } from "../../../common/paths.ts";
 import type { DataRule, FieldCondition } from "../permissions/index.ts";
 import type { GroupRights } from "./types.ts";
 
-/** Compiles the rights of a group, as an administrator writes them. `AppError("invalid")`, `AppError("syntax")`. */
+/**
+ * Compiles the rights of a group from the texts of an administrator. `AppError("invalid")` or `AppError("syntax")` for
+ * a text that is no right.
+ */
 export function rulesOf(group: string, rights: GroupRights): readonly DataRule[] {
   const readable = rights.readonly.map((path) => classPath(path, "readonly"));
   const writable = rights.writable.map((path) => classPath(path, "writable"));
@@ -22,7 +25,8 @@ export function rulesOf(group: string, rights: GroupRights): readonly DataRule[]
 }
 
 /**
- * The columns that the rights name, with the member that names them and the class; without a class: all that have them.
+ * The columns that the rights name. `where` is the member that names them. `path` is their class; undefined: all
+ * classes that have the columns.
  */
 export function namedColumns({ readexps = [], fields = {} }: Partial<GroupRights>): readonly NamedColumns[] {
   const rows = readexps.map(rowsOf).map(({ path, fields: columns }) => ({ path, columns, where: "readexps" }));
@@ -49,7 +53,7 @@ interface Rows {
 interface Columns {
   readonly path: string;
   readonly hidden: readonly string[];
-  /** Absent: all columns but the hidden ones. */
+  /** Absent: all columns except the hidden ones. */
   readonly shown: readonly string[] | undefined;
 }
 
@@ -59,7 +63,10 @@ interface Opened {
   readonly writable: readonly string[];
   readonly rows: readonly Rows[];
   readonly anywhere: readonly FieldCondition[];
-  /** True if the conditions without a path open rows by themselves; false if they only narrow what the group opens. */
+  /**
+   * True if the conditions without a path open rows by themselves. False if they only narrow the classes that the group
+   * opens.
+   */
   readonly opensAnywhere: boolean;
   readonly columns: readonly Columns[];
 }
@@ -84,7 +91,7 @@ function ruleAt(path: string, opened: Opened): DataRule {
   };
 }
 
-/** The longest matching path decides. */
+/** Columns for the class `path`: those of the longest path that contains it. */
 function columnsAt(path: string, all: readonly Columns[]): Pick<DataRule, "hidden" | "shown"> {
   const [deciding] = all
     .filter((columns) => isInside(columns.path, path))

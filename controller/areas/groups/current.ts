@@ -12,9 +12,9 @@ export interface ToldChange {
 }
 
 /**
- * Cache of the current definitions of one tenant. A watch reports changes by other controllers. In case the watch is
- * late or broken, a cached answer is used for `SIGN_IN_CACHE_MS` at most; then the store is asked for the latest
- * revision. If the store does not answer, `read` fails; it never returns older definitions.
+ * Cache of the current definitions of one tenant. A watch reports changes by other controllers. The watch may be late
+ * or broken, so a cached answer is used for `SIGN_IN_CACHE_MS` at most. Then the cache compares its revision with the
+ * store. If the store does not answer, `read` fails; it never returns older definitions.
  */
 export class CurrentDefinitions {
   readonly #store: GroupStore;
@@ -25,12 +25,12 @@ export class CurrentDefinitions {
   #untilMs = -Infinity;
   /** Revision of the latest refresh that the watch reported. */
   #refreshed = 0;
-  /** Rises when the cached definitions may be out of date. */
+  /** Counts the calls of `doubt`: reads that began before the latest one are not cached. */
   #doubts = 0;
   #reading: { readonly doubts: number; readonly work: Promise<Definitions> } | undefined;
   #watch: Promise<FollowedKeys> | undefined;
 
-  /** `told` is called when this or another controller changed the definitions or asked for a refresh. */
+  /** `told` is called if this or another controller changed the definitions or asked for a refresh. */
   constructor(of: {
     readonly store: GroupStore;
     readonly runtime: Runtime;
@@ -49,13 +49,13 @@ export class CurrentDefinitions {
     return this.#readOnce();
   }
 
-  /** Makes reads after this call go to the store. */
+  /** Makes all reads that begin after this call ask the store. */
   doubt(): void {
     this.#doubts++;
     this.#untilMs = -Infinity;
   }
 
-  /** Drops everything cached, compiled rights included. */
+  /** Drops everything cached, including compiled rights. */
   drop(): void {
     this.#known = undefined;
     this.doubt();
@@ -66,7 +66,7 @@ export class CurrentDefinitions {
     await followed?.close();
   }
 
-  /** Calls at the same time share one read, unless something changed after it began. */
+  /** Concurrent calls share one read, unless `doubt` was called after it began. */
   #readOnce(): Promise<Definitions> {
     const doubts = this.#doubts;
     if (this.#reading?.doubts !== doubts) {

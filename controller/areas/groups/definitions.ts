@@ -5,12 +5,12 @@ import { rulesOf } from "./compile.ts";
 import type { Stored } from "./store.ts";
 import type { ApiPermission, Group, GroupRecord, PathRecord } from "./types.ts";
 
-/** The user whose rights are asked for. */
+/** The user whose rights are computed. */
 export interface Member {
-  /** Last part of the full name by which groups name their members; unique in a tenant. */
+  /** User name: the last part of the full name in groups' members. Unique in a tenant. */
   readonly username: string;
   readonly isAdministrator: boolean;
-  /** Full names or ids of groups in the user's own record; unknown ones are ignored. */
+  /** Full names or ids of groups in the user's record; unknown ones are ignored. */
   readonly groups?: readonly string[];
   /** Rights given to the user directly, without groups. */
   readonly own?: Pick<Principal, "grants" | "data">;
@@ -23,19 +23,21 @@ export type Rights = Pick<Principal, "groups" | "grants" | "data" | "paths">;
 
 const NOTHING: NonNullable<Member["own"]> = { grants: [], data: [] };
 
-/** All groups and API permissions of a tenant at one moment, and the rights that follow; never changes. */
+/** All groups and API permissions of a tenant, as read at one time, and the rights that follow from them. Immutable. */
 export class Definitions {
   readonly stored: Stored;
   readonly #groups: ReadonlyMap<string, GroupRecord>;
   readonly #fullnames = new Map<string, string>();
   readonly #byFullname = new Map<string, GroupRecord>();
-  /** Ids of the groups that name a member, by the member as it is stored. */
+  /** Ids of the groups that have a member directly, by the member (`U/<user name>` or `G<group id>`). */
   readonly #holders: ReadonlyMap<string, readonly string[]>;
   readonly #rules = new Map<string, readonly DataRule[]>();
-  /** By the user's own rights, then by the ids of the groups: equal sets share their compiled rights. */
+  /**
+   * Compiled rights by the user's own rules, then by own grants and ids of groups: users with equal keys share them.
+   */
   readonly #rights = new WeakMap<readonly DataRule[], Map<string, Rights>>();
   readonly #groupRights = new Map<string, Rights>();
-  /** Cache for calls, which all ask for the same rights again. */
+  /** Cache for repeated calls of the same user. */
   readonly #memberRights = new WeakMap<Member, Rights>();
 
   constructor(stored: Stored) {
@@ -53,7 +55,7 @@ export class Definitions {
     return this.#byFullname.get(fullname);
   }
 
-  /** Empty for a deleted group. */
+  /** Full name of a group; empty for a deleted one. */
   fullname(id: string): string {
     const known = this.#fullnames.get(id);
     if (known !== undefined) return known;
@@ -79,7 +81,7 @@ export class Definitions {
     return { name, paths, groups: names.sort() };
   }
 
-  /** Ids of all groups of a user, direct and through other groups. */
+  /** Ids of all groups of a user, direct ones and those that contain them. */
   groupsOf({ username, isAdministrator, groups = [] }: Member): ReadonlySet<string> {
     const found = new Set([EVERYONE_ID, ...(isAdministrator ? [ADMINISTRATORS_ID] : [])]);
     const named = groups.flatMap((name) => this.#groups.get(name)?.id ?? this.named(name)?.id ?? []);
@@ -88,15 +90,15 @@ export class Definitions {
     return this.#withHolders(found);
   }
 
-  /** The groups and all groups that have them as members, directly or indirectly. */
+  /** These groups, and all groups that contain one of them as a member, directly or indirectly. */
   #withHolders(ids: Iterable<string>): ReadonlySet<string> {
     const found = new Set(ids);
-    // A set may grow during iteration: added ids are visited later, each once, so circles end.
+    // A set may grow during iteration: added ids are visited later, each once. So cycles end.
     for (const id of found) for (const holder of this.#holders.get(`G${id}`) ?? []) found.add(holder);
     return found;
   }
 
-  /** Ids of all groups whose members are members of this group, itself included. */
+  /** Ids of this group and of all groups that are its members, directly or indirectly. */
   below(id: string): ReadonlySet<string> {
     const found = new Set([id]);
     for (const one of found) {
@@ -106,8 +108,8 @@ export class Definitions {
   }
 
   /**
-   * The same object for the same member. Users with the same groups and own rights share everything but their home
-   * folder.
+   * The rights of a user; the same object for the same `member`. Users with the same groups and own rights share
+   * everything except their home folder.
    */
   rightsOf(member: Member): Rights {
     const known = this.#memberRights.get(member);
@@ -117,7 +119,7 @@ export class Definitions {
     return rights;
   }
 
-  /** Rights that the group alone gives; administrators' rights do not come from rules. The same object each time. */
+  /** Rights that the group alone gives, without the groups that contain it. The same object each time. */
   rightsOfGroup(id: string): Rights {
     const known = this.#groupRights.get(id);
     if (known !== undefined) return known;
@@ -126,12 +128,15 @@ export class Definitions {
     return rights;
   }
 
-  /** Rights that a member has through the group and the groups above it. */
+  /** Rights that a member has through the group and all groups that contain it. */
   rightsThrough(id: string): Rights {
     return this.#rightsOfSet([...this.#withHolders([id])].sort(), NOTHING);
   }
 
-  /** Names of users, as written, in the group or in the groups below it whom the viewer may see; at most `max`. */
+  /**
+   * Full names of at most `max` users in the group or in its member groups. Includes only users whom the viewer may
+   * see.
+   */
   usersIn(id: string, max: number, sees: MemberSight): readonly string[] {
     const found = new Set<string>();
     for (const group of this.below(id)) {
@@ -148,7 +153,7 @@ export class Definitions {
     const ids = [...this.groupsOf(member)].sort();
     const bySet = this.#rights.get(own.data) ?? new Map<string, Rights>();
     this.#rights.set(own.data, bySet);
-    // The home folder belongs to one user, so it is added later; paths do not narrow administrators.
+    // The home folder belongs to one user, so it is added below. Administrators have no limit of paths.
     const key = JSON.stringify([ids, own.grants]);
     let rights = bySet.get(key);
     if (rights === undefined) {
@@ -165,7 +170,7 @@ export class Definitions {
     const rules = ids.flatMap((id) => this.#rulesOfGroup(id));
     const paths = this.stored.paths.filter((one) => one.groups.some((id) => ids.includes(id)));
     const grants = new Set([...own.grants, ...ids.flatMap((id) => GRANTS_BY_GROUP.get(id) ?? []), ...grantsBy(rules)]);
-    // Paths narrow these two.
+    // The open paths limit these two grants.
     if (ids.includes(EVERYONE_ID)) grants.add("files:read").add("scripts:read");
     return {
       groups,
@@ -189,7 +194,7 @@ export class Definitions {
   }
 }
 
-/** Users who may read or write objects may call the endpoints that do so. */
+/** Grants that follow from rules: users who may read or write objects may call the endpoints for it. */
 function grantsBy(rules: readonly DataRule[]): readonly string[] {
   const opening = rules.filter(({ access }) => access !== "none");
   const writing = opening.some(({ access }) => access === "write");

@@ -9,11 +9,11 @@ import type { Definitions, MemberSight } from "./definitions.ts";
 import type { GroupEdit, GroupRecord } from "./types.ts";
 
 const NAME = { what: "name of a group", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
-/** Ids that are possible within one millisecond. */
+/** Number of different ids per millisecond. */
 const ID_STEPS = 1_000_000;
 const EMPTY = { parent: "", member: [], readonly: [], writable: [], readexps: [], fields: {}, tags: [] };
 
-/** `AppError("not_found")` if no group has that full name. */
+/** The group of that full name; `AppError("not_found")` if there is none. */
 export function groupIn(definitions: Definitions, fullname: string): GroupRecord {
   const group = definitions.named(fullname);
   if (group === undefined)
@@ -21,7 +21,7 @@ export function groupIn(definitions: Definitions, fullname: string): GroupRecord
   return group;
 }
 
-/** `AppError("invalid")` for a name in a user's `grpset` that is no id and no full name of a group. */
+/** `AppError("invalid")` for a name in a user's `grpset` that is neither id nor full name of a group. */
 export function requireGroupNames(definitions: Definitions, names: readonly string[]): void {
   for (const name of names) {
     if (definitions.get(name) !== undefined || definitions.named(name) !== undefined) continue;
@@ -29,7 +29,10 @@ export function requireGroupNames(definitions: Definitions, names: readonly stri
   }
 }
 
-/** A long name is not a typing mistake, and comparing it is slow. */
+/**
+ * The end of the error text, with a similar group name. A long name is not a typing mistake and slow to compare, so it
+ * gets no suggestion.
+ */
 function meantGroup(definitions: Definitions, name: string): string {
   if (name.length > GROUP_NAME_MAX_BYTES) return ".";
   return suggestion(
@@ -39,8 +42,8 @@ function meantGroup(definitions: Definitions, name: string): string {
 }
 
 /**
- * The group with that id after an edit, or a new one. Refuses names that are taken, members that do not exist, circles
- * of members or names, and rights that do not parse.
+ * The record of the group `id` after the edit, or of a new group. Refuses taken names, unknown member groups, cycles of
+ * members or names, and rights that do not parse.
  */
 export function edited(definitions: Definitions, id: string, edit: GroupEdit): GroupRecord {
   const before = definitions.get(id);
@@ -58,34 +61,37 @@ export function edited(definitions: Definitions, id: string, edit: GroupEdit): G
     parent: parentOf(definitions, edit.parent, before),
   };
   checkPlace(definitions, record, before);
-  // Compiled once, so that invalid rights are refused before they are stored.
+  // Compile the rights now, so that invalid rights are refused before they are stored.
   rulesOf(id, record);
   return record;
 }
 
-/** Adds the members that the caller cannot see to the edit, because the caller cannot have meant to remove them. */
+/**
+ * Adds the members that the caller cannot see to the edit. The caller did not send them, but cannot have meant to
+ * remove them.
+ */
 export function withUnseen(before: GroupRecord | undefined, edit: GroupEdit, sees: MemberSight): GroupEdit {
   if (edit.member === undefined) return edit;
   const unseen = (before?.member ?? []).filter((member) => !sees(member));
   return { ...edit, member: [...edit.member, ...unseen] };
 }
 
-/** A decimal number that no group has. */
+/** A new id: a decimal number that no group has. */
 export function freeId(definitions: Definitions, { clock, random }: Pick<Runtime, "clock" | "random">): string {
   let id = BigInt(Math.floor(clock.nowMs())) * BigInt(ID_STEPS) + BigInt(Math.floor(random.next() * ID_STEPS));
   while (definitions.get(String(id)) !== undefined) id++;
   return String(id);
 }
 
-/** `AppError("too_large")` if one more record would be more than `max`, the value of `limit`. */
+/** `AppError("too_large")` if there are already `max` records. `limit` is the name of the constant. */
 export function checkCount(records: readonly unknown[], max: number, limit: string): void {
   if (records.length < max) return;
   throw new AppError("too_large", `There are ${max} of them already.`, { details: { limit } });
 }
 
 /**
- * The group with that id or full name. `AppError("not_found")` if there is none, `invalid` for a built-in group,
- * `conflict` for a group with others below it.
+ * The group with that id or full name. `AppError("not_found")` if there is none, `AppError("invalid")` for a built-in
+ * group, `AppError("conflict")` for a group with groups below it.
  */
 export function removable(definitions: Definitions, id: string): GroupRecord {
   const group = definitions.get(id) ?? groupIn(definitions, id);

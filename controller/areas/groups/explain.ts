@@ -19,14 +19,14 @@ import type { Definitions, Member, MemberSight, Rights } from "./definitions.ts"
 import type { GroupService } from "./service.ts";
 
 export interface Question {
-  /** The caller when absent. */
+  /** Name of the user asked about; the caller if absent. */
   readonly user?: string;
-  /** One of these three. */
+  /** Class path. Exactly one of `class`, `path` and `endpoint` is given. */
   readonly class?: string;
   readonly path?: string;
-  /** Method and path. */
+  /** Method and path, such as `GET /hosts`. */
   readonly endpoint?: string;
-  /** For a class: asks about writing its objects instead of reading. */
+  /** For a class: asks about writing its objects, not about reading them. */
   readonly write?: boolean;
 }
 
@@ -35,10 +35,11 @@ export interface Explanation {
   /** Full names of the groups the user is in. */
   readonly groups: readonly string[];
   readonly allowed: boolean;
-  /** The rights that allow it, or the missing ones; one sentence each. */
+  /** The rights that allow it, or the missing rights; one sentence each. */
   readonly why: readonly string[];
   /**
-   * Groups that give the right, how they do, and some of their users whom the caller may see, by their names in groups.
+   * Groups that give the right: their names, how they give it, and some of their users (only users whom the caller may
+   * see).
    */
   readonly who: readonly { readonly group: string; readonly how: string; readonly member: readonly string[] }[];
 }
@@ -65,12 +66,15 @@ export interface ExplainDependencies {
 
 const TOGETHER = "by rights of his own and of groups together";
 
-/** The subject of a question. `how` tells how some rights allow it, or answers undefined if they do not. */
+/**
+ * The subject of a question. `how` answers a text that says how some rights allow it, or undefined if they do not allow
+ * it.
+ */
 interface Matter {
   readonly what: string;
   readonly missing: string;
   readonly how: (rights: Rights) => string | undefined;
-  /** Text for a user who may, although neither the user's own rights nor one group alone are enough. */
+  /** Text for a user who is allowed, although neither the user's own rights nor any group is enough alone. */
   readonly otherwise: (rights: Rights) => string;
 }
 
@@ -82,7 +86,10 @@ export class ExplainService {
     this.#with = dependencies;
   }
 
-  /** `AppError("not_found")` for an endpoint or user that does not exist or that the caller may not see. */
+  /**
+   * Answers a question. `AppError("not_found")` for an endpoint or user that does not exist or that the caller may not
+   * see.
+   */
   async explain(principal: Principal, question: Question): Promise<Explanation> {
     requirePermission(principal, "perms:read");
     const definitions = await this.#with.groups.definitions(principal);
@@ -207,7 +214,7 @@ function pathMatter(path: string): Matter {
   };
 }
 
-/** True if the path matches a pattern with `:name` parts and perhaps a last `*`. */
+/** True if the path matches a pattern. A part `:name` matches any text; a last `*` matches all further parts. */
 function fits(pattern: string, path: string): boolean {
   const [wanted, given] = [pattern.split("/"), (path.split("?")[0] ?? "").split("/")];
   const isOpen = wanted.at(-1) === "*";

@@ -10,9 +10,10 @@ export interface GivenChange {
 }
 
 /**
- * Throws `AppError("denied")` unless the principal has all rights of the changed groups and API permissions, before the
- * change and after it. The groups that contain a group count, because its members are their members. The groups below
- * it in the tree of names count, too: users name their groups by full name, which changes with a name above.
+ * Throws `AppError("denied")` unless the principal has all rights of the changed groups and API permissions, before and
+ * after the change. The rights of a group include those of the groups that contain it, because its members are their
+ * members. If a group is renamed or moved, the groups below it by name are checked, too. Users name their groups by
+ * full name, and the full names of these groups change as well.
  */
 export function requireHoldingAll(principal: Principal, { change, before, after }: GivenChange): void {
   const { groups = [], goneGroups = [], paths = [], gonePaths = [] } = change;

@@ -5,7 +5,7 @@ import { pathAllowed } from "../permissions/index.ts";
 import type { GroupService } from "./service.ts";
 import { groupReply } from "./shown.ts";
 
-/** `perm`: groups, and the rights of the script's user. */
+/** `perm`: reads groups, and tests the rights of the script's user. */
 export function permHostObject(groups: GroupService): HostObject {
   return {
     name: "perm",

@@ -11,15 +11,16 @@ import type { GroupEdit } from "./types.ts";
 export interface KnownSources {
   /** Current classes; absent: classes and columns in rules are not checked. */
   readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
-  /** Answers which of the names are user names; absent: every name counts as one. */
+  /** Answers the subset of `names` that are user names; absent: every name counts as one. */
   readonly knownNames?: (principal: Principal, names: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
-  /** Answers the similar name of a user whom the principal may see, if there is one. */
+  /** Answers the most similar name of a user whom the principal may see; undefined if none is similar. */
   readonly likeName?: (principal: Principal, name: string) => Promise<string | undefined>;
 }
 
 /**
- * Answers a warning for each class and column that does not exist yet. `AppError("invalid")` for users and columns that
- * do not exist. `members` are the present members whom the caller sees: they may stay even if their users are gone.
+ * Checks the users, classes and columns that an edit names. Answers a warning for each class or column that may be
+ * created later. `AppError("invalid")` for an unknown user, or for an unknown column of a known class. `members` are
+ * the present members whom the caller sees: they may stay, even if their users no longer exist.
  */
 export async function warningsOf(
   principal: Principal,
@@ -41,9 +42,9 @@ interface Known {
 }
 
 /**
- * Checks that the classes and columns named in an edit exist. Answers a warning for each missing class, because it may
- * be created later. `AppError("invalid")` for a column that neither the class nor a class below it has: a rule with a
- * misspelt column would leave open what it should close.
+ * Checks the classes and columns that an edit names. Answers a warning for each missing class, because it may be
+ * created later. `AppError("invalid")` for a column that neither the class nor a class below it has. Otherwise a rule
+ * with a misspelt column would not close what it should close.
  */
 function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const named = namedColumns(edit);
@@ -66,8 +67,8 @@ function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
 }
 
 /**
- * A warning for a column in a condition without a path: the condition applies to classes that have its fields, now or
- * later.
+ * A warning if no class has this column of a condition without a path. Such a condition applies to all classes that
+ * have its fields, now or later, so the column may be created later.
  */
 function unknownAnywhere(column: string, known: Known): readonly string[] {
   const views = known.catalog.tree("/");
@@ -109,8 +110,8 @@ function seenColumns(views: readonly ClassView[], { principal }: Pick<Known, "pr
 }
 
 /**
- * Throws `AppError("invalid")` for members such as `U/plant/ann` whose users do not exist. `likeName` answers a similar
- * user name.
+ * Throws `AppError("invalid")` if `missing` is not empty: members such as `U/plant/ann` whose users do not exist.
+ * `likeName` answers a similar user name for the error text.
  */
 async function requireUsers(
   missing: readonly string[],
@@ -125,7 +126,7 @@ async function requireUsers(
   throw new AppError("invalid", `member: there is no user ${first}${end}${more}`);
 }
 
-/** The user name: the last part of the full name in a member. */
+/** The user name in a member: the last part of the full name. */
 export function usernameOf(member: string): string {
   return member.slice(member.lastIndexOf("/") + 1);
 }

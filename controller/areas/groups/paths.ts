@@ -8,7 +8,10 @@ import type { PathRecord } from "./types.ts";
 
 const NAME = { what: "name of an API permission", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
 
-/** Normalised, without repetitions; `/` is every path. `AppError("invalid")` for text that is no path. */
+/**
+ * The paths, normalised and without repetitions. `/` means every path. `AppError("invalid")` for a text that is no
+ * path.
+ */
 export function apiPaths(paths: readonly string[]): readonly string[] {
   if (paths.length === 0) throw new AppError("invalid", "path is missing: a folder or a file.");
   return [...new Set(paths.map((path) => (path.trim() === "/" ? "/" : absolutePath(path.trim()))))];
@@ -21,13 +24,16 @@ export function pathsIn({ stored }: Definitions, name: string): PathRecord {
   return record;
 }
 
-/** A new API permission without groups. `AppError("invalid")` for a name or paths that cannot be. */
+/** A new API permission without groups. `AppError("invalid")` for a name or path that is not allowed. */
 export function newApiPermission(name: string, paths: readonly string[]): PathRecord {
   checkName(name, NAME);
   return { name, paths: apiPaths(paths), groups: [] };
 }
 
-/** `AppError("too_large")` if the tenant has all that it may have, `conflict` if the name is taken. */
+/**
+ * `AppError("too_large")` if the tenant has the maximum number of API permissions, `AppError("conflict")` if the name
+ * is taken.
+ */
 export function requireRoomFor({ stored }: Definitions, name: string): void {
   checkCount(stored.paths, API_PERMISSIONS_PER_TENANT_MAX, "API_PERMISSIONS_PER_TENANT_MAX");
   if (stored.paths.some((one) => one.name === name))

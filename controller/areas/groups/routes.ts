@@ -162,7 +162,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
   ];
 }
 
-/** Which paths an API permission opens, and to which groups. */
+/** Routes for API permissions: which paths they open, and to which groups. */
 function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
   return [
     endpoint({

@@ -27,7 +27,7 @@ import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./ty
 export interface GroupDependencies extends KnownSources {
   readonly runtime: Runtime;
   readonly stores: Stores;
-  /** Answers a test for user names that the principal may see; absent: all. */
+  /** Answers a test for user names that the principal may see; absent: every principal sees all. */
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
   /** Called after members of a group lost rights; answers the work that continues with the old rights. */
   readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
@@ -40,7 +40,7 @@ export interface NarrowedGroup {
   readonly isNarrower: (member: Member) => boolean;
 }
 
-/** A changed group or API permission by name, with all definitions before and after the change. */
+/** The name of a changed group or API permission, with all definitions before and after the change. */
 interface Changed {
   readonly name: string;
   readonly before: Definitions;
@@ -73,8 +73,8 @@ export class GroupService {
   }
 
   /**
-   * For the sign-in of every call. The definitions are at most `SIGN_IN_CACHE_MS` old. Undefined if the tenant does not
-   * exist any more.
+   * The rights of a user, for the sign-in of every call. The definitions are at most `SIGN_IN_CACHE_MS` old. Undefined
+   * if the tenant does not exist any more.
    */
   async rightsOf(tenant: string, member: Member): Promise<Rights | undefined> {
     try {
@@ -86,14 +86,14 @@ export class GroupService {
     }
   }
 
-  /** Rights that every user has, independent of the user's groups. As old as `rightsOf`. */
+  /** Rights that every user has, whatever the user's groups are. At most as old as those of `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
     return (await this.#current.of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }
 
   /**
-   * Groups below `parent`, in the order of their names, with the members that the principal may see. If `parent` is
-   * absent, empty or `/`: groups without a parent.
+   * The groups below `parent`, sorted by full name, with the members that the principal may see. If `parent` is absent,
+   * empty or `/`: the groups without a parent.
    */
   async list(principal: Principal, parent = ""): Promise<readonly Group[]> {
     const sees = await this.seenMembers(principal);
@@ -118,8 +118,8 @@ export class GroupService {
   }
 
   /**
-   * Answers the new group, and a warning for each class that does not exist. `AppError("conflict")` if the name is
-   * taken, `invalid` for users and columns that do not exist.
+   * Creates a group and answers it, with a warning for each class that does not exist yet. `AppError("conflict")` if
+   * the name is taken, `AppError("invalid")` for users and columns that do not exist.
    */
   async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
@@ -133,8 +133,8 @@ export class GroupService {
   }
 
   /**
-   * Members of the edit that are absent stay as they are, and so do users in the group that the principal may not see.
-   * `AppError("not_found")` if the group does not exist; otherwise the errors of `create`.
+   * Changes a group. Absent members of the edit stay unchanged. Users of the group whom the principal may not see stay
+   * in it. `AppError("not_found")` if the group does not exist; otherwise the errors of `create`.
    */
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
@@ -154,7 +154,7 @@ export class GroupService {
 
   /**
    * Removes a group; its members lose the rights it gives. Answers the work that continues with these rights. Built-in
-   * groups, and groups with others below them, cannot be removed.
+   * groups, and groups with groups below them, cannot be removed.
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
@@ -166,7 +166,7 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** For `grpset` of a user. `AppError("invalid")` for text that is neither id nor full name of a stored group. */
+  /** `AppError("invalid")` if a group of a user's `grpset` is neither id nor full name of a stored group. */
   async requireGroups(principal: Principal, names: readonly string[]): Promise<void> {
     requirePermission(principal, "users:write");
     if (names.length > 0) requireGroupNames(new Definitions(await this.#store.load(principal.tenant)), names);
@@ -184,7 +184,7 @@ export class GroupService {
     }
   }
 
-  /** In the order of their names. */
+  /** The API permissions, sorted by name. */
   async apiPermissions(principal: Principal): Promise<readonly ApiPermission[]> {
     requirePermission(principal, "perms:read");
     const definitions = await this.#current.of(principal.tenant).read();
@@ -207,7 +207,7 @@ export class GroupService {
     });
   }
 
-  /** Replaces its paths; answers the work that continues with the closed ones. */
+  /** Replaces the paths of an API permission. Answers the work that continues although its paths are now closed. */
   async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
@@ -215,7 +215,7 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** Opens its paths to these groups in addition to the groups that have it. */
+  /** Opens the paths of an API permission to these groups, in addition to the groups that have it. */
   async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
     await this.#changePaths(principal, name, (record, definitions) => {
@@ -224,7 +224,7 @@ export class GroupService {
     });
   }
 
-  /** Takes it from these groups; a group without it is no error. Answers the work that continues with its paths. */
+  /** Takes an API permission from groups that have it. Answers the work that continues with its paths. */
   async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#changePaths(principal, name, (record, definitions) => {
@@ -234,7 +234,7 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** Answers the work that continues with its paths. */
+  /** Removes an API permission. Answers the work that continues with its paths. */
   async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#changes.byCaller(principal, (before) => {
@@ -245,8 +245,8 @@ export class GroupService {
   }
 
   /**
-   * Makes every controller drop its cached data of the tenant, compiled rights and signed-in users: this one before it
-   * answers, the others when their watch reports it.
+   * Makes every controller drop its cached data of the tenant: compiled rights and signed-in users. This controller
+   * does so before it answers, the others when their watch reports the refresh.
    */
   async refresh(principal: Principal): Promise<void> {
     requirePermission(principal, "perms:write");
@@ -255,18 +255,18 @@ export class GroupService {
     this.#current.refresh(tenant);
   }
 
-  /** At most `SIGN_IN_CACHE_MS` old. */
+  /** All definitions of the caller's tenant, at most `SIGN_IN_CACHE_MS` old. */
   async definitions(principal: Principal): Promise<Definitions> {
     requirePermission(principal, "perms:read");
     return this.#current.of(principal.tenant).read();
   }
 
-  /** Calls the listener when rights in a tenant may have changed or are read again, on any controller. */
+  /** Calls the listener when rights in a tenant may have changed or must be read again, on any controller. */
   onChange(listener: (change: TenantChange) => void): void {
     this.#current.onChange(listener);
   }
 
-  /** Forgets a tenant that is deleted. */
+  /** Drops the cached data of a tenant that is deleted. */
   leave(tenant: string): Promise<void> {
     return this.#current.leave(tenant);
   }

@@ -8,7 +8,7 @@ import { txnOnce } from "../../store/once.ts";
 import { BUILT_IN_GROUPS, PUBLIC_PERMISSION } from "./builtin.ts";
 import type { GroupRecord, PathRecord } from "./types.ts";
 
-/** All definitions of a tenant as they were at one moment. */
+/** All definitions of a tenant, as read at one time. */
 export interface Stored {
   /** Revision of the latest change; 0 before the first. Rises with every change. */
   readonly revision: number;
@@ -21,15 +21,20 @@ export interface StoredChange {
   readonly goneGroups?: readonly string[];
   readonly paths?: readonly PathRecord[];
   readonly gonePaths?: readonly string[];
-  /** Every controller drops what it keeps in memory. */
+  /** True: every controller drops its cached data of the tenant. */
   readonly refresh?: true;
 }
 
 const GROUPS = "perms/groups/";
 const PATHS = "perms/paths/";
-/** Written by every change, and its condition: a change applies to the state that its author read, or not at all. */
+/**
+ * Every change writes this key, on condition of its revision. So a change applies only to the state that its author
+ * read.
+ */
 export const REVISION_KEY = "perms/revision";
-/** Written when every controller must drop its cache. It is below `REVISION_KEY`, so that one watch reports both. */
+/**
+ * Written if every controller must drop its cached data. The key is below `REVISION_KEY`, so one watch reports both.
+ */
 export const REFRESH_KEY = "perms/revision/refresh";
 
 /** Groups and API permissions in their tenants' key-value stores. */
@@ -48,7 +53,7 @@ export class GroupStore {
     return (await (await this.kv(tenant)).get(REVISION_KEY))?.revision ?? 0;
   }
 
-  /** `AppError("unavailable")` if the definitions change during every attempt. */
+  /** Reads all definitions. `AppError("unavailable")` if they change during every attempt. */
   async load(tenant: string): Promise<Stored> {
     const kv = await this.kv(tenant);
     let revision = await this.revision(tenant);
@@ -65,7 +70,10 @@ export class GroupStore {
     throw new AppError("unavailable", "The groups of this tenant change all the time: none could be read.");
   }
 
-  /** Answers false if the definitions have changed since `on`. `mark` is different for every change. */
+  /**
+   * Stores the change. False if the definitions have changed since `on` was read. `mark` must be different for every
+   * change.
+   */
   async change(tenant: string, on: Stored, { change, mark }: { change: StoredChange; mark: string }): Promise<boolean> {
     const fresh = on.revision === 0 ? on : { groups: [], paths: [] };
     const puts = new Map<string, Uint8Array>();

@@ -10,7 +10,7 @@ interface Dependencies {
   readonly runtime: Runtime;
 }
 
-/** The current definitions of every tenant that was asked for, and the listeners of their changes. */
+/** The current definitions of every tenant that was asked for, and the listeners to their changes. */
 export class TenantDefinitions {
   readonly #with: Dependencies;
   readonly #current = new Map<string, CurrentDefinitions>();
@@ -30,7 +30,7 @@ export class TenantDefinitions {
     return current;
   }
 
-  /** Drops everything cached of the tenant, here and by the listeners. */
+  /** Drops everything cached of the tenant, and tells the listeners to do the same. */
   refresh(tenant: string): void {
     this.of(tenant).drop();
     this.#tell({ tenant, isRefresh: true });
@@ -41,7 +41,7 @@ export class TenantDefinitions {
     this.#listeners.push(listener);
   }
 
-  /** Forgets a tenant that is deleted. */
+  /** Drops the cached data of a tenant that is deleted. */
   async leave(tenant: string): Promise<void> {
     const current = this.#current.get(tenant);
     this.#current.delete(tenant);

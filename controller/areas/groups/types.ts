@@ -6,18 +6,18 @@ export interface GroupRights {
   readonly writable: readonly string[];
   /** `<class path>: <condition>`, or a condition for every class that has its fields. */
   readonly readexps: readonly string[];
-  /** By class path: columns with commas, `-name` for a hidden one, `*` for all. */
+  /** By class path: names of columns, separated by commas; `-name` for a hidden column, `*` for all columns. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** A group as others see it. */
+/** A group as callers see it. */
 export interface Group extends GroupRights {
   /** A decimal number. */
   readonly id: string;
   readonly name: string;
-  /** Names of the groups above and its own, each after a slash. */
+  /** The names of all groups above it and its own name, each after a slash. */
   readonly fullname: string;
-  /** Full name of the group above; empty: none. A group does not inherit its rights. */
+  /** Full name of the group above; empty: none. A group does not inherit rights from the group above. */
   readonly parent: string;
   /** `U<full name of a user>` or `G<full name of a group>`. */
   readonly member: readonly string[];
@@ -35,9 +35,9 @@ export interface NewGroup extends GroupContent {
   readonly name: string;
 }
 
-/** Absent members stay as they are. */
+/** A change of a group; absent members stay unchanged. */
 export interface GroupEdit extends GroupContent {
-  /** Absent: the group of that name and parent. */
+  /** Absent: the group is found by `name` and `parent`. */
   readonly id?: string;
   readonly name?: string;
 }
@@ -45,13 +45,13 @@ export interface GroupEdit extends GroupContent {
 /** Opens paths of scripts and files to groups. */
 export interface ApiPermission {
   readonly name: string;
-  /** Folders, each with everything below it, and files. */
+  /** Paths of files, and of folders with everything below them. */
   readonly paths: readonly string[];
-  /** Full names, in byte order. */
+  /** Full names of groups, in byte order. */
   readonly groups: readonly string[];
 }
 
-/** A stored group. It names other groups by their ids, so that they can be renamed. */
+/** A stored group. It refers to other groups by their ids, so that they can be renamed. */
 export interface GroupRecord extends GroupRights {
   readonly id: string;
   readonly name: string;

@@ -5,13 +5,13 @@ import type { Row } from "../../../common/value.ts";
 import { columns, TAGS_COLUMN, textColumns, type Edit, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import type { ClassReading, Principal } from "../permissions/index.ts";
 
-/** Relative to the tenant's ospace. */
+/** Path of a class, without the tenant's name space at its beginning. */
 export const JOB_DEFINITION_PATH = "/jobs/jobdef";
 /** Groups of hosts that jobs name. */
 export const JOB_GROUP_PATH = "/jobs/jobgroup";
 /** One object for each execution and host. */
 export const JOB_RUN_PATH = "/jobs/jobrun";
-/** One object for each finished command of such a run. */
+/** One object for each finished command of a run. */
 export const COMMAND_RUN_PATH = "/jobs/cmdrun";
 
 /** The part of the job service that the class of definitions needs. */
@@ -95,7 +95,7 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
   return operation === "add" ? [...new Set([...tags, ...given])] : tags.filter((tag) => !given.includes(tag));
 }
 
-/** Without the members that are only for the proxies of its hosts. */
+/** The class of groups of hosts. It has no columns for the data by which hosts behind a proxy are reached. */
 export function jobGroupClass(groups: { all(principal: Principal): Promise<readonly GroupView[]> }): SystemClass {
   return {
     path: JOB_GROUP_PATH,
@@ -123,7 +123,7 @@ export function groupRow(
   return { id: `jobgroup:${gtype}/${name}`, class: ospace + JOB_GROUP_PATH, gtype, name, hosts: names };
 }
 
-/** Group rights open runs, but not the output of their commands. */
+/** Groups can give the right to see runs, but not the output of their commands. */
 const RUN_READING: ClassReading = {
   permission: "jobs:read",
   isOpenToGroups: true,
@@ -141,7 +141,7 @@ const RUN_TITLES = {
 };
 const SIGNAL_TITLE = "Name of the signal that ended the command, such as SIGKILL; empty: none is known";
 
-/** An entity, because it changes once: from running to its final state. */
+/** The objects change once, from `running` to the final state. So this is not a class of records. */
 const RUN_CLASS: SystemClass = {
   path: JOB_RUN_PATH,
   columns: [
@@ -181,7 +181,7 @@ const RUN_CLASS: SystemClass = {
   guard: { reading: RUN_READING },
 };
 
-/** Written when the end of the run is recorded. */
+/** A row is written when the end of its run is recorded. */
 const COMMAND_CLASS: SystemClass = {
   path: COMMAND_RUN_PATH,
   columns: [

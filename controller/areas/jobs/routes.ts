@@ -75,7 +75,8 @@ function outputRoute({ following }: JobRouteDependencies): Endpoint {
     handler: async ({ principal, input: { runid: runId, host, ...part }, client, signal, present }) => {
       const position = positionOf(client.lastEventId, part.from);
       if (position === undefined) return { empty: 204 };
-      // A client that reconnects continues at its last position, wherever it first began.
+      // A client that reconnects continues at its last position. Its original `from`, `tail` or `lines` no longer
+      // applies.
       const reader = client.lastEventId ? { ...toOf(part), from: position } : { ...part, from: position };
       const parts = await following.follow(principal, { runId, host }, { ...reader, signal, present });
       return { events: followedEvents(parts) };
@@ -236,14 +237,14 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
 
 type ExecutionCall = Call<Static<typeof JobExecution>>;
 
-/** A call that waits for output waits as long as the run may take. */
+/** Deadline of the call, in milliseconds. A call that waits for output may take as long as the run. */
 function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExecution>): number {
   if (stream) return 1_000 * JOB_MAX_S + JOB_CALL_GRACE_MS;
   const runMs = receive_output ? 1_000 * Math.min(Math.max(timeout, 0), JOB_MAX_S) : 0;
   return Math.max(HTTP_CALL_DEADLINE_MS, runMs + JOB_CALL_GRACE_MS);
 }
 
-/** If the client disconnects before the end, the commands are cancelled. */
+/** Answers a stream of the output. If the client disconnects before the end, the commands are cancelled. */
 async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {
   const output = new OutputStream();
   const execution = await runs.execute(principal, input["*"], {
@@ -262,7 +263,7 @@ function requestOf(input: Pick<Static<typeof JobExecution>, "param" | "timeout">
   };
 }
 
-/** Answers the output if it was asked for, otherwise the run's id at once. */
+/** Answers the output if the caller asked for it, otherwise the id of the run at once. */
 async function execute(runs: JobRuns, call: ExecutionCall): Promise<Answer<unknown>> {
   const { principal, input, signal } = call;
   if (input.stream) return streamed(runs, call);
@@ -323,9 +324,7 @@ function cancelRoute(cancelling: RunCancelling): Endpoint {
   });
 }
 
-/**
- * Writes the audit entry of an execution: this route needs only a permission to read, so no other code writes one.
- */
+/** Writes the audit entry of an execution. Calls that need only a permission to read get no entry from other code. */
 async function audited(
   audit: Pick<Audit, "ready" | "record">,
   { principal, input, client }: ExecutionCall,

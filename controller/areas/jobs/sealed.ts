@@ -7,7 +7,7 @@ import { passwordContext } from "./groups/secrets.ts";
 import { GROUPS, type StoredGroup } from "./groups/store.ts";
 import { OPEN_RUNS, type RunOrder } from "./runs/open-runs.ts";
 
-/** Passwords of groups, and parameters of unfinished runs; the latter are removed with their run. */
+/** Sealed passwords of groups, and sealed parameters of unfinished runs. The parameters are removed with their run. */
 export function sealedJobs(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {
   return [
     {

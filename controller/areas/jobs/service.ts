@@ -15,19 +15,19 @@ import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from 
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
 import { SYSTEM_JOBS, systemJobOf } from "./definitions/system-jobs.ts";
 
-/** This word replaces the whole name of a job in a path of the interface. */
+/** The path `/job/sync` is a call of the interface. So no job outside of a folder may have this name. */
 const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** Parts of the definition without effect. */
+  /** Parts of the definition that have no effect; one sentence each. */
   readonly warnings: readonly string[];
 }
 
 interface Change {
-  /** Makes the new definition from the present one. */
+  /** Makes the new definition from the stored one; `before` is undefined if there is none. */
   readonly make: (before: StoredJob | undefined) => StoredJob;
-  /** True if the principal becomes responsible for what is executed from then on. */
+  /** True if the change makes the principal the author, with whose rights the schedule and the scripts run. */
   readonly adopts: boolean;
 }
 
@@ -51,7 +51,7 @@ export class JobService {
     this.#runtime = dependencies.runtime;
   }
 
-  /** Adds the job, or replaces the one of that name; `AppError("conflict")` if another writer was first. */
+  /** Adds the job, or replaces the one of that name. `AppError("conflict")` if another write came first. */
   async save(principal: Principal, input: JobInput): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(input);
@@ -61,7 +61,7 @@ export class JobService {
     return saved;
   }
 
-  /** Changes the given members; `AppError("not_found")` if there is no such job for the principal. */
+  /** Changes the given members. `AppError("not_found")` if the job does not exist or the principal does not see it. */
   async edit(principal: Principal, change: JobChange): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
@@ -73,7 +73,7 @@ export class JobService {
     return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
-  /** Like `edit`, but adds a missing job; this needs an `exec`. */
+  /** Like `edit`, but adds the job if it is missing. A new job needs an `exec`. */
   async merge(principal: Principal, change: JobChange): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
@@ -81,14 +81,14 @@ export class JobService {
     return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
-  /** Sets if schedules start the job; it can always be started on request. */
+  /** Sets whether schedules start the job. It can always be started on request. */
   async enable(principal: Principal, fullName: string, enable: boolean): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const { name, dir } = await this.visible(principal, fullName);
     return this.edit(principal, { name, dir, enable: enable ? 1 : 0 });
   }
 
-  /** True if there is such a job for the principal. */
+  /** True if the job exists and the principal sees it. */
   async exists(principal: Principal, fullName: string): Promise<boolean> {
     requirePermission(principal, "jobs:read");
     try {
@@ -107,13 +107,13 @@ export class JobService {
     return (await this.all(principal)).filter((job) => sees(job)).map(shown);
   }
 
-  /** For the class of jobs; queries apply the rules for rows and columns. */
+  /** All jobs, for the class of jobs. Queries apply the rules for rows and columns to them. */
   async all(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
     return [...(await this.#store.definitions(principal.tenant)), ...SYSTEM_JOBS].map((job) => record(principal, job));
   }
 
-  /** Schedules that stop when the user is deleted, as far as the principal may see them. */
+  /** Warnings about schedules that stop when the user is deleted. Names only jobs that the principal may see. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "jobs:read")) return [];
@@ -131,7 +131,10 @@ export class JobService {
     return this.#withNext(shown(record(principal, await this.visible(principal, fullName))));
   }
 
-  /** Works beside other changes of the same job; `AppError("not_found")`. */
+  /**
+   * Changes the tags of a job. Concurrent changes of other members are kept. `AppError("not_found")` if the job does
+   * not exist or the principal does not see it.
+   */
   async retag(
     principal: Principal,
     fullName: string,
@@ -158,7 +161,8 @@ export class JobService {
   }
 
   /**
-   * The stored job, for reading, changing and executing. `AppError("not_found")` also if the principal does not see it.
+   * The stored job, for reading, changing or executing it. `AppError("not_found")` also if the principal does not see
+   * it.
    */
   async visible(principal: Principal, fullName: string): Promise<StoredJob> {
     requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
@@ -167,14 +171,14 @@ export class JobService {
     return job;
   }
 
-  /** Like `visible`, for a job that was already read. */
+  /** Throws the errors of `visible`, for a job that was already read. */
   async requireVisible(principal: Principal, job: StoredJob): Promise<void> {
     requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
     const { sees } = await this.#filter(principal);
     if (!sees(record(principal, job))) throw unknownJob(formatJobName(job));
   }
 
-  /** Repeats while others change the same job, so that no change to another member is lost. */
+  /** Repeats the change if another write comes first, so that changes of other members are not lost. */
   async #change(principal: Principal, name: JobName, change: Change): Promise<SavedJob> {
     for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
       const saved = await this.#write(principal, name, change);
@@ -183,7 +187,7 @@ export class JobService {
     throw changedMeanwhile(name);
   }
 
-  /** `undefined`: another writer was first, nothing was changed. */
+  /** Writes the changed definition. `undefined`: another write came first, and nothing was changed. */
   async #write(principal: Principal, name: JobName, change: Change): Promise<SavedJob | undefined> {
     const { tenant } = principal;
     const existing = await this.#store.definition(tenant, formatJobName(name));
@@ -258,7 +262,7 @@ function isOnce(schedule: string): boolean {
   return /^\s*at\s/.test(schedule);
 }
 
-/** `undefined` also for a text stored before schedules had to be valid. */
+/** The parsed schedule. `undefined` also for an invalid text, which older versions could store. */
 function readable(text: string, zone: string): Schedule | undefined {
   try {
     return parseSchedule(text, zone);
@@ -268,7 +272,7 @@ function readable(text: string, zone: string): Schedule | undefined {
   }
 }
 
-/** `undefined` for a text that cannot be a job's name. */
+/** The normal form of a full name. `undefined` for a text that cannot be the name of a job. */
 function formatted(fullName: string): string | undefined {
   try {
     return formatJobName(parseJobName(fullName));
@@ -302,7 +306,10 @@ function record(
   };
 }
 
-/** Throws for names under which the job could not be reached, and for those of the platform. */
+/**
+ * The name of a job to be defined. Throws for a name under which the job could not be called, and for a name in the
+ * folder of the platform's jobs.
+ */
 function definableName(input: Pick<JobChange, "name" | "dir">): JobName {
   const name = jobName(input.name, input.dir ?? "");
   refuseSystem(name);

@@ -17,26 +17,29 @@ export interface StoredJob {
   readonly arg: readonly string[];
   readonly argenc: string;
   readonly schedule: string;
-  /** Seconds; 0 or less: the default. */
+  /** Time limit of a run in seconds; 0 or less: the default. */
   readonly timeout: number;
   readonly algorithm: string;
   readonly limit: number;
   readonly enable: number;
   readonly queue: string;
-  /** How often a failed host is tried again, and the seconds before (`retrydelay`); absent: never. */
+  /** Number of further tries of a failed host; absent: none. `retrydelay` is the pause before each, in seconds. */
   readonly retry?: number;
   readonly retrydelay?: number;
-  /** Maximum number of its runs to keep; 0 or absent: all, for `keepdays`. */
+  /** Maximum number of runs of the job to keep; 0 or absent: all, for `keepdays`. */
   readonly keep?: number;
-  /** Days for which its runs are kept; 0 or absent: `JOB_RUN_TTL_DAYS`. */
+  /** Days for which runs of the job are kept; 0 or absent: `JOB_RUN_TTL_DAYS`. */
   readonly keepdays?: number;
   readonly tag: readonly string[];
   readonly createdMs: number;
   readonly changedMs: number;
   readonly creator: string;
-  /** The user who saved what is executed; the schedule runs with that user's rights at that time. */
+  /**
+   * The user who last saved a member that affects what is executed. The schedule runs with the rights that this user
+   * has at the time of each run.
+   */
   readonly savedBy?: string;
-  /** Start of the schedule: when it was set or enabled. Only later times count. */
+  /** Time at which the schedule was set or enabled. Only later times of the schedule count. */
   readonly scheduledMs?: number;
 }
 
@@ -48,7 +51,7 @@ export function definitionKey(fullName: string): string {
 
 export const SCHEDULES = "jobs/schedule/";
 
-/** Key of the state of its schedule. */
+/** Key of the state of a job's schedule. */
 export function scheduleKey(fullName: string): string {
   return SCHEDULES + fullName;
 }
@@ -76,7 +79,7 @@ export class JobStore {
     return found;
   }
 
-  /** False if the definition has changed since `ifRevision` was read; 0: it is new. */
+  /** Stores the definition if it is still at `ifRevision`; 0: if it is new. False if another write came first. */
   async putDefinition(
     tenant: string,
     fullName: string,
@@ -87,7 +90,10 @@ export class JobStore {
     return (await putOnce(kv, { key: DEFINITIONS + fullName, value: encodeJson(job), ifRevision })).ok;
   }
 
-  /** False if it was changed or removed meanwhile. */
+  /**
+   * Removes the definition if it is still at `ifRevision`, with the state of its schedule. False if another write came
+   * first.
+   */
   async removeDefinition(tenant: string, fullName: string, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     const then = [definitionKey(fullName), scheduleKey(fullName)].map((key) => ({ kind: "delete", key }) as const);

@@ -5,20 +5,23 @@ export interface ExecutionRequest {
   /** JSON text of an object. */
   readonly param?: string;
   readonly timeoutSeconds?: number;
-  /** The run whose failed hosts are tried again. */
+  /** Id of the run whose failed hosts this execution tries again. */
   readonly origin?: string;
-  /** Maximum time of the execution; no other setting allows more. */
+  /** Maximum time of the execution in seconds; other settings cannot exceed it. */
   readonly mostSeconds?: number;
   /** Called with output of commands as it arrives. */
   readonly onOutput?: (host: string, piece: OutputPiece) => void;
-  /** Cancels the commands on their hosts; the runs end as `cancelled`. */
+  /** Aborting it cancels the commands on their hosts; the run ends as `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
-/** An execution that has begun: its rows can be queried. */
+/** An execution that has begun. Its rows can be queried. */
 export interface Execution {
   readonly runId: string;
-  /** Rejects only if the stores fail: a host's failure is in its state. Need not be awaited. */
+  /**
+   * Resolves when all hosts have ended. Rejects only if this controller stops, another one took over, or stores fail: a
+   * failure of a host is in its state. Need not be awaited.
+   */
   readonly finished: Promise<readonly HostRun[]>;
 }
 
@@ -35,10 +38,10 @@ export interface HostRun {
   readonly host: string;
   readonly state: FinalState;
   readonly code?: number;
-  /** Name of the signal that ended the command; absent: none did, or its host does not report it. */
+  /** Name of the signal that ended the command; absent: there was none, or the host does not report it. */
   readonly signal?: string;
   readonly message: string;
-  /** Number of tries; absent: one or none. */
+  /** Number of tries; absent: at most one. */
   readonly tries?: number;
   /** Standard output and error in order of arrival, cut after `JOB_ANSWER_MAX_BYTES`. */
   readonly output: string;
@@ -46,6 +49,6 @@ export interface HostRun {
 
 /** Looks up users with their current rights. */
 export interface Authors {
-  /** `undefined`: there is no such user any more, or not an active one. */
+  /** `undefined`: the user does not exist or is inactive. */
   present(tenant: string, username: string): Promise<Principal | undefined>;
 }

@@ -23,12 +23,12 @@ interface RuledClass {
 }
 
 type Rights = Pick<Principal, "data">;
-/** Classes of the platform need grants as well. */
+/** Rights for reading. Classes of the platform need grants in addition to rules. */
 type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
 
 /**
- * Rights of the principal on objects of a class. A path alone names a class of the tenant, or a class of the platform
- * whose permission the caller has already checked.
+ * Rights of the principal on objects of a class. If only a path is given, it must be that of a class of the tenant, or
+ * of a class of the platform. In the second case the caller must have checked the permission already.
  */
 export function classAccess(rights: ReadingRights, target: string | RuledClass): ClassAccess {
   const view = typeof target === "string" ? { path: target } : target;
@@ -48,7 +48,10 @@ export function classAccess(rights: ReadingRights, target: string | RuledClass):
   return accessOf(parts);
 }
 
-/** Finds the missing permission that closes a class to the principal. `undefined`: only the rules decide. */
+/**
+ * The permission that closes a class to the principal because the principal lacks it. `undefined`: no permission is
+ * missing, only the rules decide.
+ */
 export function closingOf(
   rights: Omit<ReadingRights, "data">,
   { guard }: Pick<RuledClass, "guard">,
@@ -59,21 +62,22 @@ export function closingOf(
 }
 
 /**
- * Key of the grants: principals with the same key and the same list of data rules have the same access to every class.
+ * Key of the grants for caches. Principals with the same key and the same list of data rules have the same access to
+ * every class.
  */
 export function accessKey({ grants, byToken }: Omit<ReadingRights, "data">): string {
   return `${byToken === "part" ? "part " : ""}${grants.join()}`;
 }
 
 /**
- * True if the rules let the principal read every value of the class. One part must open all of them: several parts may
- * together have all rows and all columns and still miss some cells.
+ * True if the rules let the principal read every value of the class. One part must open all of them: several parts can
+ * together open all rows and all columns, and still not every cell.
  */
 export function seesWhole({ parts }: Pick<ClassAccess, "parts">): boolean {
   return parts.some(({ where, hidden }) => where === undefined && hidden.size === 0);
 }
 
-/** True if `seesWhole` holds for each of these classes and their owners hide nothing. */
+/** True if `seesWhole` is true for each of these classes and no owner hides objects of them. */
 export function seesAll(principal: Principal, views: readonly RuledClass[]): boolean {
   return views.every((view) => seesWhole(classAccess(principal, view)) && rowLimit(principal, view) === undefined);
 }
@@ -83,12 +87,15 @@ export function rowLimit(principal: Principal, view: Pick<RuledClass, "guard"> |
   return view?.guard?.limit?.of(principal);
 }
 
-/** The rules that decide for the class: at most one of each group, and one of the user's own rules. */
+/** The rules that decide for the class: at most one of each group, and at most one of the user's own rules. */
 export function decidingRules({ data }: Rights, path: string): readonly DataRule[] {
   return ruleSets(data).flatMap((rules) => decidingRule(rules, path) ?? []);
 }
 
-/** True if one group alone opens all rows and columns of the class, and of the classes below it, for writing. */
+/**
+ * True if one group alone, or the user's own rules, open the class and all classes below it completely. Completely
+ * means all rows and columns, for writing.
+ */
 export function isUnrestricted({ data }: Rights, path: string): boolean {
   return ruleSets(data).some((rules) => {
     const deciding = decidingRule(rules, path);
@@ -97,7 +104,7 @@ export function isUnrestricted({ data }: Rights, path: string): boolean {
   });
 }
 
-/** True when one rule alone opens all rows and columns of the class for writing. */
+/** True if one rule alone opens all rows and columns of the class for writing. */
 export function writesAll(rights: Rights, path: string): boolean {
   return decidingRules(rights, path).some(isWhole);
 }
@@ -108,7 +115,7 @@ function isWhole({ access, where, hidden = [], shown, anywhere = [] }: DataRule)
   );
 }
 
-/** Rules by group, in the order of the groups. */
+/** Cache of the rules by group, in the order of the groups. */
 const sets = new WeakMap<Principal["data"], readonly (readonly DataRule[])[]>();
 
 function ruleSets(data: Principal["data"]): readonly (readonly DataRule[])[] {
@@ -140,14 +147,14 @@ function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = 
 /** Fields that every object of every class has. */
 export const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
-/** Column of records that says how the record differs from the text at its source. */
+/** Column of records with the marks that say how the record differs from the text at its source. */
 export const MARKS_FIELD = "marks";
-/** Column of records with the bytes of a record that is not valid text. */
+/** Column of records with the raw bytes of a record whose text is invalid in its encoding. */
 export const RAW_BYTES_FIELD = "_rawbytes";
 
 /**
- * True if `_rawbytes` in a condition on one of the classes is the platform's column, and no edge type of that name in
- * any case.
+ * True if `_rawbytes` in a condition on these classes means the platform's column. That is not so if an edge type has
+ * this name, in upper or lower case.
  */
 export function hasRawBytes(
   views: readonly Pick<RuledClass, "recordColumns">[],
@@ -159,8 +166,9 @@ export function hasRawBytes(
 }
 
 /**
- * Field names in conditions are matched without regard to case. A condition about any class that has its fields does
- * not mean columns of the platform: it would reach every class of records.
+ * True if a condition without a path may use the name as a field of the class. Upper and lower case do not matter.
+ * Columns that the platform adds to records do not count: otherwise the condition would apply to every class of
+ * records.
  */
 function isField({ columns }: RuledClass, name: string): boolean {
   const lower = name.toLowerCase();
@@ -171,8 +179,9 @@ function isField({ columns }: RuledClass, name: string): boolean {
 const NONE_HIDDEN: HiddenColumns = new Set<string>();
 
 /**
- * The raw bytes of a record say what any of its columns says, so a rule that hides one of these hides them, even if it
- * lists them among the columns that it shows: otherwise a user from whom a column is hidden could grant them.
+ * The columns that the rule hides. The raw bytes of a record contain the values of all its columns. So if one of them
+ * is hidden, the raw bytes are hidden, too, even if the rule lists them in `shown`. Otherwise a user from whom a column
+ * is hidden could give others the right to read it.
  */
 function hiddenBy(
   { hidden: byRule = [], shown }: DataRule,
@@ -188,7 +197,7 @@ function hiddenBy(
   return new AllBut(namesOf(open, view));
 }
 
-/** The names, in any case if the columns of the class are not known here. */
+/** The set of names. If the columns of the class are not known here, it ignores upper and lower case. */
 function namesOf(names: readonly string[], { columns }: RuledClass): ReadonlySet<string> {
   return columns === undefined ? new NamesInAnyCase(names) : new Set(names);
 }
@@ -203,7 +212,10 @@ class NamesInAnyCase extends Set<string> {
   }
 }
 
-/** With the columns that are called like these in another case, where none is called so exactly. */
+/**
+ * The names, together with the columns that differ from a name only in case. Such columns are added only if no column
+ * has exactly that name.
+ */
 function called(names: readonly string[], { columns = [], recordColumns = [] }: RuledClass): readonly string[] {
   if (names.length === 0) return names;
   const known = [...columns, ...recordColumns].map(({ name }) => name);
@@ -225,7 +237,7 @@ class AllBut implements HiddenColumns {
     return !this.#shown.has(column) && !FIELDS_OF_ALL.has(column);
   }
 
-  /** True if every column that the other one shows is shown here, too. */
+  /** True if this part shows every column that the other one shows. */
   showsAllOf(other: HiddenColumns): boolean {
     return other instanceof AllBut && [...other.#shown].every((name) => this.#shown.has(name));
   }

@@ -2,9 +2,9 @@ import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "./types.ts";
 
 /**
- * For work that continues after its call was admitted. The returned function reads the current principal and runs
- * `check` again when the rights have changed. It throws what `check` throws, and `AppError("denied")` when the user may
- * no longer listen.
+ * Rechecks rights for work that continues after its call was admitted. The returned function reads the current
+ * principal, and calls `check` again if the rights have changed. It throws the errors of `check`, and
+ * `AppError("denied")` if the user may no longer listen.
  */
 export function currentRights(
   present: () => Promise<Principal | undefined>,

@@ -2,8 +2,8 @@ import type { Permission } from "./names.ts";
 import type { Principal } from "./types.ts";
 
 /**
- * The caller with the permission that reading a class needs. For owners of a class that have checked a permission of
- * their own: then only the rules decide which objects the caller sees. For reads and writes of that class only.
+ * The caller, with the permission `reading` added. For owners of a class that have already checked a permission of
+ * their own: then only the rules decide which objects the caller sees. Use it only for reads and writes of that class.
  */
 export function byRulesAlone(principal: Principal, reading: Permission): Principal {
   return allows(principal, reading) ? principal : { ...principal, grants: [...principal.grants, reading] };

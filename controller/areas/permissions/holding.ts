@@ -3,12 +3,12 @@ import { isInside } from "../../../common/paths.ts";
 import { decidingRules, isUnrestricted } from "./access.ts";
 import type { DataRule, Principal } from "./types.ts";
 
-/** Rights of a user, a group, an API permission or a role. Without `paths`: all paths. */
+/** Rights of a user, a group, an API permission or a role. Without `paths`, all paths are open. */
 export type GivenRights = Pick<Principal, "grants" | "data" | "paths">;
 
 /**
- * True if the holder has all rights in `wanted`. Rights that cannot be compared, such as two row conditions, count as
- * missing.
+ * True if the holder has all rights in `wanted`. Rights that cannot be compared, such as two different row conditions,
+ * count as missing.
  */
 export function holds(holder: GivenRights, wanted: GivenRights): boolean {
   if (!wanted.grants.every((grant) => hasGrant(holder, grant))) return false;
@@ -17,7 +17,8 @@ export function holds(holder: GivenRights, wanted: GivenRights): boolean {
 
 /**
  * Throws `AppError("denied")` unless the principal has all rights in `wanted`. Every call that gives rights, or changes
- * a user who has them, checks this. So no user gains rights through another user, a group or a tenant.
+ * a user with rights, checks this. So no user gains rights through another user, a group or a tenant. `what` names the
+ * subject in the error.
  */
 export function requireHolding(principal: Principal, wanted: GivenRights, what = ""): void {
   if (holds(principal, wanted)) return;
@@ -25,7 +26,7 @@ export function requireHolding(principal: Principal, wanted: GivenRights, what =
   throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones${more}.`);
 }
 
-/** Throws `AppError("denied")` for a token with a part of its user's rights: it may change no rights. */
+/** Throws `AppError("denied")` for a token with a part of its user's rights: such a token cannot change rights. */
 export function requireNoPartToken(principal: Principal): void {
   if (principal.byToken !== "part") return;
   const text = `This changes rights, which a token with a part of the rights of ${principal.user} may not: sign in, or use a token with all of them.`;
@@ -48,10 +49,10 @@ function hasPaths(open: Principal["paths"], wanted: Principal["paths"]): boolean
 }
 
 function hasData(holder: GivenRights, wanted: GivenRights): boolean {
-  // The access that rules give changes only at these paths.
+  // Check at the class paths of all rules: between these paths, the access does not change.
   const paths = new Set([...holder.data, ...wanted.data].map((rule) => rule.class));
   return [...paths].every((path) => {
-    // Defining classes needs one group that opens the whole tree: rules of several groups together are less.
+    // To define classes, one group must open the whole tree. The same rights from several groups together are less.
     if (isUnrestricted(wanted, path) && !isUnrestricted(holder, path)) return false;
     const own = decidingRules(holder, path);
     const asked = decidingRules(wanted, path).filter(({ access }) => access !== "none");

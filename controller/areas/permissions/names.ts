@@ -1,6 +1,6 @@
 /**
- * Every permission, as `area:verb`: `read` reads, `write` changes stored data, `run` starts actions on hosts. A name
- * that is not listed here does not compile.
+ * Every permission, as `area:verb`. `read` reads, `write` changes stored data, `run` starts actions on hosts. Code with
+ * a name that is not in this list does not compile.
  */
 export const PERMISSIONS = [
   "appcontext:read",

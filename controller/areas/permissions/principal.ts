@@ -10,7 +10,7 @@ interface Role {
   readonly data: readonly DataRule[];
 }
 
-/** The roles every tenant has. */
+/** The roles that exist in every tenant. */
 export const ROLES = {
   administrator: { grants: ["*:read", "*:write", "*:run"], data: [{ class: "/", access: "write" }] },
   viewer: { grants: ["*:read"], data: [{ class: "/", access: "read" }] },
@@ -18,14 +18,14 @@ export const ROLES = {
 
 export type RoleName = keyof typeof ROLES;
 
-/** The principal of the controller itself in a tenant: for demonstrations, ingest and schedules. */
+/** The principal of the controller itself in a tenant, with all rights. */
 export function systemPrincipal(tenant: string, ospace: string, traceparent: string): Principal {
   return { tenant, ospace, user: "system", groups: [], ...ROLES.administrator, traceparent };
 }
 
 /**
- * The same user without any right to change or run something. Grants and data rules are reduced to reading, so every
- * check, now or later, refuses. The error message is `reason`.
+ * The same user, limited to reading. Grants and data rules are reduced to reading, so every later check refuses changes
+ * and runs. `reason` is the text of the error.
  */
 export function readingOnly(principal: Principal, reason: string): Principal {
   return {
@@ -42,14 +42,17 @@ function readingPart(grant: string): readonly string[] {
 }
 
 /**
- * Throws `AppError("denied")` for a principal that reads only. For changes that need no permission, such as ending
- * one's own session.
+ * Throws `AppError("denied")` for a read-only principal. For changes that need no permission, such as ending one's own
+ * session.
  */
 export function requireMayChange(principal: Principal): void {
   if (principal.readsOnlyBecause !== undefined) throw new AppError("denied", principal.readsOnlyBecause);
 }
 
-/** The same user with an open duty and without any rights. The actions that fulfil the duty need no permission. */
+/**
+ * The same user with an open duty, that is, a sign-in requirement to fulfil first, and without any rights. The actions
+ * that fulfil the duty need no permission.
+ */
 export function owing(principal: Principal, duty: NonNullable<Principal["owes"]>): Principal {
   return { ...principal, grants: [], data: [], paths: [], groups: [], owes: duty };
 }
@@ -61,8 +64,8 @@ export function requireNoDuty({ owes, user }: Pick<Principal, "owes" | "user">):
 }
 
 /**
- * Like `requireNoDuty`, for a program that signs in by a token or by Basic. The code `action_required` tells it that no
- * permission is missing and that a person has to act.
+ * Like `requireNoDuty`, for a program that signs in by a token or by Basic. The code `action_required` tells the
+ * program that a person must act, and that no permission is missing.
  */
 export function requireNoDutyOfProgram({ owes, user }: Pick<Principal, "owes" | "user">): void {
   if (owes === undefined) return;
@@ -76,8 +79,8 @@ function dutyText(user: string, owes: NonNullable<Principal["owes"]>): string {
 }
 
 /**
- * For work that runs later with the rights its author has then. Throws `AppError("denied")` for a token with a part of
- * its user's rights: that work would have the other rights, too.
+ * For calls that store work which runs later with all rights of its author. Throws `AppError("denied")` for a token
+ * with only a part of its user's rights: the work would have the other rights, too.
  */
 export function requireAllOwnGrants(principal: Principal): void {
   if (principal.byToken !== "part") return;
@@ -86,8 +89,8 @@ export function requireAllOwnGrants(principal: Principal): void {
 }
 
 /**
- * The first line of every service function that callers reach. Throws `AppError("denied")` that names the missing
- * permission.
+ * Throws `AppError("denied")`, which names the missing permission. Every service function that callers reach calls this
+ * first.
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;
@@ -97,8 +100,8 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 /**
- * Like `requirePermission`, for a function that several calls share: one of their permissions is enough. The error
- * names the first.
+ * Like `requirePermission`, for a function that several kinds of calls share: one of the permissions is enough. The
+ * error names the first one.
  */
 export function requireOneOf(
   principal: Principal,
@@ -108,9 +111,9 @@ export function requireOneOf(
 }
 
 /**
- * Throws `AppError("denied")` unless the principal may define the class at `path`: create, alter or drop it. A
- * definition affects every row and column of the class and of the classes below it, so it needs unrestricted read and
- * write access to all of them.
+ * Throws `AppError("denied")` unless the principal may create, alter and drop the class at `path`. A definition affects
+ * every row and column of the class and of the classes below it. So the principal needs unrestricted write access to
+ * all of them.
  */
 export function requireDefining(principal: Principal, path: string): void {
   requirePermission(principal, "objects:write");
@@ -126,7 +129,8 @@ export function pathAllowed({ paths }: Pick<Principal, "paths">, path: string): 
 }
 
 /**
- * True if the path is open to the principal or is a folder above an open path. Such a folder shows only the way there.
+ * True if the path is open to the principal, or is a folder that contains an open path. Such a folder shows only the
+ * entries that lead to open paths.
  */
 export function pathVisible(principal: Pick<Principal, "paths">, path: string): boolean {
   return pathAllowed(principal, path) || (principal.paths ?? []).some((open) => isInside(path, open));

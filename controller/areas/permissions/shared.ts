@@ -4,8 +4,9 @@ import { isUnrestricted } from "./access.ts";
 import type { DataRule, Principal } from "./types.ts";
 
 /**
- * The rights that the caller and the author both have. For content that one user stored and another one runs.
- * `AppError("denied")` if both see or write objects by different rules: no rule can express what is open to both.
+ * The rights that the caller and the author both have, for content that one user stored and another one runs.
+ * `AppError("denied")` if they see or write objects by different rules, because no list of rules can express what both
+ * may do.
  */
 export function sharedRights(caller: Principal, author: Principal): Principal {
   const paths = sharedPaths(caller.paths, author.paths);
@@ -17,7 +18,7 @@ export function sharedRights(caller: Principal, author: Principal): Principal {
   };
 }
 
-/** The grant that both grants include; empty if there is none. */
+/** The narrower of the two grants if one includes the other, or the part they share; empty if they share nothing. */
 export function sharedGrant(one: string, other: string): readonly string[] {
   const [area = "", verb = ""] = one.split(":");
   const [otherArea = "", otherVerb = ""] = other.split(":");

@@ -1,82 +1,87 @@
 import type { Row } from "../../../common/value.ts";
 import type { Permission } from "./names.ts";
 
-/** The caller. Every service function takes one; rights have no other source. */
+/** The caller. Every service function takes one, and rights have no other source. */
 export interface Principal {
   readonly tenant: string;
   /** The tenant's name space, such as `/matrix`. */
   readonly ospace: string;
   readonly user: string;
   readonly groups: readonly string[];
-  /** `area:verb` each; `*` stands for any area or any verb, as in `*:read`. */
+  /** Each is `area:verb`; `*` stands for any area or any verb, as in `*:read`. */
   readonly grants: readonly string[];
   /**
-   * Rules for reading and changing objects. Among the rules of one group, and among the user's own rules, the rule with
-   * the longest matching class path decides; without a match, nothing is open. The groups' rights add up, value by
-   * value.
+   * Rules for reading and changing objects. Within the rules of one group, and within the user's own rules, the rule
+   * with the longest matching class path decides. If no rule matches, nothing is open. The rights of several groups add
+   * up, for each value separately.
    */
   readonly data: readonly DataRule[];
   /**
-   * Paths of scripts and files that are open to the user, each with everything below it; absent: no path is closed.
+   * Paths of scripts and files that are open to the user, each with everything below it. Absent: all paths are open.
    * Checked by `pathAllowed`.
    */
   readonly paths?: readonly string[];
-  /** Time zone of calendars in statements that name none; absent: the zone of the class, or UTC. */
+  /** Time zone for days and weeks in statements that name none; absent: the zone of the class, or UTC. */
   readonly timeZone?: string;
-  /** W3C trace context of the call, carried into every message, record and log line it causes. */
+  /** W3C trace context of the call. Every message, record and log line that the call causes contains it. */
   readonly traceparent: string;
   /** Address the call came from; absent for calls of the controller itself. */
   readonly remote?: string;
-  /** How many scripts wait for this call, each in a host call; absent: none. */
+  /** Number of scripts that wait for this call, each in a host call; absent: none. */
   readonly scriptDepth?: number;
   /** The triggers that caused this work; absent if none did. */
   readonly chain?: TriggerChain;
   /**
-   * Present if a token signed the call in: with all grants of its user, or with a part of them. Such a call manages no
-   * sessions and tokens of its user. With a part it creates nothing that runs later with all grants.
+   * Present if the call signed in by a token: `whole` if the token has all grants of its user, `part` if it has fewer.
+   * Such a call cannot manage sessions and tokens of its user. With `part`, it cannot create work that runs later with
+   * all grants.
    */
   readonly byToken?: "whole" | "part";
   /**
-   * Id of the only job context open to this principal: a command of a run that signed in by the run's token. It has no
-   * other rights.
+   * Id of the only job context that this principal may use. Present for a command of a job run that signed in by the
+   * token of its run. Such a principal has no other rights.
    */
   readonly context?: string;
   /**
-   * The duty of the user under the tenant's policy. Until it is done, the principal has no other rights. `undefined`:
-   * none.
+   * The sign-in requirement that the user must fulfil first, by the policy of the tenant. Until then the principal has
+   * no other rights. `undefined`: none.
    */
   readonly owes?: "password" | "second factor" | undefined;
-  /** Reason why this principal only reads, despite other rights of the user: set by `readingOnly`. */
+  /** Set by `readingOnly`: the reason why this principal may only read, although the user may have more rights. */
   readonly readsOnlyBecause?: string;
 }
 
-/** Triggers that cause one another: a write runs its trigger, which writes and runs the next one, and so on. */
+/** Triggers that cause each other: a trigger writes an object, this write starts the next trigger, and so on. */
 export interface TriggerChain {
   /** Unique in the controller. */
   readonly id: string;
-  /** Number of triggers so far. */
+  /** Number of triggers in the chain so far. */
   readonly steps: number;
-  /** Objects whose end its writes wait for, and objects its triggers were called for: the chain may not write them. */
+  /**
+   * Keys of objects whose write waits for a trigger of the chain, and of objects for which a trigger of it was called.
+   * The chain may not write these objects.
+   */
   readonly holds: readonly string[];
 }
 
 export interface DataRule {
-  /** Class path; holds for the class and its subclasses. `/` is every class. */
+  /** Class path. The rule applies to the class and its subclasses. `/` means every class. */
   readonly class: string;
   readonly access: "none" | "read" | "write";
   /** An MQL condition; rows that do not fulfil it do not exist for this principal. */
   readonly where?: string;
   /** Columns that do not exist for this principal. */
   readonly hidden?: readonly string[];
-  /** The only columns that exist for this principal; absent: all but the hidden ones. */
+  /** The only columns that exist for this principal; absent: all except the hidden ones. */
   readonly shown?: readonly string[];
   /**
-   * Conditions for all classes that have all their fields. A row of such a class must fulfil `where` or one of these.
+   * Conditions for every class that has all fields of the condition. A row of such a class must fulfil `where` or one
+   * of these.
    */
   readonly anywhere?: readonly FieldCondition[];
-  /** The rule opens only rows that fulfil its conditions, and no class without a condition. */
+  /** True: the rule opens only rows that fulfil its conditions. A class to which no condition applies stays closed. */
   readonly rowsOnly?: true;
-  /** The group that the rule belongs to; rules of different groups add up. Absent: the user's own rule. */
+  /** The group to which the rule belongs; rules of different groups add up. Absent: it is the user's own rule. */
   readonly group?: string;
 }
 
@@ -86,26 +91,26 @@ export interface FieldCondition {
   readonly fields: readonly string[];
 }
 
-/** Objects of a class that its owner hides from some principals, even if rules open them. */
+/** Hides some objects of a class from some principals, even if rules open them. Set by the owner of the class. */
 export interface RowLimit {
   /** The columns that the test needs. */
   readonly columns: readonly string[];
-  /** The test for objects the principal may see; `undefined`: it may see all of them. */
+  /** A test that is true for the objects that the principal may see; `undefined`: it may see all of them. */
   of(principal: Principal): RowTest | undefined;
 }
 
 export type RowTest = (values: Row) => boolean;
 
 /**
- * Who may read objects of a class of the platform. It applies to every way of reading: MQL, search, export, `MATCH`,
- * scripts and notifications.
+ * Permission for reading objects of a class of the platform. It applies to every way of reading: MQL, search, export,
+ * `MATCH`, scripts and notifications.
  */
 export interface ClassReading {
-  /** Permission of the endpoint that answers the same objects. */
+  /** The permission of the endpoint that answers the same objects. */
   readonly permission: Permission;
   /**
-   * Operational data: if a group of the tenant opens the class, its members read it without the permission. A token
-   * with a part of its user's rights always needs the permission.
+   * True for operational data: if a group of the tenant opens the class, its members may read it without the
+   * permission. A token with a part of its user's rights always needs the permission.
    */
   readonly isOpenToGroups?: true;
   /** Columns that stay hidden without the permission. */
@@ -115,30 +120,30 @@ export interface ClassReading {
 /** Columns that do not exist for a principal. */
 export interface HiddenColumns {
   has(column: string): boolean;
-  /** 0: none is hidden. */
+  /** 0 if no column is hidden. */
   readonly size: number;
 }
 
-/** Rights of one group on one class: columns of the rows it opens. */
+/** Rights of one group, or of the user's own rules, on one class: the rows it opens and the columns hidden in them. */
 export interface AccessPart {
   readonly writable: boolean;
-  /** The rows; absent: all. */
+  /** Condition that the rows fulfil; absent: all rows. */
   readonly where: string | undefined;
   readonly hidden: HiddenColumns;
 }
 
-/** Rights of one principal on one class, computed from the deciding rules. */
+/** Rights of one principal on one class, computed from the rules that decide. */
 export interface ClassAccess {
   readonly readable: boolean;
   /** True if at least some columns of some rows are writable. */
   readonly writable: boolean;
-  /** The rows that exist for the principal at all. */
+  /** Condition that all visible rows fulfil; absent: all rows. */
   readonly where: string | undefined;
   /** Columns that are hidden in every row. */
   readonly hidden: HiddenColumns;
   /**
-   * A value is readable if one part has its row and its column. It is writable if such a part is writable, both before
-   * and after the write. No part is covered by another one.
+   * A value is readable if one part opens both its row and its column. It is writable if such a part is writable, both
+   * before and after the write. No part is covered by another one.
    */
   readonly parts: readonly AccessPart[];
 }

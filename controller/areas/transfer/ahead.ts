@@ -5,7 +5,7 @@ import { aheadFault } from "../query/index.ts";
 import type { BoundWork } from "./past/bind.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
-/** Rows of an import whose times are too far in the future: counts all, keeps the places of the first. */
+/** Counts the rows of an import whose times are too far in the future, and keeps the places of the first ones. */
 export class AheadRows {
   readonly #faults: AppError[] = [];
   readonly #nowMs: number;
@@ -25,7 +25,8 @@ export class AheadRows {
   }
 
   /**
-   * Lines of the message that refuses the import; empty if no row is ahead. `isWhole`: all of the script was checked.
+   * The faults for the error that refuses the import; empty if there is no such row. `isWhole`: the whole script was
+   * checked.
    */
   faults(isWhole: boolean): readonly AppError[] {
     if (this.#rows === 0) return [];

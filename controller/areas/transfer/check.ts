@@ -31,27 +31,27 @@ export interface CheckContext {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly pathOf: PathOf;
-  /** True if the import takes former times and earlier states. */
+  /** True if the import stores former times and earlier states. */
   readonly times: boolean;
-  /** Receives the rows and times that are not taken. */
+  /** Counts the rows and times that are not stored. */
   readonly past: PastNotes;
-  /** Absent: objects with former times are not looked up. */
+  /** Looks up objects with former times; absent: they are not looked up. */
   readonly plan?: PastPlan | undefined;
-  /** Called for each row that would be written. An error that it throws is a fault of the row. */
+  /** Called for each row that would be written. An error that it throws becomes a fault of the row. */
   readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
 }
 
-/** A row of a class that does not belong to the platform. */
+/** A checked row of a class of the tenant. */
 export interface NotedRow {
-  /** Absent: generated when the row is written. */
+  /** Absent: the id is generated when the row is written. */
   readonly id: string | undefined;
   readonly part: ScriptPart;
 }
 
 /**
- * Checks a whole script without writing: grammar, names, values, rights and classes of edge targets. The classes are
- * those that the script itself would define. Returns the number of parts. Faults are reported together, at most
- * `IMPORT_FAULTS_MAX`, and as many places of rows that are too far in the future.
+ * Checks a whole script without writing: grammar, names, values, rights and classes of edge targets. The check uses the
+ * classes that the script itself would define. Returns the number of parts. Reports up to `IMPORT_FAULTS_MAX` faults
+ * together, and up to as many places of rows whose times are too far in the future.
  */
 export async function checkScript(
   parts: AsyncIterable<ScriptPart | undefined>,
@@ -151,14 +151,14 @@ async function notePast(row: { readonly class: string } & PastRow, { order, plan
   await plan?.note(row);
 }
 
-/** Counts the rows that an import without times leaves out. */
+/** Counts the times and earlier states that an import without `times` does not store. */
 export function noteUntaken(statement: InsertStatement, { times, past }: Pick<PartContext, "times" | "past">): void {
   if (times || statement.kind === "insertJson") return;
   if (statement.past) past.add("versions");
   else if (namesTimes(statement)) past.add("times", undefined, statement.rows.length);
 }
 
-/** Returns the rows by class, with names and rights checked. Without `times`, earlier states have no rows. */
+/** The rows by class, after a check of names and rights. Without `times`, earlier states give no rows. */
 export async function insertWorks(
   statement: InsertStatement,
   { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<DryRun, "catalog">,
@@ -173,10 +173,13 @@ export async function insertWorks(
   return inSlices(steps, slices);
 }
 
-/** Checking a row costs as much as reading this many. */
+/** Checking a row takes as long as reading this many rows. */
 const CHECK_WORK = 4;
 
-/** Only the guard of the owning area knows which rows it would refuse. */
+/**
+ * Checks the values of the rows. Rows of the platform's classes are not checked: only the guard of the owning area
+ * knows which rows it refuses.
+ */
 async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
   const { rehearsal, objects, clock, part, targets, slices } = context;
   const { view, past } = work;
@@ -195,7 +198,7 @@ async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
   await checkRowCondition(work, { objects, clock });
 }
 
-/** An earlier state creates no object. */
+/** An earlier state is checked as edits of an object, because it creates none. */
 function editsOf(row: Row): Edit[] {
   return Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }));
 }

@@ -13,7 +13,7 @@ import type { Value } from "../../../common/value.ts";
 import type { ClassOptions, ClassView, Column, EdgeType, KeyMode } from "../objects/index.ts";
 import type { ExportedClass } from "./types.ts";
 
-/** The statement that creates the class where its parents exist. */
+/** The statement that creates the class. It requires that the superclasses exist. */
 export function createClassNode(exported: ExportedClass, parent: ClassView | undefined): CreateClass {
   return {
     kind: "createClass",
@@ -44,7 +44,7 @@ function columnDefinition({ name, type, elements = [], labels, options, title }:
   };
 }
 
-/** Options that differ from those of a class without own options. */
+/** The options that differ from those that the class would have without own options. */
 function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
   const { view } = exported;
   const inherited = parent?.options;
@@ -72,7 +72,7 @@ function hintNodes(hints: ClassOptions["hints"]): readonly ClassOption[] {
     .map((name) => option(name, valueNode(hints[name] ?? null)));
 }
 
-/** Key mode of a class that names none. */
+/** The key mode that a class has if its definition does not name one. */
 function defaultKeyMode({ view, ownKeys }: ExportedClass, parent: ClassView | undefined): KeyMode {
   if (view.keys.length === 0) return "uuid";
   return ownKeys.length === 0 && parent ? parent.options.keyMode : "manu";

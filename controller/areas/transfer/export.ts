@@ -14,7 +14,7 @@ export interface ExportDependencies extends RowsDependencies {
   readonly runtime: Pick<Runtime, "clock">;
 }
 
-/** Exports the classes and objects that a principal may see. The same content gives the same bytes. */
+/** Exports classes and objects, limited to what a principal may see. The same content always gives the same bytes. */
 export class ExportService {
   readonly #dependencies: ExportDependencies;
 
@@ -23,8 +23,8 @@ export class ExportService {
   }
 
   /**
-   * Exports an MQL script: edge types; classes, each after the classes it inherits from; objects by class and id with
-   * their relations.
+   * Exports an MQL script: edge types; then classes, each after its superclass; then objects with their relations,
+   * sorted by class and id.
    */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
     requirePermission(principal, "objects:read");
@@ -33,7 +33,7 @@ export class ExportService {
     return inPieces(this.#statements(await this.#content(principal, request)), slices);
   }
 
-  /** Exports the same content as a spreadsheet: one sheet for the edge types, one for each class. */
+  /** Exports the same content as a workbook: one sheet for the edge types, and one for each class. */
   async workbook(principal: Principal, request: ExportRequest): Promise<AsyncIterable<Uint8Array>> {
     requirePermission(principal, "objects:read");
     const content = await this.#content(principal, request);
@@ -88,7 +88,7 @@ export class ExportService {
     for await (const ids of removedIds(this.#dependencies, removed)) yield* past.ofRemoved(ids);
   }
 
-  /** Edge types that objects of the class can have. */
+  /** Names of the edge types that objects of the class can have. */
   #relationsOf({ view }: ExportedClass, { edgeTypes, request }: Content): readonly string[] {
     if (view.kind === "record" || view.system) return [];
     return edgeTypes
@@ -111,13 +111,16 @@ interface Content {
   readonly principal: Principal;
   readonly request: ExportRequest;
   readonly classes: readonly ExportedClass[];
-  /** By name. */
+  /** Edge types, sorted by name. */
   readonly edgeTypes: readonly EdgeType[];
-  /** Superclasses of the exported classes, by path. */
+  /** Exported classes by path, to find the superclass of a class. */
   readonly parents: ReadonlyMap<string, ClassView>;
 }
 
-/** Yields between pieces; a reader that reads every piece at once would otherwise block the thread. */
+/**
+ * Joins texts to pieces, and yields the thread between them. Otherwise a reader that takes every piece at once would
+ * block the thread.
+ */
 async function* inPieces(texts: AsyncIterable<string>, slices: ThreadSlices): AsyncGenerator<string> {
   let piece = "";
   for await (const text of texts) {

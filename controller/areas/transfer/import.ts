@@ -32,26 +32,29 @@ export interface ImportDependencies {
   readonly controllers: Controllers;
 }
 
-/** A script from any source. */
+/** An upload in any format, as a script. */
 export interface Upload {
   readonly name: string;
-  /** The MQL script to store and execute. Called several times. */
+  /** The MQL script in UTF-8, to store and execute. Called several times. */
   content(): AsyncIterable<Uint8Array>;
   /**
-   * The same script in parts that know their places in the client's upload. `undefined` comes now and then, as in
-   * `scriptParts`.
+   * The same script in parts that know their places in the client's upload. It also yields `undefined`, as
+   * `scriptParts` does.
    */
   parts(): AsyncIterable<ScriptPart | undefined>;
-  /** Called for each row when it is checked. An error that it throws is a fault of the row. */
+  /** Called for each row when the row is checked. An error that it throws becomes a fault of the row. */
   note?(row: NotedRow): Promise<void>;
 }
 
 export interface ImportOptions {
-  /** False: returns as soon as the import is on record; the import continues in the background. */
+  /** False: returns when the import is journaled; the import continues in the background. */
   readonly wait?: boolean;
-  /** An ospace or a class path that replaces the ospace of all classes of the upload. */
+  /** An ospace or a class path that replaces the ospace in the paths of all classes of the upload. */
   readonly root?: string | undefined;
-  /** True: takes the times and earlier states of an export with times. Otherwise all rows are new writes. */
+  /**
+   * True: also stores the times and earlier states that an export with times contains. Otherwise all rows are new
+   * writes.
+   */
   readonly times?: boolean | undefined;
   readonly signal?: AbortSignal;
 }
@@ -64,11 +67,11 @@ interface CheckOptions extends ImportOptions {
 export interface ImportPlan {
   /** Number of statements. */
   readonly total: number;
-  /** Lines about the data that the import would leave out. */
+  /** Lines about data that the import would not store; empty if there is none. */
   readonly message: string;
 }
 
-/** A script in an encoding, UTF-8 if absent. It is stored in that encoding. */
+/** An uploaded script. `encoding` is that of the file, UTF-8 if absent; the script is stored in UTF-8. */
 export function scriptUpload(file: { readonly path: string; readonly filename: string }, encoding?: string): Upload {
   const read = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
   const named = encodingGiven(encoding, "[Valid] encoding");
@@ -80,7 +83,7 @@ async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array>
   for await (const piece of text) yield Buffer.from(piece);
 }
 
-/** A spreadsheet, converted to a script. */
+/** An uploaded spreadsheet, converted to a script. */
 export function workbookUpload(file: { readonly path: string; readonly filename: string }): Upload {
   const parts = (): AsyncIterable<ScriptPart> => workbookParts(file.path);
   return { name: file.filename, parts, content: () => scriptOf(parts()) };
@@ -90,7 +93,7 @@ async function* scriptOf(parts: AsyncIterable<ScriptPart>): AsyncGenerator<Uint8
   for await (const { text } of parts) yield Buffer.from(`${text};\n`);
 }
 
-/** Imports scripts: checks the whole script, puts it on record, then writes it. */
+/** Imports scripts: checks the whole script, journals it, then writes it. */
 export class ImportService {
   readonly #dependencies: ImportDependencies;
   readonly #journal: ImportJournal;
@@ -113,9 +116,9 @@ export class ImportService {
   }
 
   /**
-   * Resolves when everything is written. A fault of the upload is reported before anything is written. A failure during
-   * the writing is reported with the progress so far. On `AppError("deadline")` the import continues, and its object
-   * under `/system/transfer` has the result.
+   * Imports an upload. Resolves when everything is written. A fault of the upload is reported before anything is
+   * written. A failure during the writing is reported with the progress so far. After `AppError("deadline")` the import
+   * continues, and its object under `/system/transfer` shows the result.
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
@@ -124,14 +127,14 @@ export class ImportService {
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options);
     const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
-    // A caller that does not wait gets no error; the object of the import has it.
+    // If the caller does not wait, the object of the import contains the error.
     ended.catch(() => undefined);
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
     return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
   }
 
-  /** Checks an upload as `import` does, and writes nothing. */
+  /** Checks an upload like `import`, but writes nothing. */
   async plan(principal: Principal, upload: Upload, options: Omit<ImportOptions, "wait"> = {}): Promise<ImportPlan> {
     requirePermission(principal, "objects:write");
     const past = new PastNotes();
@@ -140,7 +143,10 @@ export class ImportService {
     return { total, message: past.warnings().join("\n") };
   }
 
-  /** Imports a CSV file or a sheet with a heading line into one class: all rows or none. */
+  /**
+   * Imports a CSV file, or a sheet with a heading line, into one class. A fault in any row is reported before anything
+   * is written.
+   */
   async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
     requirePermission(principal, "objects:write");
     const { objects, runtime } = this.#dependencies;
@@ -166,7 +172,7 @@ export class ImportService {
     return this.#runs.maintain(tenant);
   }
 
-  /** As `BegunWork.goesOn`: the imports whose object the principal may see. */
+  /** Implements `BegunWork.goesOn`: answers the imports whose object the principal may see. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "objects:read")) return [];
@@ -179,17 +185,17 @@ export class ImportService {
     return seen;
   }
 
-  /** Resolves when this controller writes no import: each has ended, or rests until `maintain`. */
+  /** Resolves when no import runs on this controller: each has ended, or pauses until `maintain`. */
   settled(): Promise<void> {
     return this.#journal.inFlight.settled();
   }
 
-  /** Imports in progress stop after their current chunk. */
+  /** Pauses running imports after their current chunk. */
   close(): Promise<void> {
     return this.#journal.inFlight.close();
   }
 
-  /** Runs work of an upload that ends with the call; it counts as an import in progress. */
+  /** Runs work that ends together with the call. Meanwhile it counts towards `IMPORTS_UNDER_WAY_MAX`. */
   async #counted<T>(work: () => Promise<T>): Promise<T> {
     this.#begins();
     try {
@@ -219,7 +225,7 @@ export class ImportService {
     const total = await this.#check(principal, upload, options);
     const { root, times } = options;
     const open = this.#open(principal, upload, { total, root, times, digest: await digestOf(upload.content()) });
-    // Held until its run is over (see the test "maintenance of the same controller leaves an import alone").
+    // Hold the id until the run ends (see the test "maintenance of the same controller leaves an import alone").
     this.#journal.inFlight.hold(open.id);
     try {
       return await this.#stage(open, upload);
@@ -229,7 +235,7 @@ export class ImportService {
     }
   }
 
-  /** Recorded before its content is stored, so that no content is stored without a record. */
+  /** Journals the import before it stores the script, so that no script is stored without an entry. */
   async #stage(open: NewWork<OpenImport>, upload: Upload): Promise<VersionedImport> {
     const begun = await this.#journal.begin(open);
     await this.#scripts.save(open, upload.content());
@@ -264,7 +270,7 @@ export class ImportService {
   }
 }
 
-/** The report of an upload that was checked but not imported. */
+/** The report for an upload that was checked but not imported. */
 export function planned({
   total,
   message,

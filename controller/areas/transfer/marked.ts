@@ -12,8 +12,8 @@ interface MarkedRow {
 }
 
 /**
- * A row of a script, with what it says of the columns that the platform keeps of records. Raw bytes without marks, as of
- * a class that has a column `marks` itself, are of a malformed record.
+ * Separates the values of a row from those of the columns that the platform adds to records. Raw bytes without marks
+ * count as those of a malformed record: a class may have its own column `marks`, which hides the platform's column.
  */
 export function markedRow(row: Row, view: ClassView): MarkedRow {
   const { recordColumns = [] } = view;

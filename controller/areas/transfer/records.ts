@@ -6,7 +6,7 @@ import { systemPrincipal } from "../permissions/index.ts";
 import type { OpenImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
 
-/** Path relative to the tenant's ospace: one object for each import that began to write. */
+/** Path without the ospace, of the class with one object for each import that began to write. */
 export const TRANSFER_PATH = "/system/transfer";
 
 export const TRANSFER_CLASS: SystemClass = {
@@ -49,7 +49,8 @@ interface Dependencies {
 }
 
 /**
- * Progress of imports: an object for each, and notifications of the subject `transfer` with the import's id as title.
+ * Shows the progress of imports: in one object for each import, and in notifications with the subject `transfer` and
+ * the import's id as title.
  */
 export class TransferRecords {
   readonly #dependencies: Dependencies;
@@ -62,7 +63,7 @@ export class TransferRecords {
     const { id, principal, startedMs, notedMs, end } = open;
     const atMs = end?.endedMs ?? notedMs;
     const row = rowOf(open);
-    // Rows belong to the platform: the right to import does not include writing them.
+    // The platform writes the rows: the right to import does not include the right to write them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const path = `${principal.ospace}${TRANSFER_PATH}`;
     const [objectId = ""] = await this.#dependencies.objects.insert(platform, path, [row], { atMs });
@@ -86,7 +87,7 @@ export class TransferRecords {
   }
 }
 
-/** The current row of the import's object. */
+/** The row of the import's object, for its present state. */
 export function rowOf(open: OpenImport): Row {
   const { id, name, principal, startedMs, end, times } = open;
   const { state, total, done, message } = reportOf(open);

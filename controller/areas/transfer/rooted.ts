@@ -7,8 +7,9 @@ export type PathOf = (path: string) => string;
 const ROOT = /^(\/[^/\s]+)+$/;
 
 /**
- * Replaces the ospace of exported paths by a root: with `/second/copy`, the class `/matrix/ent/host` becomes
- * `/second/copy/ent/host`. Without a root, paths stay. Throws `AppError("invalid")` if the root is no class path.
+ * Answers a function that replaces the ospace of exported paths by a root. With `/second/copy`, the class
+ * `/matrix/ent/host` becomes `/second/copy/ent/host`. Without a root, paths stay. `AppError("invalid")` if the root is
+ * not a class path.
  */
 export function pathsBelow(root: string | undefined): PathOf {
   if (root === undefined) return (path) => path;
@@ -18,7 +19,7 @@ export function pathsBelow(root: string | undefined): PathOf {
   return (path) => place + path.replace(/^\/[^/]+/, "");
 }
 
-/** Returns the statement with its classes at their new paths. Those in the JSON of INSERT JSON are mapped later. */
+/** The statement with its classes at their new paths. Paths in the JSON of INSERT JSON are mapped later. */
 export function placedStatement(statement: Statement, pathOf: PathOf): Statement {
   switch (statement.kind) {
     case "insert":

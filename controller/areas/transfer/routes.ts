@@ -58,7 +58,7 @@ export function transferRoutes({
   ];
 }
 
-/** Parameters that only a sheet with a heading line has. */
+/** Parameters that are only for sheets with a heading line. */
 const OF_SHEETS = ["columns", "delimiter", "sheet"] as const;
 
 async function imported(imports: ImportService, call: Call<Static<typeof ImportInput>>): Promise<SheetReport> {

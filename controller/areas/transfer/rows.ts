@@ -7,21 +7,21 @@ import type { Query } from "../query/index.ts";
 export interface RowsDependencies {
   readonly query: Pick<Query, "run">;
   readonly objects: Pick<Objects, "catalog" | "edges" | "removed"> & Pick<ObjectHistories, "times" | "pastStates">;
-  /** Absent: `EXPORT_IDS_HELD_MAX`. */
+  /** Maximum number of ids in memory; `EXPORT_IDS_HELD_MAX` if absent. */
   readonly idsHeldMax?: number;
 }
 
 export interface RowsRequest {
   readonly principal: Principal;
   readonly view: ClassView;
-  /** Names of columns that are read besides those of `*`. */
+  /** Names of columns to read in addition to those of `*`. */
   readonly more?: readonly string[];
   /** Absent: no limit. */
   readonly limit: number | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-/** An object with the sorted ids of its edge targets, by edge type. */
+/** An object with the sorted ids of its relations' targets, by edge type. */
 export interface ExportedObject {
   readonly id: string;
   readonly values: Row;
@@ -29,9 +29,9 @@ export interface ExportedObject {
 }
 
 /**
- * The objects of one class in the order of their ids, as the principal sees them. It is no snapshot: concurrent writes
- * may be included or not. Memory is bounded for any number of objects: if there are more ids than may be held, the
- * class is scanned again for those after the last.
+ * The objects of one class that the principal sees, sorted by id. They are not a snapshot: concurrent writes may be
+ * included or not. Memory is bounded: if there are more ids than may be held, the class is scanned again for the ids
+ * after the last one.
  */
 export async function* orderedObjects(
   dependencies: RowsDependencies,
@@ -46,7 +46,7 @@ export async function* orderedObjects(
     yield await page(dependencies, request, some);
 }
 
-/** Ids of removed objects of one class that have versions, in order. */
+/** Ids of removed objects of one class that have versions, sorted. */
 export async function* removedIds(
   dependencies: RowsDependencies,
   { principal, view, signal }: RowsRequest,
@@ -134,7 +134,10 @@ function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): Readon
   return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
 }
 
-/** A reader that sees only some objects of a class must not learn of the others through edges. */
+/**
+ * The edges whose targets the principal may see. A principal that sees only some objects of a class must not learn of
+ * the others through edges.
+ */
 async function visibleEdges(
   { query }: RowsDependencies,
   principal: Principal,
@@ -158,7 +161,7 @@ function memberOf<T>(members: Map<string, T>, name: string, make: () => T): T {
   return made;
 }
 
-/** Compares by UTF-16 units, so that the order is the same everywhere. */
+/** Compares by UTF-16 units, so the order does not depend on the locale. */
 function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -20,12 +20,12 @@ export interface RunDependencies {
   readonly runtime: Runtime;
 }
 
-/** Thrown if another controller continues the import or if no work is left. */
+/** Thrown if another controller has taken the import, or if the import has already ended. */
 class Lost extends Error {}
 
 /**
- * Writes checked and staged imports. An interrupted import stays open: any controller that finds it without an owner
- * continues from the last note. Its end is decided once.
+ * Writes checked and staged imports. If a controller is interrupted, another one takes the import and continues from
+ * the last stored progress. The end of an import is decided once.
  */
 export class ImportRuns {
   readonly #dependencies: RunDependencies;
@@ -34,7 +34,7 @@ export class ImportRuns {
     this.#dependencies = dependencies;
   }
 
-  /** Resolves with the import when it has ended or rests, or when another controller has it. */
+  /** Resolves with the import when it has ended or paused, or when another controller has taken it. */
   start(mine: VersionedImport): Promise<OpenImport> {
     const { id } = mine.open;
     const running = this.#dependencies.journal.inFlight.carry([id], () => this.#run(mine));
@@ -44,7 +44,10 @@ export class ImportRuns {
     return running;
   }
 
-  /** Continues abandoned imports. Call it periodically and when a controller has gone; safe on several controllers. */
+  /**
+   * Continues abandoned imports. Call it periodically and when a controller has left. Several controllers may call it
+   * at once.
+   */
   async maintain(tenant: string): Promise<void> {
     const { journal } = this.#dependencies;
     for await (const found of journal.abandoned(tenant)) {
@@ -66,8 +69,8 @@ export class ImportRuns {
   }
 
   /**
-   * Writes the import, and retries from the last note during a short outage of the stores. Returns how it ended; throws
-   * if it has to rest.
+   * Writes the import. During a short outage of the stores, retries from the last stored progress. Returns how the
+   * import ended. Throws if it must pause.
    */
   async #write(mine: HeldImport): Promise<Omit<ImportEnd, "endedMs">> {
     const { journal, runtime } = this.#dependencies;
@@ -96,7 +99,7 @@ export class ImportRuns {
   }
 }
 
-/** An import that this controller writes, with its notes. */
+/** An import that this controller writes. Stores the progress of the writer in the journal. */
 class HeldImport implements WriteNotes {
   readonly #dependencies: RunDependencies;
   #held: VersionedImport;
@@ -142,13 +145,16 @@ class HeldImport implements WriteNotes {
   }
 }
 
-/** Releases the script first: after a crash in between, another controller repeats this. */
+/**
+ * Ends an import. Releases the script first: if the controller stops before the entry is removed, another one repeats
+ * this.
+ */
 async function remove(open: OpenImport, { scripts, journal }: RunDependencies): Promise<void> {
   await scripts.release(open);
   await journal.end(open);
 }
 
-/** Lines about the data that the import did not store. */
+/** Lines about data that the import did not store; empty if there is none. */
 function warningsOf({ unstored, past }: OpenImport): readonly string[] {
   return [...new UnstoredRows(unstored).warnings(), ...new PastNotes(past?.note).warnings()];
 }

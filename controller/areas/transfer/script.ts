@@ -16,7 +16,7 @@ import { groupsBy } from "./timed.ts";
 import type { ExportedClass } from "./types.ts";
 import { columnNode } from "./values.ts";
 
-/** One statement per line, if no text contains line breaks. */
+/** End of a statement. Each statement is one line, unless a text in it contains line breaks. */
 const END = ";\n";
 
 export function edgeTypeText(type: EdgeType): string {
@@ -27,7 +27,7 @@ export function classText(exported: ExportedClass, parent: ClassView | undefined
   return printStatement(createClassNode(exported, parent)) + END;
 }
 
-/** Statement for an object. Columns without a value are omitted. */
+/** The statement that inserts an object. Columns without a value are omitted. */
 export function objectText(
   exported: ExportedClass,
   object: ExportedObject,
@@ -40,7 +40,7 @@ export function objectText(
   return insertText(exported, row);
 }
 
-/** Statement for a version of an object or for its removal. */
+/** The statement for a version of an object, or for the removal of an object. */
 export function stateText(
   exported: ExportedClass,
   { id, timeUs, state }: PastState,

@@ -7,9 +7,9 @@ import type { ExportedClass, ExportRequest } from "./types.ts";
 const TAGS_COLUMN = "tags";
 
 /**
- * The classes of an export in the order of their paths, so every class comes after its superclass. Superclasses of the
- * selected class come without objects. Classes of the platform exist everywhere: they are exported only if selected by
- * name.
+ * The classes of an export, sorted by path, so that every class comes after its superclass. The superclasses of the
+ * selected class are exported without objects. Classes of the platform exist in every installation, so they are
+ * exported only if selected by name.
  */
 export function selectClasses(
   request: ExportRequest,
@@ -54,7 +54,7 @@ function isWanted(view: ClassView, { root, request, principal }: Asked & { reado
   return !(request.ignoredClasses ?? []).some((path) => view.path === path || view.path.startsWith(`${path}/`));
 }
 
-/** Superclasses of the class, outermost first, without the class itself. */
+/** All superclasses of the class, the outermost first. */
 function lineage(view: ClassView, catalog: ClassCatalog): readonly ClassView[] {
   const parent = view.parent === undefined ? undefined : catalog.get(view.parent);
   return parent ? [...lineage(parent, catalog), parent] : [];
@@ -77,7 +77,7 @@ function exportedClass(view: ClassView, wanted: Wanted): ExportedClass {
     (column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name),
   );
   const relations = new Set(catalog.edgeTypes().map(({ name }) => name.toLowerCase()));
-  // Raw bytes say what any column of the record says.
+  // The raw bytes of a record contain the values of all its columns, so they are left out with any of them.
   const leftOut = view.columns.some(({ name }) => ignored.has(name)) ? [...ignored, RAW_BYTES_FIELD] : [...ignored];
   const recordColumns = (view.recordColumns ?? []).filter(
     ({ name }) => !hidden.has(name) && !leftOut.includes(name) && !relations.has(name),

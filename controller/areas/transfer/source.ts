@@ -14,18 +14,18 @@ import { inSlices, type Slices } from "../query/index.ts";
 import { type PathOf, placedStatement } from "./rooted.ts";
 import type { Place } from "./types.ts";
 
-/** A part of an upload that is executed as a whole: a statement, or a batch. */
+/** A part of an upload that is executed as a whole: a statement, or a batch of statements. */
 export interface ScriptPart {
   readonly text: string;
-  /** Place in the upload of a fault in this part. */
+  /** The place, in the client's upload, of a fault in this part. */
   place(fault: FaultPlace): Place;
-  /** Faults found when the part was read, with their places. Its text is empty then. */
+  /** Faults found when the part was read, with their places. In that case `text` is empty. */
   readonly faults?: readonly AppError[];
-  /** Row number in a sheet with a heading line. */
+  /** Number of the row, in a sheet with a heading line. */
   readonly row?: number;
 }
 
-/** A place within a part: a position in its text, or the column of a value. */
+/** A place within a part: a position in its text, or the name of a column. */
 export interface FaultPlace {
   readonly line?: number;
   readonly column?: number;
@@ -33,8 +33,8 @@ export interface FaultPlace {
 }
 
 /**
- * Yields the statements of a script as they come; never holds all of them. A reader may give way between any two.
- * `undefined` comes now and then, for a reader of a script in which no statement ends.
+ * Yields the statements of a script one by one; never holds all of them. While a statement is incomplete, it yields
+ * `undefined` from time to time, so that the reader can yield the thread.
  */
 export async function* scriptParts(
   bytes: AsyncIterable<Uint8Array>,
@@ -46,14 +46,14 @@ export async function* scriptParts(
   for (const found of splitter.end()) yield found && partOf(found);
 }
 
-/** The text of a script. Bytes that are invalid in its encoding (UTF-8 if absent) are an error. */
+/** The text of a script in this encoding (UTF-8 if absent). Invalid bytes are an error. */
 export async function* scriptText(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<string> {
   const text = new TextStream(encoding, { refuse: refusing("[Format] The script") });
   for await (const piece of bytes) yield text.take(piece);
   yield text.end();
 }
 
-/** A batch is one statement. A long text is parsed in slices. */
+/** Parses a part. A batch is one statement. A long text is parsed in slices of time. */
 export async function parsePart({ text }: ScriptPart, pathOf: PathOf, slices: Slices): Promise<readonly Statement[]> {
   const isLong = text.length > QUERY_PARSED_TEXT_MAX_CHARACTERS;
   const { statements, placeholders } = isLong ? await inSlices(parseScriptInSteps(text), slices) : parseScript(text);
@@ -61,7 +61,7 @@ export async function parsePart({ text }: ScriptPart, pathOf: PathOf, slices: Sl
   return statements.map((statement) => placedStatement(statement, pathOf));
 }
 
-/** Returns the fault of a part with its place in the upload. Throws an error that is not a fault of the upload. */
+/** The fault of a part, with its place in the upload. An error that is not a fault of the upload is thrown again. */
 export function faultOf(part: ScriptPart, error: unknown): AppError {
   if (!isAppError(error) || isTransient(error)) throw error;
   const { line, column } = error.details ?? {};
@@ -78,7 +78,7 @@ export function faultOf(part: ScriptPart, error: unknown): AppError {
   });
 }
 
-/** Does the work; adds the place of the part to its errors. */
+/** Does the work. Adds the place of the part to its errors. */
 export async function placed<T>(part: ScriptPart, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -97,7 +97,7 @@ function partOf({ text, start }: StatementText): ScriptPart {
   };
 }
 
-/** Place of the first word. */
+/** The place of the first word of a statement. */
 function placeText(text: string, start: StatementText["start"]): Place {
   const before = /^\s*/.exec(text)?.[0] ?? "";
   const lines = before.split("\n");

@@ -6,31 +6,33 @@ import type { WriteFrom } from "./write.ts";
 
 /**
  * An import in progress, with all data that another controller needs to continue it. KvStore: `transfer/open/<id>`.
- * BlobStore: the script, with the mark `transfer/<id>`. Before `staged` is true, that content may be missing.
+ * BlobStore: the script, with the mark `transfer/<id>`. Until `staged` is true, the script may still be missing there.
  */
 export interface OpenImport extends WriteFrom, OpenWork {
-  /** The user who started it, with the rights of that time. */
+  /** The user who started the import, with the rights at that time. */
   readonly principal: Principal;
-  /** Name of the upload as given by the client. */
+  /** Name of the uploaded file. */
   readonly name: string;
   readonly startedMs: number;
   readonly digest: string;
-  /** As `ImportOptions.root`. */
+  /** See `ImportOptions.root`. */
   readonly root?: string | undefined;
-  /** As `ImportOptions.times`. */
+  /** See `ImportOptions.times`. */
   readonly times?: boolean | undefined;
   readonly total: number;
-  /** True if the script is in the BlobStore. */
+  /** True if the script is completely in the BlobStore. */
   readonly staged: boolean;
-  /** Time of this note. The object of the import never shows an older state instead of a newer one. */
+  /**
+   * Time of this progress. It rises with every write, so the object of the import never changes back to an older state.
+   */
   readonly notedMs: number;
-  /** How it ended: decided once, then recorded by any controller that finds it. */
+  /** How the import ended. Decided once; any controller that finds it records it. */
   readonly end?: ImportEnd;
 }
 
 export interface ImportEnd {
   readonly state: "done" | "failed";
-  /** Code of the error if it failed. */
+  /** Error code of a failed import. */
   readonly code?: ErrorCode;
   readonly message: string;
   readonly endedMs: number;

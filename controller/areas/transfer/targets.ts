@@ -7,8 +7,8 @@ import type { Principal } from "../permissions/index.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
 /**
- * Members of a row that relate it to ids which several classes can have. Only an existing object decides which class is
- * meant, so these relations are written after all objects.
+ * The names of those relations of a row whose target ids can belong to several classes. Only an existing object shows
+ * which class is meant. So these relations are written after all objects.
  */
 export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog): readonly string[] {
   const { recordColumns = [] } = view;
@@ -21,12 +21,12 @@ export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog):
   );
 }
 
-/** Tracks which of these ids a script needs and which it creates. */
+/** Tracks ids that can belong to several classes: those that a script refers to, and those that it creates. */
 export class OpenTargets {
   readonly #wanted = new Map<string, ScriptPart>();
   readonly #brought = new Set<string>();
 
-  /** `id`: the id of the row, if known. */
+  /** Notes a row. `id` is the id of its object, if known. */
   note(
     row: Row,
     of: {
@@ -48,7 +48,7 @@ export class OpenTargets {
     );
   }
 
-  /** Returns a fault for each id that neither the script creates nor the store has. */
+  /** A fault for each id to which the script refers, and which neither the script creates nor the store has. */
   async faults(objects: Pick<Objects, "get">, principal: Principal): Promise<readonly AppError[]> {
     const open = [...this.#wanted].filter(([id]) => !this.#brought.has(id));
     const faults: AppError[] = [];
@@ -72,7 +72,7 @@ function isOpen(id: string, catalog: ClassCatalog): boolean {
   return catalog.byLabel(parseObjectId(id)?.label ?? "").length > 1;
 }
 
-/** Parses a relation: an id, a list of ids, or a list as JSON text. */
+/** The ids of a relation. It is an id, a list of ids, or a list as JSON text. */
 function idsOf(value: Value): readonly string[] {
   const given = typeof value === "string" && value.trimStart().startsWith("[") ? parsed(value) : value;
   return (Array.isArray(given) ? (given as readonly Value[]) : [given]).filter((id) => typeof id === "string");

@@ -10,19 +10,22 @@ import { markedRow } from "./marked.ts";
 import type { PastRow } from "./past/bind.ts";
 import { faultOf, placed, type ScriptPart } from "./source.ts";
 
-/** The first pass writes all objects; the second one writes again those with relations to objects written later. */
+/**
+ * The pass `objects` writes all objects. Some relations can only be written when their targets exist; the pass
+ * `relations` writes those objects again.
+ */
 export type Pass = "objects" | "relations";
 
-/** Rows in progress with the times of their writes, so that repeated writes are recognised as done. */
+/** Rows that are being written, with the times of their writes. So a repeated write is recognised as done. */
 export interface TimedRows {
   readonly pass: Pass;
   /**
-   * Positions among all rows of the script: the first row of the slice, and the row after its last. Rows before `from`
-   * are written.
+   * `from` is the position of the first row, `to` the position after the last row, among all rows of the script. Rows
+   * before `from` are written.
    */
   readonly from: number;
   readonly to: number;
-  /** Ascending. Each entry: time of the writes in microseconds, valid from the position of a row on. */
+  /** Pairs in ascending order: the position of a row, and the write time in microseconds from that row on. */
   readonly timesUs: readonly TimeFrom[];
 }
 
@@ -32,9 +35,9 @@ export interface PlacedRow {
   readonly part: ScriptPart;
   readonly work: InsertWork;
   readonly row: Row;
-  /** Absent: a new write. */
+  /** Former times of the row; absent: the row is a new write. */
   readonly past?: PastRow | undefined;
-  /** Relations that are written in the second pass. Absent: none. */
+  /** Names of the relations that the second pass writes; absent: none. */
   readonly waiting?: readonly string[];
   /** Position among all rows of the script. */
   readonly place: number;
@@ -44,9 +47,9 @@ export interface WriteOrder {
   readonly id: string;
   readonly principal: Principal;
   readonly startedMs: number;
-  /** Root for the classes of the script. Absent: their paths stay. */
+  /** Path that replaces the ospace of the script's classes; absent: their paths stay. */
   readonly root?: string | undefined;
-  /** True: takes former times and earlier states. Absent: every row is a new write. */
+  /** True: stores former times and earlier states. Absent: every row is a new write. */
   readonly times?: boolean | undefined;
 }
 
@@ -56,13 +59,13 @@ interface TimedWriterDependencies {
   readonly objects: Objects;
   readonly clock: Clock;
   readonly order: WriteOrder;
-  /** Rows in progress of an earlier attempt. */
+  /** The rows that an earlier attempt was writing when it stopped. */
   readonly timed: TimedRows | undefined;
-  /** Resolves when `timed` is on record. */
+  /** Resolves when `timed` is stored. */
   readonly note: (timed: TimedRows) => Promise<void>;
 }
 
-/** Rows of one note. */
+/** Rows whose times are stored together. */
 interface Slice {
   readonly rows: readonly PlacedRow[];
   /** True if no earlier attempt can have written any of the rows. */
@@ -70,7 +73,7 @@ interface Slice {
   readonly timed: TimedRows;
 }
 
-/** Writes the rows of an import. Puts the times of the writes on record first. */
+/** Writes the rows of an import. Stores the times of the writes before it writes the rows. */
 export class TimedWriter {
   readonly #with: TimedWriterDependencies;
   #timed: TimedRows | undefined;
@@ -133,7 +136,7 @@ export class TimedWriter {
         await objects.ingest(order.principal, view.path, this.#records(rows, slice), {
           ...this.#retiming(rows, slice),
           rewrites: true,
-          // The first pass has already reported the rows that the second one writes again.
+          // In the second pass, the same rows would be reported again.
           ...(slice.timed.pass === "objects" && { unstored: this.#with.unstored }),
         });
     } catch (error) {
@@ -149,7 +152,7 @@ export class TimedWriter {
     return rows.map(({ row, place, work: { atMs, view } }) => ({
       ...markedRow(row, view),
       timeMs: atMs ?? startedMs,
-      // AT is the time of a record, and the write time of an object.
+      // For records, AT is the time of the record. For objects, it is the time of the write.
       writeUs: atMs === undefined || view.kind === "record" ? timeUs(place) : atMs * 1_000,
       identity: `${id}/${Math.floor(place / ULID_ORDINALS_MAX)}`,
       ordinal: place % ULID_ORDINALS_MAX,
@@ -184,7 +187,7 @@ function grouped(rows: readonly PlacedRow[], timeOf: (row: PlacedRow, at: number
   return times;
 }
 
-/** Call with positions in ascending order. */
+/** Answers a function that finds the write time of a row. It must be called with ascending positions. */
 function timesOf({ timesUs }: TimedRows): (place: number) => number {
   let at = 0;
   return (place) => {
@@ -207,7 +210,7 @@ export function groupsBy<R, K>(rows: readonly R[], keyOf: (row: R) => K): Readon
   return groups;
 }
 
-/** Rows in order, cut where rows with an own time begin or end. */
+/** Splits the rows, in their order, where rows with an own time (AT) begin or end. */
 function* byTime(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   let first = 0;
   for (const [at, { work }] of rows.entries()) {
@@ -219,7 +222,7 @@ function* byTime(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   yield rows.slice(first);
 }
 
-/** Yields each work with its rows that are in `rows`. */
+/** Yields each work, with those of its rows that are in `rows`. */
 function* byWork(rows: readonly PlacedRow[]): Generator<{ readonly part: ScriptPart; readonly work: InsertWork }> {
   for (const [work, those] of groupsBy(rows, (row) => row.work)) {
     const [{ part } = {}] = those;

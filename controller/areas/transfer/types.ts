@@ -1,10 +1,13 @@
 import type { ClassView, Column } from "../objects/index.ts";
 
 export interface ExportRequest {
-  /** A class path; a slash at its end includes the subclasses. Absent: the whole tenant. */
+  /** Path of a class; with a slash at its end, the subclasses are included. Absent: the whole tenant. */
   readonly class?: string;
   readonly recursive?: boolean;
-  /** Maximum number of objects per class, the first by id. 0: definitions only. Absent or negative: all. */
+  /**
+   * Maximum number of objects per class; those with the smallest ids are exported. 0: definitions only. Absent or
+   * negative: no limit.
+   */
   readonly limit?: number;
   /** Columns and edge types to leave out. */
   readonly ignoredFields?: readonly string[];
@@ -17,18 +20,21 @@ export interface ExportRequest {
   readonly signal?: AbortSignal;
 }
 
-/** A class, limited to what the principal may see and the request includes. */
+/** A class of an export, limited to what the principal may see and to what the request includes. */
 export interface ExportedClass {
   readonly view: ClassView;
-  /** All columns of the class, inherited ones first. */
+  /** The exported columns of the class, inherited ones first. */
   readonly columns: readonly Column[];
-  /** Columns that no earlier class of the export defines. */
+  /** Those of the columns that no superclass in the export defines. */
   readonly ownColumns: readonly Column[];
-  /** Columns that the platform keeps of records. A script has their values, so that marked records come back as they are. */
+  /**
+   * Columns that the platform adds to records. Scripts contain their values, so that an import restores the marks of
+   * records.
+   */
   readonly recordColumns: readonly Column[];
   readonly ownKeys: readonly string[];
   readonly ownIndexes: readonly string[];
-  /** False if the class is included only because subclasses inherit from it. */
+  /** False if only the definition is exported, because subclasses inherit from the class. */
   readonly hasRows: boolean;
 }
 

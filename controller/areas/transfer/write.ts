@@ -16,17 +16,17 @@ import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
 import { TimedWriter, type Pass, type PlacedRow, type TimedRows, type WriteOrder } from "./timed.ts";
 
-/** Progress of writing a script: the next part, and the number of rows before it. */
+/** Progress of writing a script. */
 export interface Progress {
-  /** Number of parts. */
+  /** Number of parts that are written. */
   readonly done: number;
   readonly rows: number;
   readonly pass: Pass;
-  /** True if any relation had to wait so far. */
+  /** True if some relation must be written in the second pass. */
   readonly isRelated: boolean;
-  /** Rows whose objects do not exist after the write. Absent in the progress that an earlier version stored. */
+  /** Rows whose objects do not exist after the write. Absent in progress that an older version stored. */
   readonly unstored?: UnstoredNote;
-  /** Times and earlier states. Absent in the progress that an earlier version stored. */
+  /** Progress of rows with former times. Absent in progress that an older version stored. */
   readonly past?: PastProgress;
 }
 
@@ -35,16 +35,16 @@ interface PastProgress {
   readonly note: PastNote;
 }
 
-/** State at which an earlier attempt stopped. */
+/** The state at which an earlier attempt stopped. */
 export interface WriteFrom extends Progress {
   readonly timed?: TimedRows;
 }
 
-/** Records the progress. The writer continues when the call resolves. */
+/** Stores the progress. The writer continues when the call resolves. */
 export interface WriteNotes {
-  /** Called after each chunk. The next part is not written yet. */
+  /** Called after each chunk, before the next part is written. */
   saved(progress: Progress): Promise<void>;
-  /** Called before the rows are written. */
+  /** Called before the rows are written, with the times of their writes. */
   timed(timed: TimedRows): Promise<void>;
 }
 
@@ -54,16 +54,16 @@ interface WriterDependencies {
   readonly notes: WriteNotes;
 }
 
-/** Rows that are written together. */
+/** Rows that are written together, and the length of their parts in characters. */
 interface Chunk {
   readonly rows: PlacedRow[];
   characters: number;
 }
 
 /**
- * Writes a checked script. Writing again after an interruption gives the same result: ids of rows without a key are
- * made from the import and the row's position, and existing definitions stay. Repeated rows keep the times of the first
- * attempt, so they change nothing that is already written.
+ * Writes a checked script. If writing is repeated after an interruption, the result is the same. The id of a row
+ * without a key is made from the import and the position of the row. Existing definitions stay. Repeated rows keep the
+ * times of the first attempt, so they change nothing that is already written.
  */
 export class ScriptWriter {
   readonly #dependencies: WriterDependencies;
@@ -108,7 +108,7 @@ export class ScriptWriter {
     this.#isRelated = from.isRelated;
   }
 
-  /** Throws the reason of the signal when it fires. Everything saved by then is written. */
+  /** Writes the script. If the signal fires, throws its reason; everything that was saved by then is written. */
   async write(parts: () => AsyncIterable<ScriptPart | undefined>, signal: AbortSignal): Promise<void> {
     if (this.#pass === "objects") await this.#writeAll(parts(), signal);
     if (!this.#isRelated) return;
@@ -160,7 +160,10 @@ export class ScriptWriter {
     }
   }
 
-  /** The row as this pass writes it; `undefined` if it does not. A guard gets each row once and whole. */
+  /**
+   * The row as the current pass writes it; `undefined` if this pass does not write it. Rows of the platform's classes
+   * are written once and whole.
+   */
   #asWritten(
     row: Row,
     { view, past }: BoundWork,
@@ -195,7 +198,10 @@ export class ScriptWriter {
     }
   }
 
-  /** A part that was interrupted may have changed the class already. */
+  /**
+   * Creates or alters a definition. If `mayBeDone`, an interrupted attempt may already have altered the class, so that
+   * error is ignored.
+   */
   async #define(statement: Statement, mayBeDone: boolean): Promise<void> {
     const { objects } = this.#dependencies;
     const principal = this.#principal;
@@ -219,7 +225,7 @@ function flat(statements: readonly Statement[]): readonly Statement[] {
   return statements.flatMap((statement) => (statement.kind === "batch" ? flat(statement.statements) : [statement]));
 }
 
-/** Groups adjacent rows with former times, or without. */
+/** Splits the rows into runs of adjacent rows: either all with former times, or all without. */
 function* runsOf(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   let first = 0;
   for (const [at, row] of rows.entries()) {

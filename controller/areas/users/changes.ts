@@ -8,7 +8,7 @@ import { SIGN_IN_POLICY } from "./second-factor/pending-requirements.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
 import { ORGANIZATIONS } from "./directory/tree-store.ts";
 
-/** A changed user; without `user`, any user of the tenant may have changed. */
+/** A changed user. Without `user`, any user of the tenant may have changed. */
 export interface ChangedUser {
   readonly tenant: string;
   readonly user?: string;
@@ -21,22 +21,23 @@ interface Watched {
   readonly prefix: string;
   readonly kv: () => Promise<KvStore>;
   readonly tell: (event: KvEvent) => void;
-  /** Changes may have been missed. */
+  /** Called when changes may have been missed, such as at the start of the watch. */
   readonly missed: () => void;
 }
 
 interface ChangesOptions {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  /** Called for every change, here or on another controller. */
+  /** Called for every change, made on this or on another controller. */
   readonly told: (change: ChangedUser) => void;
-  /** Any session may have ended. */
+  /** Called when sessions may have ended unnoticed. */
   readonly missed: () => void;
 }
 
 /**
- * Watches sessions and tokens of all tenants, and users, organisations and sign-in policies of the tenants used here,
- * from `start` to `stop`. Changes that a broken watch may miss are reported as a change of everything.
+ * Watches sessions and tokens of all tenants, from `start` to `stop`. Also watches users, organisations and sign-in
+ * policies of the tenants that this controller used. If a watch breaks, changes may be missed, so everything is
+ * reported as changed.
  */
 export class UserChanges {
   readonly #options: ChangesOptions;
@@ -110,8 +111,8 @@ export class UserChanges {
         for await (const events of kv.watch(watched.prefix, { sinceRevision: revision, signal }))
           for (const event of events) watched.tell(event);
       } catch (error) {
-        // The tenant was deleted. Only a watch that had begun reports that: otherwise every later read would start a
-        // new watch and a new report.
+        // The tenant was deleted. Report it only if the watch had begun. Otherwise every later read would start a new
+        // watch, which would report again.
         if (isAppError(error, "not_found")) return isBegun ? watched.missed() : undefined;
         if (!isAppError(error, "compacted") && !signal.aborted)
           runtime.log.warn({ reason: errorText(error), prefix: watched.prefix }, "a watch of users broke");

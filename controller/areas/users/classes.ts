@@ -9,7 +9,7 @@ interface NodeOwner {
   nodes(principal: Principal): AsyncIterable<readonly UserNode[]>;
 }
 
-/** Users and organisations as objects, read from the user service; passwords are not part of them. */
+/** The class of users and organisations, read from the user service. Objects do not contain passwords. */
 export function userClass(owner: NodeOwner): SystemClass {
   return {
     path: USER_CLASS_PATH,

@@ -162,7 +162,7 @@ function signInByForm(users: UserService, call: Call<Static<typeof LoginInput>>)
   return users.signIn({ ...call.input, username, password, ...originOf(call) });
 }
 
-/** Sends a browser back to the form with the reason, or on to the code; a program gets the error. */
+/** Sends a browser back to the form with the reason, or to the page for the code. A program gets the error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   if (call.client.browser && !call.client.maySignIn) return { redirect: `${LOGIN_PATH}?error=foreign` };
   if (call.client.browser && error instanceof CodeNeeded) return codePage(error);
@@ -171,10 +171,13 @@ function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   throw error;
 }
 
-/** `AppError("denied")` for a call by which a page of another site would sign its reader in as another user. */
+/**
+ * `AppError("denied")` if a page of another site made the call, because that page could sign in its reader as another
+ * user.
+ */
 function originOf({ client, principal }: Call<unknown>): Pick<SignInRequest, "remote" | "replaced" | "traceparent"> {
   if (!client.maySignIn) throw new AppError("denied", "A page or link of another site signs nobody in here.");
-  // A program may continue with its older session beside the new one.
+  // Only a browser replaces its session. A program may keep using its older session in addition to the new one.
   const replaced = client.browser ? client.session : undefined;
   return { remote: client.remote, replaced, traceparent: principal.traceparent };
 }

@@ -60,7 +60,7 @@ export interface UserDependencies {
   readonly stores: Stores;
   readonly tenants: Tenants;
   readonly audit: Audit;
-  /** None when absent. */
+  /** Kinds of work that stop when their author is deleted; none when absent. */
   readonly authored?: readonly AuthoredWork[];
   readonly begun?: readonly BegunWork[];
   /** Rights of users as members of groups; absent: users have only the rights given to them directly. */
@@ -185,8 +185,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Reports work that users continue with rights that a change of a group took from them. `isNarrower` is true for a
-   * member with fewer rights; a deleted user lost none by the group.
+   * Reports work that continues with rights its user has lost by a change of the group `name`. `isNarrower` answers
+   * true for a member who now has fewer rights. Deleted users are not included.
    */
   async leftByGroup(
     principal: Principal,
@@ -232,7 +232,7 @@ export class UserService implements Users {
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
   }
 
-  /** Drops all cached sign-in data of the tenant: it is read again, and passwords are checked again. */
+  /** Drops the cached sign-in data of the tenant, and all cached sessions and tokens. */
   #drop(tenant: string): void {
     this.#users.forget(tenant, undefined);
     this.#tree.forget(tenant);
@@ -260,8 +260,8 @@ export class UserService implements Users {
   }
 
   /**
-   * The second step of `signIn`, with the ticket of its error. `AppError("deadline")` if the ticket is too old or the
-   * user has changed since.
+   * The second step of `signIn`, with the ticket from the error `CodeNeeded` of the first step. `AppError("deadline")`
+   * if the ticket is too old or the user has changed since.
    */
   async signInByCode(request: CodeRequest): Promise<SignedIn> {
     const { ticket, ...verified } = await this.#credentials.ofCode(request);
@@ -287,7 +287,7 @@ export class UserService implements Users {
     return this.#requirements.policy(principal.tenant);
   }
 
-  /** The policy after the change, and the programs that would stop. Changes nothing. */
+  /** Answers the policy after the change, and the programs that the change would stop. Changes nothing. */
   async previewSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:read");
     const { before, after } = await this.#requirements.previewed(principal.tenant, change);
@@ -295,8 +295,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Sets the policy of the caller's tenant, for administrators. It applies to calls by open sessions, tokens and Basic
-   * as well. Absent members stay. Answers the programs that the change stops.
+   * Sets the policy of the caller's tenant; needs `perms:write`. The policy also applies to calls by open sessions,
+   * tokens and Basic sign-in. Absent members stay unchanged. Answers the programs that the change stops.
    */
   async setSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:write");
@@ -309,8 +309,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Changes the caller's own password, with the present one; every session and token of the caller ends.
-   * `AppError("invalid")` for one that is too easy to guess.
+   * Changes the caller's own password from `password` to `next`. Every session and token of the caller ends.
+   * `AppError("invalid")` if `next` is too easy to guess.
    */
   async changeOwnPassword(principal: Principal, password: string, next: string): Promise<void> {
     requireOwnSignIn(principal);
@@ -320,8 +320,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Begins the caller's own second factor. Needs the password: a stolen session is not enough. It has no effect until
-   * it is confirmed. `AppError("conflict")` if there is one.
+   * Begins the caller's own second factor. Needs the password: a stolen session is not enough. The factor has no effect
+   * until it is confirmed. `AppError("conflict")` if the caller already has a confirmed one.
    */
   async beginSecondFactor(principal: Principal, password: string): Promise<NewSecondFactor> {
     requireOwnSignIn(principal);
@@ -330,7 +330,7 @@ export class UserService implements Users {
     );
   }
 
-  /** From here on signing in by password needs a code. Answers recovery codes, shown once and accepted once each. */
+  /** Activates the second factor. Answers recovery codes: shown once, each accepted once. */
   async confirmSecondFactor(principal: Principal, code: string): Promise<readonly string[]> {
     requireOwnSignIn(principal);
     return this.#recorded(principal, "confirm a second factor", async () =>
@@ -338,7 +338,7 @@ export class UserService implements Users {
     );
   }
 
-  /** Removes the caller's own second factor, with the password. */
+  /** Removes the caller's own second factor. Needs the password. */
   async removeSecondFactor(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "remove the second factor", async () =>
@@ -380,7 +380,7 @@ export class UserService implements Users {
     return principal && duty ? owing(principal, duty) : principal;
   }
 
-  /** The user with current rights, for stored work of that user; `undefined` for an unknown or inactive user. */
+  /** The user with current rights, for running stored work of that user. `undefined`: unknown or inactive. */
   async present(tenant: string, username: string): Promise<Principal | undefined> {
     const record = (await this.#users.recent(tenant, username))?.record;
     if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
@@ -389,8 +389,8 @@ export class UserService implements Users {
   }
 
   /**
-   * For the sign-in gate: the user who created the token, limited to its scopes. `AppError("action_required")` for a
-   * user with an open duty.
+   * For the sign-in gate: the user who created the token, limited to the scopes of the token.
+   * `AppError("action_required")` if the user must first fulfil a sign-in requirement (`PendingRequirements`).
    */
   async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
     const record = await this.#tokens.use(token);
@@ -401,7 +401,7 @@ export class UserService implements Users {
     return this.#programOf(user, record, traceparent);
   }
 
-  /** The rights of a program that signed in as the user. `AppError("action_required")` for a user with an open duty. */
+  /** The rights of a program that signed in as the user. `AppError("action_required")` as in `byToken`. */
   async #programOf(
     user: UserRecord,
     { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
@@ -414,8 +414,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Creates a token for the caller, without a permission, and answers it; it is shown once. It never has more rights
-   * than its scopes, or than its owner has at the time. It ends when the owner changes the own password.
+   * Creates a token for the caller and answers it; the token is shown once. Needs no permission. At each use the token
+   * has only those of its scopes that its owner still has. It ends when the owner changes the own password.
    */
   async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
     requireOwnSignIn(principal);
@@ -442,12 +442,12 @@ export class UserService implements Users {
       throw new AppError("not_found", "There is no such token.");
   }
 
-  /** The caller's own sessions, at most a page; `session` is the one of this call. */
+  /** The caller's own sessions, at most one page. `session` is the session of this call, which is marked as current. */
   sessions({ tenant, user }: Principal, session?: string): Promise<readonly SessionView[]> {
     return this.#sessionsOf(tenant, user, session);
   }
 
-  /** Ends one of the caller's own sessions, with the password; `AppError("not_found")` if it does not exist. */
+  /** Ends one of the caller's own sessions. Needs the password. `AppError("not_found")` if it does not exist. */
   async endSession(principal: Principal, id: string, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "end a session", async () => {
@@ -456,7 +456,7 @@ export class UserService implements Users {
     });
   }
 
-  /** Ends all of the caller's own sessions except `session`, with the password. */
+  /** Ends all of the caller's own sessions except `session`. Needs the password. */
   async endOtherSessions(principal: Principal, session: string | undefined, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "end all other sessions", async () => {
@@ -471,7 +471,7 @@ export class UserService implements Users {
     return this.#sessionsOf(principal.tenant, await this.directory.usernameOf(principal, id));
   }
 
-  /** Ends all sessions and tokens of a user; the password stays. Answers their number. */
+  /** Ends all sessions and tokens of a user, and answers their number. The password does not change. */
   async endAll(principal: Principal, id: string): Promise<number> {
     requirePermission(principal, "users:write");
     const { tenant } = principal;
@@ -523,8 +523,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Creates the tenant's administrator if no user has that name. Without a password one is generated and answered. An
-   * existing user stays as it is.
+   * Creates the tenant's administrator if no user has that name. Otherwise changes nothing. If no password is given,
+   * generates one and answers it.
    */
   async ensureAdministrator(wanted: {
     readonly tenant: string;
@@ -547,8 +547,8 @@ export class UserService implements Users {
   }
 
   /**
-   * For an operator with access to the store, not for the network: replaces a lost password by a generated one and
-   * answers it. Every session of the user ends, a second factor stays. If the tenant has no active administrator, the
+   * Replaces a lost password by a generated one and answers it. For an operator with access to the store, not for the
+   * network. Every session of the user ends; a second factor stays. If the tenant has no active administrator, the
    * organisations above this user are made active. Refused while no audit entry can be written.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
@@ -562,7 +562,7 @@ export class UserService implements Users {
     return password;
   }
 
-  /** Like `resetPassword`, for a second factor that was lost with its recovery codes; the password stays. */
+  /** Like `resetPassword`, for a second factor that was lost. Its recovery codes are removed, too. */
   async resetSecondFactor(tenant: string, username: string): Promise<void> {
     await this.#system(tenant);
     await this.#audit.ready(tenant);
@@ -597,13 +597,13 @@ export class UserService implements Users {
     return this.directory.reader.find(principal, username);
   }
 
-  /** Sets the start page for users of the caller's tenant who have none of their own; an empty path: `/`. */
+  /** Sets the start page for users of the caller's tenant who have no own one. An empty path means `/`. */
   async setTenantHome(principal: Principal, home: string): Promise<void> {
     requirePermission(principal, "users:write");
     return this.#startPages.set(principal.tenant, home);
   }
 
-  /** Accepts a token in place of the password, if it belongs to that user. */
+  /** Accepts a token in place of the password, if the token belongs to the user of `login`. Otherwise `undefined`. */
   async #byTokenOf(login: string, token: string, traceparent: string): Promise<Principal | undefined> {
     const principal = await this.byToken(token, traceparent);
     if (principal === undefined) return undefined;
@@ -616,7 +616,7 @@ export class UserService implements Users {
     return systemPrincipal(tenant, await this.#tenants.ospaceOf(tenant), "");
   }
 
-  /** The user if active and unchanged since `epoch`. */
+  /** The user, if active and if `Activity.epochOf` still answers `epoch`; otherwise undefined. */
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
     this.#changes.follow(tenant);
     const record = (await this.#users.recent(tenant, username))?.record;

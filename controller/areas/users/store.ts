@@ -15,11 +15,17 @@ import type { ProviderAccount, User } from "./types.ts";
 export interface UserRecord extends User {
   /** argon2id in PHC form. */
   readonly hash: string;
-  /** New whenever password, rights or activity change: anything with an older epoch is no longer valid. */
+  /**
+   * Changes whenever password, rights or activity change. Sessions and cached sign-ins with an older epoch are no
+   * longer valid.
+   */
   readonly epoch: string;
   /** True if signing in by password also needs a code. */
   readonly secondFactor?: boolean;
-  /** Present if another user set the password: it must be changed before anything else, and is refused from then on. */
+  /**
+   * Time from which a first password is refused. Present if another user set the password: the user must change it
+   * before doing anything else.
+   */
   readonly firstPasswordUntilMs?: number;
   /** The account of an OpenID provider that signs in as this user; written together with the key of `link-store.ts`. */
   readonly openId?: ProviderAccount;
@@ -47,12 +53,15 @@ export class UserStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** For every call: the user is at most `SIGN_IN_CACHE_MS` old. */
+  /** The user for a call, at most `SIGN_IN_CACHE_MS` old. */
   recent(tenant: string, username: string): Promise<StoredUser | undefined> {
     return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username));
   }
 
-  /** Drops a cached user, or all if none is named, because another controller may have changed them. */
+  /**
+   * Drops a cached user, because another controller may have changed it. Drops all of the tenant if `username` is
+   * undefined.
+   */
   forget(tenant: string, username: string | undefined): void {
     if (username === undefined) this.#recent.forgetAll();
     else this.#recent.forget(JSON.stringify([tenant, username]));
@@ -75,14 +84,14 @@ export class UserStore {
     } while (after !== undefined);
   }
 
-  /** False if another write was first. `revision` 0: the user must be new. */
+  /** Stores the user if it is still at `revision`; 0: if it is new. False if another write came first. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
     const put = { key: USERS + record.username, value: encodeJson(record), ifRevision: revision };
     return (await this.written(record, () => putOnce(kv, put, repeated))).ok;
   }
 
-  /** Wraps every write of a user: reads made before it are dropped from the cache. */
+  /** Must wrap every write of a user. Cached reads that began before the end of the write are dropped. */
   written<R>({ tenant, username }: Pick<UserRecord, "tenant" | "username">, write: () => Promise<R>): Promise<R> {
     return this.#recent.written(JSON.stringify([tenant, username]), write);
   }
@@ -97,7 +106,7 @@ export class UserStore {
   }
 }
 
-/** A user stored before there was a tree has no id until its tenant is repaired. */
+/** The id of the user is empty if an older version stored it and `UserDirectory.repair` has not run yet. */
 function decodeUser(value: Uint8Array): UserRecord {
   const stored = decodeStored<UserRecord | BeforeTree>(value);
   return "id" in stored ? stored : { ...stored, id: "", parent: ROOT_ID, details: NO_DETAILS };
@@ -146,7 +155,10 @@ export interface StoredSession {
   readonly revision: number;
 }
 
-/** Sessions, in the system store under a digest: a reader of the store cannot use them. */
+/**
+ * Sessions, in the system store. Keys contain only a digest of the id, so a reader of the store cannot use the
+ * sessions.
+ */
 export class SessionStore {
   readonly #stores: Stores;
   readonly #recent: RecentReads<StoredSession>;
@@ -156,7 +168,7 @@ export class SessionStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** The session is at most `SIGN_IN_CACHE_MS` old. */
+  /** The session for a call, at most `SIGN_IN_CACHE_MS` old. */
   recent(id: string): Promise<StoredSession | undefined> {
     const key = keyOf(id);
     return this.#recent.read(key, () => this.#get(key));
@@ -190,13 +202,15 @@ export class SessionStore {
     }));
   }
 
-  /** Drops a cached session by its digest, or all without one, because another controller may have ended it. */
+  /**
+   * Drops a cached session, because another controller may have ended it. Drops all sessions if `digest` is undefined.
+   */
   forget(digest: string | undefined): void {
     if (digest === undefined) this.#recent.forgetAll();
     else this.#recent.forget(SESSIONS + digest);
   }
 
-  /** Does nothing if the session has changed or ended meanwhile. */
+  /** Stores `record` in place of the session. Does nothing if the session has changed or ended meanwhile. */
   async replace(session: StoredSession, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
     await this.#recent.written(session.key, () =>
@@ -208,7 +222,7 @@ export class SessionStore {
     return this.#remove(keyOf(id));
   }
 
-  /** False if the user has no such session. */
+  /** Ends one session of a user. False if the user has no such session. */
   async removeOf(user: Pick<SessionRecord, "tenant" | "username">, digest: string): Promise<boolean> {
     const record = (await this.#get(SESSIONS + digest))?.record;
     if (record === undefined || record.tenant !== user.tenant || record.username !== user.username) return false;

@@ -2,7 +2,7 @@ import type { DataRule, Principal, RoleName } from "../permissions/index.ts";
 
 export type NodeKind = "usr" | "org";
 
-/** Data of a user or an organisation, besides its place and its rights. */
+/** Data of a user or an organisation, except its place and its rights. */
 export interface Details {
   readonly firstname: string;
   readonly lastname: string;
@@ -10,7 +10,7 @@ export interface Details {
   readonly address: string;
   readonly imaccount: string;
   readonly remark: string;
-  /** Intended way to sign in; stored for clients, without effect. */
+  /** Intended way to sign in. Stored for clients; the platform ignores it. */
   readonly auth: string;
   readonly email: readonly string[];
   readonly mobile: readonly string[];
@@ -20,27 +20,27 @@ export interface Details {
   readonly config: Readonly<Record<string, string>>;
 }
 
-/** A user as others may see one. */
+/** A user without its secret data. */
 export interface User {
   readonly tenant: string;
   readonly username: string;
   /** 19 or 20 decimal digits, assigned once. */
   readonly id: string;
-  /** Id of the organisation the user is in. */
+  /** Id of the organisation that contains the user. */
   readonly parent: string;
   readonly details: Details;
-  /** Groups as named in `grpset`. */
+  /** Full names or ids of the user's groups (`grpset`). */
   readonly groups: readonly string[];
   readonly rights: Rights;
-  /** An inactive user cannot sign in, and the user's open sessions end. */
+  /** An inactive user cannot sign in. The user's open sessions end when the user is made inactive. */
   readonly active: boolean;
-  /** Path of the page that signing in leads to; absent: the tenant's. */
+  /** Path of the page that opens after sign-in; absent: the tenant's start page. */
   readonly home?: string;
   readonly createdMs: number;
   readonly changedMs: number;
 }
 
-/** A role every tenant has, or grants of the user's own. */
+/** A role that exists in every tenant, or grants given to this user directly. */
 export type Rights =
   | { readonly role: RoleName }
   | { readonly grants: readonly string[]; readonly data: readonly DataRule[] };
@@ -70,28 +70,28 @@ export interface ProviderAccount {
 export interface ProviderSignIn {
   readonly tenant: string;
   readonly account: ProviderAccount;
-  /** Claims of the provider, for a user to be created. */
+  /** Claims of the provider. A user that is created for the account gets them as details. */
   readonly profile: {
     readonly username: string | undefined;
     readonly firstname: string | undefined;
     readonly lastname: string | undefined;
     readonly email: string | undefined;
   };
-  /** Groups of this installation, all of them governed ones. */
+  /** Groups that the provider gives to the account, all of them in `governed`. */
   readonly groups: readonly string[];
-  /** Groups of this installation whose members, among the provider's users, the provider alone decides. */
+  /** Groups whose membership only the provider decides, for its own users. */
   readonly governed: readonly string[];
-  /** True if a user is created for an account that no user has. */
+  /** True if an account without a user gets a new user. */
   readonly creates: boolean;
   readonly remember: boolean;
-  /** As in `SignInRequest`. */
+  /** See `SignInRequest.replaced`. */
   readonly replaced: string | undefined;
   readonly redirect: string;
   readonly remote: string;
   readonly traceparent: string;
 }
 
-/** A user who gave the password to link an account of the provider. */
+/** A link in progress: its user has given the password, and the account is not known yet. */
 export interface PendingLink {
   readonly tenant: string;
   readonly username: string;
@@ -112,50 +112,53 @@ export interface UserChange {
   readonly active?: boolean;
 }
 
-/** A change of a node of the tree; absent members stay as they are. */
+/** A change of a node of the tree; absent members stay unchanged. */
 export interface NodeChange {
   readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
-  /** False takes the role of administrator away; other rights stay as they are. */
+  /** False takes away the role of administrator; other rights stay. */
   readonly isAdmin?: boolean;
   readonly active?: boolean;
   readonly password?: string;
-  /** The caller's present password, which a new password of the caller needs. */
+  /** The caller's current password. Required if the caller sets a new password for itself. */
   readonly presentPassword?: string;
 }
 
-/** One node of the tree, for callers who may see users. */
+/** One node of the tree, as callers with the permission to read users get it. */
 export interface UserNode extends Details {
   readonly id: string;
   /** `/` for the root. */
   readonly username: string;
-  /** Its path from the root. */
+  /** Path of the node from the root. */
   readonly fullname: string;
-  /** Path of the organisation it is in; empty for the root. */
+  /** Path of the organisation that contains the node; empty for the root. */
   readonly parent: string;
   readonly otype: NodeKind;
   readonly isadmin: boolean;
   readonly isactive: boolean;
   readonly wechat: string;
   readonly grpset: readonly string[];
-  /** By name, organisations first. */
+  /** Nodes below this one: organisations first, each kind sorted by name. */
   readonly nodes: readonly UserNode[];
 }
 
-/** Work that stops when its author is deleted, for the caller who deletes the user. */
+/** Work that stops when its author is deleted. Asked when a user is deleted. */
 export interface AuthoredWork {
   /** One sentence for each kind of work, such as `2 rules stop: …`. */
   endsWith(principal: Principal, username: string): Promise<readonly string[]>;
 }
 
 /**
- * Work that continues with the rights its user had when it began, even when the user loses rights. For the caller who
- * deletes a user, or reduces the rights of a user or group.
+ * Work that keeps the rights its user had when it began, even if the user loses rights. Asked when a user is deleted,
+ * or when a user or group loses rights.
  */
 export interface BegunWork {
-  /** In the plural: `job runs`. */
+  /** Name of the kind of work in messages, in the plural: `job runs`. */
   readonly kind: string;
-  /** Names of unfinished work that those users began, as far as the principal may see it. */
+  /**
+   * Names of unfinished work begun by users for whom `isTheirs` answers true. Includes only work that the principal may
+   * see.
+   */
   goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]>;
 }
 
@@ -166,30 +169,30 @@ export interface SignInRequest {
   readonly password: string;
   /** One-time password or recovery code, for a user with a second factor. */
   readonly code?: string;
-  /** True for a session that outlives the browser. */
+  /** True for a session that continues after the browser is closed. */
   readonly remember?: boolean;
   /** Path of a page of this site to open instead of the start page. */
   readonly redirect?: string;
-  /** The earlier session of the browser. It ends when the new one is open, because no cookie names it any more. */
+  /** The earlier session of the browser. It ends when the new session is open, because no cookie names it any more. */
   readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;
 }
 
-/** Options of a new session, however its user was verified. */
+/** Options of a new session, independent of the way the user was verified. */
 export type Opening = Pick<SignInRequest, "remember" | "redirect" | "replaced" | "remote">;
 
-/** The second step of a sign-in, without the password. */
+/** The second step of a sign-in: a ticket and a code, without the password. */
 export interface CodeRequest {
   readonly ticket: string;
   readonly code: string;
-  /** As in `SignInRequest`. */
+  /** See `SignInRequest.replaced`. */
   readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;
 }
 
-/** Shown once. */
+/** A new second factor, shown once. */
 export interface NewSecondFactor {
   /** `otpauth://totp/…`: the text of the QR code for authenticators. */
   readonly uri: string;
@@ -199,7 +202,7 @@ export interface NewSecondFactor {
 
 export interface SignedIn {
   readonly session: string;
-  /** Present when the client wants the session to outlive the browser. */
+  /** Present if the client wants the session to continue after the browser is closed. */
   readonly lastingMs?: number;
   /** Path of the user's start page. */
   readonly home: string;
@@ -214,21 +217,21 @@ export interface NewToken {
 }
 
 export interface TokenView {
-  /** Identifies it, but cannot be used to sign in. */
+  /** Identifies the token, but cannot be used to sign in. */
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly createdMs: number;
   readonly expiresMs: number;
-  /** Address it was made from. */
+  /** Address of the client that created the token. */
   readonly remote: string;
 }
 
 export interface SessionView {
-  /** Identifies it, but cannot be used to sign in. */
+  /** Identifies the session, but cannot be used to sign in. */
   readonly id: string;
   readonly createdMs: number;
-  /** Address it was made from. */
+  /** Address of the client that opened the session. */
   readonly remote: string;
   /** True for the session of this call. */
   readonly current: boolean;
@@ -237,25 +240,28 @@ export interface SessionView {
 /** Users of all tenants and their sessions. */
 export interface Users {
   /**
-   * `AppError("denied")` if company, name or password are wrong, without saying which, and for a missing or wrong code
-   * after a right password; `limited` after too many failures.
+   * `AppError("denied")` if company, name or password are wrong, without saying which, or if the code is missing or
+   * wrong after a right password. `AppError("limited")` after too many failures.
    */
   signIn(request: SignInRequest): Promise<SignedIn>;
   /**
-   * Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; an unknown session is no error. Needs no
-   * permission, but is refused to a principal that only reads.
+   * Ends a session; other controllers refuse it within `SIGN_IN_CACHE_MS`. An unknown session is no error. Needs no
+   * permission, but is refused to a read-only principal.
    */
   signOut(principal: Principal, session: string): Promise<void>;
-  /** Undefined for a session that is unknown or over, or whose user has changed since. */
+  /** Answers the user of a session. Undefined for an unknown or ended session, or if the user has changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
-  /** In the principal's tenant, like all functions below. `AppError("conflict")` if the name is taken. */
+  /**
+   * Creates a user. `AppError("conflict")` if the name is taken. This function and those below use the principal's
+   * tenant.
+   */
   create(principal: Principal, user: NewUser): Promise<User>;
   /**
-   * `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, like
-   * `signOut`.
+   * Changes a user. `AppError("not_found")` for an unknown user. If rights or activity change, the user's sessions end
+   * as with `signOut`.
    */
   update(principal: Principal, username: string, change: UserChange): Promise<User>;
-  /** Ends the user's sessions, like `signOut`. */
+  /** Sets the password. The user's sessions end as with `signOut`. */
   setPassword(principal: Principal, username: string, password: string): Promise<void>;
   find(principal: Principal, username: string): Promise<User | undefined>;
 }

@@ -20,20 +20,20 @@ const NAME = { what: "name in a context", maxBytes: JOB_CONTEXT_NAME_MAX_BYTES, 
 export interface ContextValue {
   readonly name: string;
   readonly value: string;
-  /** 0 or absent: for ever. */
+  /** Time to live in seconds; 0 or absent: the value does not expire. */
   readonly ttlSeconds?: number;
 }
 
 export interface ContextDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  /** Most values of one context; `JOB_CONTEXT_VALUES_MAX` when absent. */
+  /** Maximum number of values of one context; `JOB_CONTEXT_VALUES_MAX` when absent. */
   readonly valuesMax?: number;
 }
 
 /**
- * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. Of two writes to one name
- * the later wins; a write does not change other names. An expired text is absent.
+ * Contexts of jobs: named texts that the parts of a run share. A context exists as soon as a value is set. If two
+ * writers set the same name, the later write wins; other names do not change. An expired text is absent.
  */
 export class JobContexts {
   readonly #texts: ContextStores;
@@ -47,7 +47,7 @@ export class JobContexts {
   }
 
   /**
-   * Values by name, ordered by name, whose names begin with `prefix`. `AppError("too_large")` beyond
+   * The values whose names begin with `prefix`, sorted by name. `AppError("too_large")` if they have more than
    * `JOB_CONTEXT_READ_MAX_BYTES`.
    */
   async read(principal: Principal, id: string, prefix = ""): Promise<Readonly<Record<string, string>>> {
@@ -67,8 +67,8 @@ export class JobContexts {
   }
 
   /**
-   * Inserts or replaces one value, with the given ttl. `AppError("too_large")` for a new name if there are
-   * `JOB_CONTEXT_VALUES_MAX` values. A value set by a command of a run expires with the run's row at the latest.
+   * Sets one value. `AppError("too_large")` for a new name if the context already has `JOB_CONTEXT_VALUES_MAX` values.
+   * If a command of a run sets the value, it expires at the latest with the row of the run.
    */
   async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
     requireContext(principal, "jobs:run", id);
@@ -88,7 +88,7 @@ export class JobContexts {
     await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
   }
 
-  /** No error if there is none of that name. */
+  /** Removes one value; a missing one is no error. */
   async remove(principal: Principal, id: string, name: string): Promise<void> {
     requireContext(principal, "jobs:run", id);
     checkName(id, ID);
@@ -96,7 +96,7 @@ export class JobContexts {
     await (await this.#texts.of(principal.tenant)).removeItem(id, name);
   }
 
-  /** Removes the values present when it begins. Safe to repeat. */
+  /** Removes all values that exist when the call begins. Safe to repeat. */
   async clear(principal: Principal, id: string): Promise<void> {
     requireContext(principal, "jobs:run", id);
     checkName(id, ID);
@@ -104,7 +104,7 @@ export class JobContexts {
   }
 }
 
-/** A command of a run has no permissions; it may use only the context of its run. */
+/** Checks the right to a context. A command of a run has no permissions, but may use the context of its own run. */
 function requireContext(principal: Principal, permission: "jobs:read" | "jobs:run", id: string): void {
   if (principal.context === undefined) return requirePermission(principal, permission);
   if (principal.context !== id) throw new AppError("denied", `The run has the context ${principal.context} only.`);

@@ -6,7 +6,7 @@ const SID = { name: "sid", schema: Type.String({ description: "Id of the context
 const NAME = { name: "name", schema: Type.String({ description: "Name of the value" }) } as const;
 const MADE = 'job.setcontext("M202601010000:1", "step", "two", 60); ';
 
-/** Functions for the values that the parts of a run share. */
+/** Functions of scripts for the context of a run. */
 export function contextFunctions(contexts: JobContexts): readonly HostFunction[] {
   return [
     hostFunction({

@@ -45,7 +45,7 @@ const ALGORITHMS: readonly string[] = ["roundrobin", "leastload", "random", "sti
 /** Members that do not change what is executed. */
 const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "keep", "keepdays", "tag"];
 
-/** The definition with the given members; throws for a definition that cannot be executed. */
+/** The definition after the change. Throws for a definition that cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {
   const { name, dir } = before;
   const members = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as JobChange;
@@ -66,12 +66,12 @@ export function saysWhatIsExecuted(change: JobChange): boolean {
   return Object.entries(change).some(([name, value]) => value !== undefined && !BESIDES.includes(name));
 }
 
-/** The command lines for the shell, each with all arguments. Every argument is quoted as one word. */
+/** The command lines for the shell, each followed by all arguments. Each argument is quoted as one word. */
 export function commandLines({ exec, arg }: Pick<StoredJob, "exec" | "arg">): readonly string[] {
   return arg.length === 0 ? exec : exec.map((line) => [line.trimEnd(), ...arg.map(quoted)].join(" "));
 }
 
-/** Names out of a list of texts, each once. */
+/** The names in a list of texts, trimmed, without empty ones and repetitions. */
 export function namesIn(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
 }

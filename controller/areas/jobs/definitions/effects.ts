@@ -5,7 +5,7 @@ import type { StoredJob } from "../store.ts";
 /** Members that only commands on hosts use. */
 const OF_HOSTS = ["host", "group", "groupmode", "algorithm", "arg", "argenc", "retry", "retrydelay"] as const;
 
-/** One sentence for each part of a definition without effect, except its schedule. */
+/** One sentence for each part of a definition that has no effect. Does not check the schedule. */
 export function withoutEffect(job: StoredJob): readonly string[] {
   const given = OF_HOSTS.filter((member) => isGiven(job[member]));
   if (serverScriptOf(job.exec) !== "")

@@ -3,7 +3,7 @@ import { fileName, relativePath } from "../../../../common/paths.ts";
 
 export interface JobName {
   readonly name: string;
-  /** Without slashes at its ends; empty for a job without a directory. */
+  /** The folder of the job, without slashes at its ends; empty: none. */
   readonly dir: string;
 }
 
@@ -23,12 +23,12 @@ export function formatJobName({ name, dir }: JobName): string {
   return dir === "" ? name : `${name}@${dir}`;
 }
 
-/** True for the directory of jobs of the platform: users can neither define nor delete jobs there. */
+/** True for the folder of the platform's jobs. Users can neither define nor delete jobs in it. */
 export function isSystemDir(dir: string): boolean {
   return dir === "system" || dir.startsWith("system/");
 }
 
-/** `M<yyyymmddhhmm>:<digits>`, the known form of context ids. */
+/** A new id of a context, in the form that clients know: `M<yyyymmddhhmm>:<digits>`. */
 export function contextId(nowMs: number, entropy: Uint8Array): string {
   const digits = [...entropy].map((byte) => byte.toString().padStart(3, "0")).join("");
   return `M${new Date(nowMs).toISOString().replace(/\D/g, "").slice(0, 12)}:${digits}`;

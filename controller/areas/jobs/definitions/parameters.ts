@@ -4,7 +4,7 @@ import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../../
 import { requireWellFormed } from "../../../turns/well-formed.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 
-/** Parsed `param` of one execution. */
+/** The parsed `param` of one execution. */
 export interface Parameters {
   /** Hosts from `HOST!`; absent: the job's own. */
   readonly hosts?: readonly string[];
@@ -18,14 +18,18 @@ export interface Parameters {
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Variables that control the shell and programs: a parameter must not be able to run something else. */
+/**
+ * Names of variables that control shells and programs. A parameter with such a name could make the command run
+ * something else.
+ */
 const STEERING =
   /^(PATH|IFS|ENV|HOME|SHELL|USER|LOGNAME|PWD|OLDPWD|TERM|TMPDIR|CDPATH|PS\d|PROMPT_COMMAND|EDITOR|PAGER|COMSPEC|SYSTEMROOT|PATHEXT|LD_.*|DYLD_.*|BASH.*|NODE_.*|NPM_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|JDK_.*|GIT_.*|SSH_.*|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|ODP_.*)$/i;
 
 /**
- * Members whose name ends in `!` override the job. Every other member is passed to the command as the environment
- * variable `ODP_PARAM_<NAME>` (upper case, other characters as `_`). It is also passed under its own name, if that is a
- * valid variable name and controls no program. The text never becomes part of a command line.
+ * Parses `param`. Members whose name ends in `!` override settings of the job. Each other member is passed to the
+ * command as the environment variable `ODP_PARAM_<NAME>` (upper case, with `_` for other characters). It is passed
+ * under its own name as well, if that is a valid variable name and does not control a program. The text never becomes
+ * part of a command line.
  */
 export function parseParameters(param: string | undefined): Parameters {
   if (param === undefined || param.trim() === "") return { environment: {}, names: [] };
@@ -46,7 +50,7 @@ export function parseParameters(param: string | undefined): Parameters {
   };
 }
 
-/** The members of a `param`, and the names of those passed to the command. */
+/** The members of a `param`, and the names of those that are passed to the command. */
 export function givenNames(param: string | undefined): {
   readonly members: Readonly<Record<string, unknown>>;
   readonly names: readonly string[];
@@ -55,7 +59,7 @@ export function givenNames(param: string | undefined): {
   return { members: param === undefined || param.trim() === "" ? {} : object(param), names };
 }
 
-/** Sealed for one run, so that a reader of the store cannot read the callers' values. */
+/** The environment, sealed for one run. So a reader of the store cannot read the callers' values. */
 export function sealedEnvironment(secrets: Pick<SecretBox, "seal">, of: Sealed): string {
   return secrets.seal(JSON.stringify(of.environment), contextOf(of));
 }
@@ -93,7 +97,7 @@ function object(param: string): Readonly<Record<string, unknown>> {
   return { ...value };
 }
 
-/** `undefined` if there is no such member. */
+/** The texts in a list of names; `undefined` if there is no such member. */
 function namesOf(
   members: Readonly<Record<string, unknown>>,
   member: string,

@@ -4,12 +4,12 @@ export type Stage = (typeof STAGES)[number];
 
 /** The scripts of one execution. */
 export interface RunScripts {
-  /** serverJS texts; empty: none. */
+  /** Texts of the serverJS scripts that run first (`begin`) and last (`end`); empty: no such script. */
   readonly begin: string;
   readonly end: string;
-  /** Instead of hosts: the path of a script, or its text; empty: the job has hosts. */
+  /** Path or text of a script that runs instead of commands on hosts; empty: the job has hosts. */
   readonly serverjs: string;
-  /** The user who saved them. */
+  /** The user who saved the scripts. */
   readonly author: string;
 }
 
@@ -21,7 +21,7 @@ export function serverScriptOf(exec: readonly string[]): string {
   return exec.length === 1 && SERVERJS.test(line) ? line.replace(SERVERJS, "").trim() : "";
 }
 
-/** The host name in the row of a script and in the name of its output: no real host has such a name. */
+/** The host name that stands for a script in its row and in the name of its output. No real host has such a name. */
 export function placeOf(stage: Stage): string {
   return `-${stage}`;
 }

@@ -16,7 +16,7 @@ const FINGERPRINT = /^SHA256:[A-Za-z0-9+/]{43}$/;
 
 type Host = GroupInput["hosts"][number];
 
-/** Throws `AppError("invalid")` or `too_large`, which names the wrong host. */
+/** Throws `AppError("invalid")` or `AppError("too_large")`; the message names the wrong host. */
 export function checkGroup({ name, hosts }: GroupInput): void {
   checkName(name, NAME);
   if (hosts.length > JOB_GROUP_HOSTS_MAX)

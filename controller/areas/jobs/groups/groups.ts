@@ -18,13 +18,14 @@ type HostInput = GroupInput["hosts"][number];
 
 export interface SavedGroup {
   readonly group: GroupView;
-  /** Losses caused by the change, and parts without effect yet. */
+  /** Passwords that were removed by the change, and parts of the group that have no effect. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Groups of hosts that jobs name: of type `group`, or of type `proxy` for hosts behind another host. Passwords are
- * sealed together with the server they are sent to, and are never answered.
+ * Groups of hosts that jobs name. A group of type `proxy` says how to reach hosts behind another host; a group of type
+ * `group` is a list of names. Passwords are sealed together with the server to which they are sent, and are never
+ * answered.
  */
 export class JobGroups {
   readonly #stores: Stores;
@@ -49,14 +50,14 @@ export class JobGroups {
     this.#runtime = runtime;
   }
 
-  /** The groups that the principal may see, without hidden members; by type and name. */
+  /** The groups that the principal may see, without hidden members, sorted by type and name. */
   async list(principal: Principal): Promise<readonly GroupView[]> {
     requirePermission(principal, "jobs:read");
     const filter = await this.#filter(principal);
     return (await this.all(principal)).flatMap((group) => shownOf(principal, group, filter) ?? []);
   }
 
-  /** For the class of groups; queries apply the rules for rows and columns. */
+  /** All groups, for the class of groups. Queries apply the rules for rows and columns to them. */
   async all(principal: Principal): Promise<readonly GroupView[]> {
     requirePermission(principal, "jobs:read");
     return (await (await this.#store(principal)).all()).map(viewOf);
@@ -68,13 +69,13 @@ export class JobGroups {
     return this.#put(principal, input, false);
   }
 
-  /** Replaces the group of that type and name; `AppError("not_found")` if there is none for the principal. */
+  /** Replaces the group of that type and name. `AppError("not_found")` if there is none that the principal sees. */
   replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
     return this.#put(principal, input, true);
   }
 
-  /** `AppError("not_found")` if there is none for the principal. */
+  /** Removes a group. `AppError("not_found")` if there is none that the principal sees. */
   async remove(principal: Principal, name: GroupName): Promise<void> {
     requirePermission(principal, "jobs:write");
     const store = await this.#store(principal);
@@ -109,7 +110,10 @@ export class JobGroups {
     throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
   }
 
-  /** A missing or masked password stays unless the server has changed; an empty one is removed. */
+  /**
+   * The stored form of a host. If the password is missing or masked, the stored one stays, unless the server has
+   * changed. An empty password removes the stored one.
+   */
   #hostOf(
     principal: Principal,
     group: GroupName,
@@ -154,7 +158,7 @@ function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
 
 type NamedHosts = GroupName & { readonly hosts: readonly { readonly host: string }[] };
 
-/** Undefined if there is no such group for the principal. */
+/** The group without hidden members. Undefined if the principal may not see the group. */
 function shownOf(principal: Principal, group: GroupView, { sees, shown }: RecordFilter): GroupView | undefined {
   const row = groupRow(principal, group);
   if (!sees(row)) return undefined;
@@ -162,14 +166,17 @@ function shownOf(principal: Principal, group: GroupView, { sees, shown }: Record
   return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype } as GroupView);
 }
 
-/** A write replaces the whole group, so the principal must see all of it, before and after. */
+/**
+ * `AppError("denied")` unless the principal sees the whole group. A write replaces all of it, so this is required of
+ * the group before and after the write.
+ */
 function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: RecordFilter): void {
   const row = groupRow(principal, group);
   if (sees(row) && "hosts" in shown(row)) return;
   throw new AppError("denied", `The group ${group.name} is not among the groups that this user may change.`);
 }
 
-/** The key stays if the server is the same. */
+/** The stored SSH key if the server is still the same, otherwise empty. */
 function keptKey({ proxy, port }: Place, before: StoredGroupHost | undefined): string {
   return before?.proxy === proxy && before.port === port ? (before.sshkey ?? "") : "";
 }

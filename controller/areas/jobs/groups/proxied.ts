@@ -30,7 +30,7 @@ export interface ProxiedDependencies {
 }
 
 interface Member {
-  /** Group of type proxy. */
+  /** Name of the group of type `proxy`. */
   readonly group: string;
   readonly host: string;
 }
@@ -41,7 +41,10 @@ interface Found {
   readonly member: StoredGroupHost;
 }
 
-/** Hosts of groups of type proxy. Each is reached through its jump host, by the group's data at the time of use. */
+/**
+ * Hosts of groups of type `proxy`. Each is reached through its jump host, with the data that the group has at that
+ * moment.
+ */
 export class ProxiedHosts {
   readonly #with: ProxiedDependencies;
 
@@ -49,7 +52,10 @@ export class ProxiedHosts {
     this.#with = dependencies;
   }
 
-  /** Members of a group, for a principal who uses its credentials; `undefined` if there is none of that name for it. */
+  /**
+   * Hosts of a group, for a principal who may use its credentials. `undefined` if the principal sees no group of that
+   * name.
+   */
   async members(principal: Principal, name: string): Promise<readonly StoredGroupHost[] | undefined> {
     requirePermission(principal, "jobs:run");
     const read = await (await this.#store(principal.tenant)).read({ gtype: "proxy", name });
@@ -58,7 +64,10 @@ export class ProxiedHosts {
     return filter.sees(groupRow(principal, read.group)) ? read.group.hosts : undefined;
   }
 
-  /** Never throws for a host's failure; `unreachable` if the group does not say how the host is reached. */
+  /**
+   * Sends a command to a host of a group. Does not throw if the host fails. Answers `unreachable` if the group does not
+   * say how to reach the host.
+   */
   async dispatch(
     principal: Principal,
     of: Member,
@@ -77,7 +86,7 @@ export class ProxiedHosts {
     return found?.member.proxy === host && portOf(found.member.port) === port;
   }
 
-  /** The way to a host, or a text that says why there is none. */
+  /** The data by which the host is reached, or a text that says what is missing. */
   async #way(tenant: string, of: Member): Promise<ProxiedHost | string> {
     const found = await this.#find(tenant, of);
     if (!found) return `The group ${of.group} of type proxy has no host ${of.host} any more.`;
@@ -96,7 +105,9 @@ export class ProxiedHosts {
     return read && member && { ...read, member };
   }
 
-  /** Stores the first key that a host shows in its group, before anything else is sent to the host. */
+  /**
+   * Stores the SSH key that a host shows first, in its group. This is done before anything else is sent to the host.
+   */
   async #noteKey(
     tenant: string,
     of: Member,

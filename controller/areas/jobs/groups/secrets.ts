@@ -1,7 +1,7 @@
 import type { SecretBox } from "../../../secrets/index.ts";
 import type { GroupName, StoredGroupHost } from "./store.ts";
 
-/** The server that the secret of a group's host is sent to. */
+/** The server to which the secret of a group's host is sent. */
 export type Place = Pick<StoredGroupHost, "host" | "proxy" | "port" | "username">;
 
 export interface SecretOwner {
@@ -23,7 +23,10 @@ interface PlacedPassword {
   readonly password: string;
 }
 
-/** Binds the password to its server: if the group is changed to lead to another one, the password does not open. */
+/**
+ * Context for sealing. It binds the password to its server: if the group is changed to another server, the stored
+ * password cannot be opened.
+ */
 export function passwordContext({ tenant, group: { gtype, name } }: SecretOwner, place: Place): string {
   return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
 }

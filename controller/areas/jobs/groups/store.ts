@@ -19,7 +19,9 @@ export interface StoredGroupHost {
   readonly sshkey?: string;
 }
 
-/** `write` is new with every write, so that a writer recognises its own. */
+/**
+ * A stored group of hosts. `write` is a new random text with every write, so that a writer recognises its own write.
+ */
 export interface StoredGroup extends GroupName {
   readonly write: string;
   readonly hosts: readonly StoredGroupHost[];
@@ -54,13 +56,13 @@ export class GroupStore {
     return entry && { revision: entry.revision, group: decodeStored<StoredGroup>(entry.value) };
   }
 
-  /** False if the group has changed since it was read; revision 0: there was none. */
+  /** Stores the group if it is still at `ifRevision`; 0: if it is new. False if another write came first. */
   async put(group: StoredGroup, ifRevision: number): Promise<boolean> {
     const put = { key: keyOf(group), value: encodeJson(group), ifRevision };
     return (await putOnce(this.#kv, put, (write) => this.#retry.run(write))).ok;
   }
 
-  /** True if the group existed just before the removal. */
+  /** Removes a group. False if there is no such group. */
   async remove(name: GroupName): Promise<boolean> {
     if (!(await this.read(name))) return false;
     await this.#retry.run(() => this.#kv.delete(keyOf(name)));

@@ -14,16 +14,16 @@ export interface RunAgesDependencies extends RunRemovalDependencies {
   readonly rowsPerSweep?: number;
 }
 
-/** Where the next step continues in the definitions of a tenant. */
+/** Position in the definitions of a tenant at which the next step continues, and the time before which it waits. */
 interface Place {
-  /** Absent: begins at the first. */
+  /** Key after which to continue; absent: begins with the first definition. */
   readonly after?: string;
   readonly fromMs: number;
 }
 
 interface Step {
   readonly entries: KvPage["entries"];
-  /** The key before the entries. */
+  /** The key before the first of `entries`. */
   readonly after: string;
   readonly nowMs: number;
 }
@@ -31,9 +31,9 @@ interface Step {
 const MS_PER_DAY = 86_400_000;
 
 /**
- * Removes runs of jobs with `keepdays` that began longer ago than that, also if the job no longer runs. It checks all
- * definitions in turn, one page per step, and starts again `JOB_RETENTION_LOOK_MS` after the last one. Safe on several
- * controllers and to repeat; unfinished runs stay.
+ * Removes runs that are older than the `keepdays` of their job, even if the job no longer runs. Checks all definitions
+ * in turn, one page per step, and starts again `JOB_RETENTION_LOOK_MS` after the last one. Several controllers may do
+ * so at once; safe to repeat. Unfinished runs stay.
  */
 export class RunAges {
   readonly #with: RunAgesDependencies;
@@ -45,7 +45,7 @@ export class RunAges {
     this.#removal = new RunRemoval(dependencies);
   }
 
-  /** One bounded step; the rest follows next time. */
+  /** Makes one bounded step. Later calls make the rest. */
   async sweep(tenant: string): Promise<void> {
     const nowMs = this.#with.runtime.clock.nowMs();
     const { after, fromMs } = this.#places.get(tenant) ?? { fromMs: nowMs };
@@ -60,7 +60,10 @@ export class RunAges {
     );
   }
 
-  /** The key after which more has to be removed than one step does; `undefined`: everything is done. */
+  /**
+   * Removes old runs of these jobs, up to the limit of one step. Answers the key after which the next step continues;
+   * `undefined`: nothing is left for these jobs.
+   */
   async #removeOld(tenant: string, { entries, after, nowMs }: Step): Promise<string | undefined> {
     const { ospaceOf, rowsPerSweep = JOB_RETENTION_ROWS_PER_SWEEP } = this.#with;
     const ospace = await ospaceOf(tenant);
@@ -79,7 +82,10 @@ export class RunAges {
     return undefined;
   }
 
-  /** Number of removed rows; `undefined`: there are more. After a failure the next check of all jobs tries again. */
+  /**
+   * Removes old runs of one job. Answers the number of removed rows; `undefined`: there are more. After a failure it
+   * answers 0, and the next check of all jobs tries again.
+   */
   async #prune(
     job: JobOfTenant,
     { beforeMs, most }: { readonly beforeMs: number; readonly most: number },

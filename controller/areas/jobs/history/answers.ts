@@ -15,7 +15,10 @@ const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {
   expired: "deadline",
 };
 
-/** The output of one host as it is, even if a command ended with an exit code; one block for each of several hosts. */
+/**
+ * The text of the answer. For one host: its output, even if a command ended with an exit code; other failures are
+ * thrown. For several hosts: one block for each.
+ */
 export function outputOf(runs: readonly HostRun[]): string {
   const [only] = runs;
   if (only === undefined || runs.length > 1)
@@ -27,7 +30,10 @@ export function outputOf(runs: readonly HostRun[]): string {
   );
 }
 
-/** Answers the result of `work`, unless the call ends first; `left` says what happens to the work then. */
+/**
+ * Answers the result of `work`. If the call ends first, rejects with an error whose text begins with `left`, which says
+ * what happens to the work.
+ */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal, left: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const gone = (): void => reject(new AppError("deadline", `${left}, but this call no longer waits for its output.`));

@@ -27,11 +27,11 @@ export interface RunRow extends RunName {
 
 export interface OldRuns {
   readonly rows: readonly RunRow[];
-  /** True if there are more rows than asked for. */
+  /** True if more ended rows exist than `rows` contains. */
   readonly isMore: boolean;
 }
 
-/** Finds rows of the runs of a job and removes them, with all related data. */
+/** Finds rows of a job's runs, and removes them with all related data. */
 export class RunRemoval {
   readonly #stores: Stores;
   readonly #objects: RunRemovalDependencies["objects"];
@@ -43,7 +43,7 @@ export class RunRemoval {
     this.#outputs = new JobOutputs(stores);
   }
 
-  /** Unordered; with `beforeMs` only runs that began before it. */
+  /** Rows of the job's runs, unordered. With `beforeMs`, only of runs that began before that time. */
   async *rows(job: JobOfTenant, beforeMs = Infinity): AsyncGenerator<RunRow> {
     const pages = this.#objects.read(platformOf(job), {
       class: job.ospace + JOB_RUN_PATH,
@@ -63,7 +63,7 @@ export class RunRemoval {
       }
   }
 
-  /** Up to `most` of the rows whose run is over. */
+  /** At most `most` of the rows: those whose run has ended. */
   async ended({ tenant }: JobOfTenant, rows: AsyncIterable<RunRow>, most: number): Promise<OldRuns> {
     const found: RunRow[] = [];
     const goesOn = new Map<string, boolean>();
@@ -77,7 +77,7 @@ export class RunRemoval {
     return { rows: found, isMore: false };
   }
 
-  /** Removes the rows with their commands and outputs; safe to repeat. */
+  /** Removes the rows with their commands and outputs. Safe to repeat. */
   async remove(job: JobOfTenant, rows: readonly RunRow[]): Promise<void> {
     const hosts = new Map<string, Set<string>>();
     for (const { runId, host } of rows) hosts.set(runId, (hosts.get(runId) ?? new Set()).add(host));
@@ -85,7 +85,7 @@ export class RunRemoval {
     await mapLimited(rows, JOB_RETENTION_PARALLEL, (row) => this.#remove(job, row));
   }
 
-  /** Removes the commands of one run on some of its hosts. */
+  /** Removes the rows of a run's commands on some of its hosts. */
   async #removeCommands(job: JobOfTenant, [runId, hosts]: readonly [string, ReadonlySet<string>]): Promise<void> {
     const path = job.ospace + COMMAND_RUN_PATH;
     const pages = this.#objects.read(platformOf(job), {
@@ -104,7 +104,7 @@ export class RunRemoval {
     }
   }
 
-  /** Removes the row last: while it exists, the rest of the run can be found again. */
+  /** Removes the output, and the row last: while the row exists, the rest of the run can be found again. */
   async #remove(job: JobOfTenant, { id, runId, host }: RunRow): Promise<void> {
     await this.#outputs.remove(job.tenant, { runId, host });
     await this.#objects.remove(platformOf(job), [{ id, class: job.ospace + JOB_RUN_PATH }]);

@@ -19,14 +19,14 @@ export interface RunRetentionDependencies extends RunRemovalDependencies {
 
 interface Kept extends JobOfTenant {
   readonly keep: number;
-  /** Runs that this controller began since its last check. */
+  /** Number of runs that this controller began since its last check. */
   fresh: number;
 }
 
 /**
- * Keeps the newest `keep` runs of a job that has that setting, with their outputs, and removes older ones before their
- * days are over. Each controller checks the jobs that it ran: at its first run of the job, and again whenever it has
- * begun a certain part of `keep` new runs. Safe on several controllers and to repeat; unfinished runs stay.
+ * Keeps the newest `keep` runs of a job that has this setting, with their outputs. Removes older runs before they
+ * expire. Each controller checks the jobs that it runs: at its first run of a job, then after every
+ * `JOB_RETENTION_PART` times `keep` runs that it begins. Several controllers may do so at once. Unfinished runs stay.
  */
 export class RunRetention {
   readonly #removal: RunRemoval;
@@ -40,7 +40,7 @@ export class RunRetention {
     this.#removal = new RunRemoval(where);
   }
 
-  /** To be called when a run of the job begins. */
+  /** Call it when a run of the job begins. */
   ran({ tenant, ospace }: Pick<Principal, "tenant" | "ospace">, job: StoredJob): void {
     const { keep = 0 } = job;
     const name = formatJobName(job);
@@ -53,7 +53,7 @@ export class RunRetention {
     if (this.#jobs.size > JOB_RETENTION_JOBS_MAX && oldest !== undefined) this.#jobs.delete(oldest);
   }
 
-  /** One bounded step for some of the due jobs; the rest follows next time. */
+  /** Removes a bounded number of old runs of some due jobs. Later calls remove the rest. */
   async sweep(tenant: string): Promise<void> {
     const due = [...this.#jobs.values()].filter((job) => job.tenant === tenant && isDue(job));
     for (const job of due.slice(0, JOB_RETENTION_JOBS_PER_SWEEP)) {
@@ -67,7 +67,7 @@ export class RunRetention {
     }
   }
 
-  /** False: there are more runs to remove. */
+  /** Removes old runs of one job. False: there are more runs to remove. */
   async #prune(job: Kept): Promise<boolean> {
     const oldest = await this.#oldestKept(job);
     if (oldest === undefined) return true;
@@ -76,7 +76,9 @@ export class RunRetention {
     return !old.isMore;
   }
 
-  /** The id of the oldest run to keep; `undefined`: there are not too many. Ids are ordered by time. */
+  /**
+   * The id of the oldest run to keep; `undefined`: the job does not have too many runs. Ids are in the order of time.
+   */
   async #oldestKept(job: Kept): Promise<string | undefined> {
     let newest = new Set<string>();
     let oldest = "";

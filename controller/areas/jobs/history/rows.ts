@@ -14,12 +14,12 @@ interface TimedRow {
 }
 
 /**
- * Writes rows of runs. Rows requested while other rows of the tenant are being written are written together. Each has
- * the time stored with its run, so writing a row twice changes nothing.
+ * Writes rows of runs. Rows that arrive while other rows of the tenant are being written are collected and written
+ * together. The time of each row is stored with its run, so writing a row twice changes nothing.
  */
 export class RunRows {
   readonly #objects: Pick<Objects, "insert">;
-  /** By tenant, class and trace. */
+  /** Collected writes, by tenant, class and trace. */
   readonly #writes = new Map<string, Together<TimedRow>>();
 
   constructor(objects: Pick<Objects, "insert">) {
@@ -27,12 +27,12 @@ export class RunRows {
   }
 
   /**
-   * Resolves when the rows are durable; each row succeeds or fails by itself. `path` is relative to the tenant's
-   * ospace.
+   * Resolves when the rows are durable. Each row succeeds or fails by itself. `path` is relative to the tenant's name
+   * space.
    */
   async write(of: RunCaller, path: string, rows: readonly TimedRow[]): Promise<void> {
     if (rows.length === 0) return;
-    // A call waits for the stores only until its own deadline.
+    // A call with a deadline writes directly: it must not wait longer for the stores than its own deadline allows.
     if (CallDeadline.current() !== undefined) return this.#insert(of, path, rows);
     const key = `${of.tenant}\n${of.ospace}${path}\n${of.traceparent}`;
     const writes = this.#writes.get(key) ?? this.#together(of, path);
@@ -52,7 +52,7 @@ export class RunRows {
     });
   }
 
-  /** Rows belong to the platform: a user who may run a job need not be able to write objects. */
+  /** Rows are written by the platform, because a user who may run a job need not have the right to write objects. */
   async #insert({ tenant, ospace, traceparent }: RunCaller, path: string, rows: readonly TimedRow[]): Promise<void> {
     await this.#objects.insert(
       systemPrincipal(tenant, ospace, traceparent),

@@ -4,11 +4,11 @@ import { decodeText, TextStream } from "../../../../common/text/text-stream.ts";
 import { counted } from "../../../../common/text/counted.ts";
 import type { OutputPiece } from "../../hosts/index.ts";
 
-/** Lead and second bytes of the encodings that write a character in one or two bytes. */
+/** Values of the first byte (`LEADS`) and second byte in encodings that write a character as one or two bytes. */
 const LEADS = range(0x80, 0xff);
 const SECONDS = [...range(0x30, 0x7e), ...range(0x80, 0xfe)];
 const REPLACEMENT = "\ufffd";
-/** More encodings than the hosts of any installation use. */
+/** More encodings than the hosts of an installation use. Bounds the cache. */
 const ENCODINGS_MAX = 50;
 
 const encoders = new Map<string, ReadonlyMap<string, Buffer>>();
@@ -22,9 +22,9 @@ export function encodingOf(name: string): Encoding {
 }
 
 /**
- * A command line whose text reaches the host's shell in this encoding. Text that is the same in both encodings is not
- * changed; other text becomes an ASCII line that makes the shell read the bytes. `AppError("invalid")` names characters
- * that the encoding does not have.
+ * The command line in a form that reaches the host's shell in this encoding. If its text is the same in both encodings,
+ * it is not changed. Otherwise it becomes an ASCII line that makes the shell decode the bytes. `AppError("invalid")`
+ * names the characters that the encoding does not have.
  */
 export function encodedLine(line: string, name: string): string {
   if (!/[^\0-\x7f]/.test(line)) return line;
@@ -36,7 +36,8 @@ export function encodedLine(line: string, name: string): string {
 }
 
 /**
- * Converts the output of commands from an encoding to UTF-8. One for each run, because a character may come in pieces.
+ * Converts the output of commands from an encoding to UTF-8. Use one object for each run, because a character may
+ * arrive in several pieces.
  */
 export class OutputText {
   readonly #out: TextStream;
@@ -49,7 +50,8 @@ export class OutputText {
   }
 
   /**
-   * Says how many characters of the output were not valid in the encoding and became U+FFFD; empty if all were valid.
+   * A message that says how many characters of the output were invalid in the encoding and became U+FFFD. Empty if all
+   * were valid.
    */
   get complaint(): string {
     const count = this.#out.malformed + this.#err.malformed;
@@ -62,7 +64,7 @@ export class OutputText {
     return { stderr, data: Buffer.from((stderr ? this.#err : this.#out).take(data)) };
   }
 
-  /** The rest of characters that did not arrive completely. */
+  /** The pieces for characters that never arrived completely. Call it at the end of the output. */
   rest(): readonly OutputPiece[] {
     const pieces = [false, true].map((stderr) => ({
       stderr,
@@ -79,7 +81,7 @@ function bytesOf(character: string, encoding: Encoding): Buffer {
   throw new AppError("invalid", `${JSON.stringify(character)} cannot be written in ${encoding.name}, as argenc says.`);
 }
 
-/** Built from the decoder: the platform has no encoder except for UTF-8. */
+/** Bytes by character. Made with the decoder, because the platform can encode only UTF-8. */
 function encoderOf(encoding: Encoding): ReadonlyMap<string, Buffer> {
   const known = encoders.get(encoding.name);
   if (known) return known;

@@ -19,13 +19,13 @@ export interface FollowingDependencies {
   readonly appends: AppendNotifier;
 }
 
-/** The followed part of the output, and how long it is followed. */
+/** The part of the output to follow, and the conditions under which following continues. */
 export interface OutputReader extends OutputPart {
   readonly signal: AbortSignal;
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** Stored output of runs, for readers who may see the run and both columns of its output. */
+/** Follows stored output of runs. The reader must be allowed to see the run and both columns of its output. */
 export class OutputFollowing {
   readonly #outputs: JobOutputs;
   readonly #with: FollowingDependencies;
@@ -36,9 +36,9 @@ export class OutputFollowing {
   }
 
   /**
-   * The output from a position, followed by its end unless the part ends before. Stops early when the signal fires.
-   * Before anything is read, `AppError("not_found")` if there is no such run for the principal, and
-   * `AppError("denied")` if its output is hidden; later the same when rights change.
+   * The output from a position on. At the end of the run its end follows, unless `to` is reached before. Stops early
+   * when the signal fires. `AppError("not_found")` if the principal sees no such run, and `AppError("denied")` if its
+   * output is hidden from the principal. These are thrown before the first part, and later if rights change.
    */
   async follow(principal: Principal, run: RunName, reader: OutputReader): Promise<AsyncGenerator<JobOutputPart>> {
     requirePermission(principal, "jobs:read");
@@ -68,7 +68,7 @@ export class OutputFollowing {
   #source(tenant: string, run: RunName): Growing {
     return {
       read: (offset, maxBytes) => this.#outputs.read(tenant, run, { offset, maxBytes }),
-      // The run is closed after its end is in the row, which is after the last output.
+      // A run is closed after its end is in the row, and the end is written after the last output.
       isOver: async () => !(await isGrowing(this.#with.stores, tenant, run)),
       onAppend: (callback) => this.#with.appends.on(keyOf(run), callback),
     };

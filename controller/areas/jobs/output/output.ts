@@ -9,18 +9,18 @@ import { TextStream } from "../../../../common/text/text-stream.ts";
 import type { CommandOutcome, OutputPiece } from "../../hosts/index.ts";
 import type { CommandEnd } from "../runs/open-runs.ts";
 
-/** Writes bytes at an offset of the run's stream; repeating is safe. */
+/** Writes bytes at an offset of the run's stream. Safe to repeat. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
 
-/** Bytes that earlier tries wrote, and those of them that are stored. */
+/** Number of bytes that earlier tries wrote, and of those that are stored. */
 export interface OutputBefore {
   readonly written: number;
   readonly kept: number;
 }
 
 /**
- * Output of one run as it arrives. Everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order; the first parts
- * are kept for the run's row and for the answer. Bytes beyond a limit are only counted.
+ * Output of one run as it arrives. The first `JOB_OUTPUT_MAX_BYTES` go to the stream, in order. The first bytes are
+ * also kept for the run's row and for the answer. Bytes beyond these limits are only counted.
  */
 export class RunOutput {
   readonly #append: AppendOutput;
@@ -35,7 +35,10 @@ export class RunOutput {
   #failure: unknown;
   readonly #commands: CommandEnd[] = [];
 
-  /** Output of earlier tries precedes this output in the stream, but is not in its first parts. */
+  /**
+   * In the stream, the output of earlier tries comes before this output. The texts for the row and the answer do not
+   * contain it.
+   */
   constructor(append: AppendOutput, before: OutputBefore = { written: 0, kept: 0 }) {
     this.#append = append;
     this.#before = before;
@@ -49,14 +52,14 @@ export class RunOutput {
     const kept = piece.data.subarray(0, JOB_OUTPUT_MAX_BYTES - this.#accepted);
     if (kept.length === 0 || this.#failure !== undefined) return;
     this.#accepted += kept.length;
-    // Copied, because the sender may reuse its buffer.
+    // Copy the bytes, because the sender may reuse its buffer.
     this.#waiting.push(kept.slice());
     this.#writing ??= this.#write();
   }
 
   /**
-   * Output since the end of the last command belongs to this command. Bytes that its host did not send are counted with
-   * it.
+   * Marks the end of a command: all output since the previous end belongs to it. Bytes that the host dropped are added
+   * to its totals.
    */
   ended({ host: _host, message, outDropped = 0, errDropped = 0, ...how }: CommandOutcome): void {
     this.#out.total += outDropped;
@@ -66,7 +69,7 @@ export class RunOutput {
     this.#commands.push({ ...how, message: beginningOf(message, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
   }
 
-  /** The finished commands. */
+  /** The finished commands, in order. */
   get commands(): readonly CommandEnd[] {
     return this.#commands;
   }
@@ -79,7 +82,7 @@ export class RunOutput {
     return this.#err.text();
   }
 
-  /** Both streams in the order of arrival. */
+  /** Both streams together, in the order of arrival. */
   get text(): string {
     return this.#both.text();
   }
@@ -98,7 +101,7 @@ export class RunOutput {
     return this.#writing !== undefined;
   }
 
-  /** Resolves when all kept output is written; answers the error if that failed. */
+  /** Waits until all kept output is written. Answers the error if a write failed, otherwise undefined. */
   async finish(): Promise<unknown> {
     while (this.#writing) await this.#writing;
     return this.#failure;
@@ -146,7 +149,7 @@ class FirstPart {
   #decoded(): string {
     const stream = new TextStream();
     const text = stream.take(Buffer.concat(this.#pieces));
-    // The limit may be inside a character.
+    // At the limit, the last character may be incomplete: then it is left out.
     return this.total > this.#kept ? text : text + stream.end();
   }
 

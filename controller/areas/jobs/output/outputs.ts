@@ -12,7 +12,7 @@ export interface RunName {
   readonly host: string;
 }
 
-/** The output of one controller's attempt at a run. */
+/** The output that one controller stored for a run. Each controller that takes the run over begins a new attempt. */
 interface Attempt extends RunName {
   readonly attempt: number;
 }
@@ -21,8 +21,8 @@ const MS_PER_DAY = 86_400_000;
 const OUTPUT = "jobs/output/";
 
 /**
- * Storage of outputs of runs. KvStore: `jobs/output/<day>/<run>/<host>` for every run, by the day from which it may be
- * removed; it names the valid attempt. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
+ * Stores outputs of runs. KvStore: `jobs/output/<day>/<run>/<host>` for every run; it names the valid attempt, and the
+ * output may be removed from `<day>` on. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
  * `jobs/<run>/<host>/<n>` of the n-th controller that took it over.
  */
 export class JobOutputs {
@@ -38,7 +38,7 @@ export class JobOutputs {
       await blobs.append(streamOf(run), piece.offset + at, piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES));
   }
 
-  /** Reads the attempt of the controller that works on the run or ended it. */
+  /** Reads the output of the valid attempt: that of the controller that carries out the run or has ended it. */
   async read(tenant: string, run: RunName, part: { offset: number; maxBytes: number }) {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     const entry = ulidTimeMs(run.runId) === undefined ? undefined : await kv.get(outputKey(run));
@@ -46,7 +46,7 @@ export class JobOutputs {
     return blobs.readStream(streamOf({ ...run, attempt }), part.offset, part.maxBytes);
   }
 
-  /** Copies the first `size` bytes of the output of an earlier attempt to an attempt; safe to repeat. */
+  /** Copies the first `size` bytes of the output of an earlier attempt to this attempt. Safe to repeat. */
   async copy(tenant: string, run: Attempt, { attempt, size }: { attempt: number; size: number }): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
     for (let offset = 0; offset < size; ) {
@@ -61,13 +61,13 @@ export class JobOutputs {
     }
   }
 
-  /** True if there is or was such a run on this host, as long as its output is kept. */
+  /** True if such a run exists or existed on this host. Known as long as the output of the run is kept. */
   async knows(tenant: string, run: RunName): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     return ulidTimeMs(run.runId) !== undefined && (await kv.get(outputKey(run))) !== undefined;
   }
 
-  /** Removes outputs whose day has passed. Answers their number. */
+  /** Removes outputs that may be removed since an earlier day. Answers their number. */
   async sweep(tenant: string, nowMs: number): Promise<number> {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     let removed = 0;
@@ -80,7 +80,7 @@ export class JobOutputs {
     return removed;
   }
 
-  /** Removes the output of a run that is over; safe to repeat. */
+  /** Removes the output of an ended run. Safe to repeat. */
   async remove(tenant: string, run: RunName): Promise<void> {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     const entry = await kv.get(outputKey(run));
@@ -95,7 +95,7 @@ async function removeAll(blobs: Pick<BlobStore, "removeStream">, last: Attempt):
   for (let attempt = last.attempt; attempt >= 0; attempt--) await blobs.removeStream(streamOf({ ...last, attempt }));
 }
 
-/** To be written together with the entry of the run. */
+/** The note that names the valid attempt. Write it together with the entry of the run. */
 export function outputNote({ runId, host, attempt }: Attempt): KvOperation {
   return {
     kind: "put",
@@ -104,7 +104,7 @@ export function outputNote({ runId, host, attempt }: Attempt): KvOperation {
   };
 }
 
-/** Outputs are kept one day longer than the row. */
+/** Key of the note. Outputs are kept one day longer than the row of the run. */
 function outputKey(run: RunName): string {
   const keepUntilMs = (ulidTimeMs(run.runId) ?? 0) + (JOB_RUN_TTL_DAYS + 1) * MS_PER_DAY;
   return `${OUTPUT}${day(keepUntilMs)}/${nameOf(run)}`;
@@ -114,7 +114,7 @@ export function nameOf({ runId, host }: RunName): string {
   return `${runId}/${encodeURIComponent(host)}`;
 }
 
-/** Identifies a run within this process. */
+/** Identifies a run on a host within this process. */
 export function keyOf({ runId, host }: RunName): string {
   return `${runId}/${host}`;
 }

@@ -3,18 +3,21 @@ import type { StreamPart } from "../../../store/blobs.ts";
 
 /** The part of an output to read. */
 export interface OutputPart {
-  /** Position to begin at: bytes that the reader already has. */
+  /** Position at which to begin: the number of bytes that the reader already has. */
   readonly from: number;
-  /** Position to end before; absent: ends with the run. */
+  /** Position before which to end; absent: continues until the run ends. */
   readonly to?: number;
-  /** Begins this many bytes (`tail`) or `lines` before the end of the stored output; never before `from`. */
+  /**
+   * Begins at most `tail` bytes, or `lines` lines, before the end of the output that is stored now; never before
+   * `from`.
+   */
   readonly tail?: number;
   readonly lines?: number;
 }
 
 const NEWLINE = 0x0a;
 
-/** The first byte to read, by the output stored now. */
+/** The position of the first byte to read, computed from the output that is stored now. */
 export async function beginningOf(
   { from, tail, lines }: OutputPart,
   read: (offset: number, maxBytes: number) => Promise<StreamPart>,
@@ -26,7 +29,7 @@ export async function beginningOf(
   return Math.max(from, byBytes, byLines);
 }
 
-/** Start of the last lines; a newline at the end belongs to the last line. */
+/** Position at which the last lines begin. A newline at the end belongs to the last line. */
 async function lastLines(
   size: number,
   lines: number,

@@ -6,12 +6,12 @@ import { endOf } from "../history/answers.ts";
 import type { Execution } from "../types.ts";
 
 /**
- * Output of a run as lines of JSON for one caller: `{host, stream, data}` as it arrives, `{runid}` once it is known,
- * and at the end `{runid, runs, skipped}`.
+ * Output of a run as lines of JSON for one caller. Each piece is `{host, stream, data}`. The id follows as `{runid}`
+ * when it is known. The last line is `{runid, runs, skipped}`.
  */
 export class OutputStream {
   readonly content = new Readable({ read: () => undefined });
-  /** Bytes that were omitted because the caller read too slowly. They are stored anyway. */
+  /** Number of bytes that were omitted because the caller read too slowly. They are stored nevertheless. */
   #skipped = 0;
 
   take(host: string, { stderr, data }: OutputPiece): void {
@@ -20,7 +20,7 @@ export class OutputStream {
     else this.#line({ host, stream: stderr ? "stderr" : "stdout", data: Buffer.from(data).toString("base64") });
   }
 
-  /** Ends the content when the execution ends. */
+  /** Writes the id of the run now, and the last line when the execution ends. */
   follow({ runId, finished }: Execution): void {
     if (!this.content.destroyed) this.#line({ runid: runId });
     finished.then(

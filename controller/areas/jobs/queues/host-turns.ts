@@ -2,9 +2,8 @@ import type { Clock } from "../../../../common/time.ts";
 import { ThreadSlices } from "../../../turns/slices.ts";
 
 /**
- * Resolves when the next host of a run may continue. Hosts continue one after the other, in time slices. Otherwise all
- * hosts of all jobs of a batch would continue in one turn of the event loop, because one commit of the store answers
- * them together.
+ * Resolves when the next host of a run may continue. The hosts continue one after the other, in time slices. One commit
+ * of the store can answer many hosts at once. Without turns, all of them would continue in one turn of the event loop.
  */
 export type HostTurns = () => Promise<void>;
 

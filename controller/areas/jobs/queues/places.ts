@@ -9,22 +9,22 @@ import type { KvStore, KvTxn } from "../../../store/kv.ts";
 import { hasOpen } from "../runs/executions.ts";
 import type { Run } from "../runs/plan.ts";
 
-/** An execution that counts towards the limit. */
+/** An execution that counts towards the limit of its job. */
 interface Place {
   readonly runId: string;
 }
 
-/** Opens the first run of an execution in one transaction with a change; `undefined`: a condition does not hold. */
+/** Opens the first host of an execution, in one transaction with `within`. `undefined`: a condition does not hold. */
 type Open<T> = (within: KvTxn) => Promise<T | undefined>;
-/** The part of an execution that its place needs. */
+/** The part of an execution by which its place is found. */
 type Placed = Pick<Run, "id" | "order">;
 
 const PLACES = "jobs/places/";
 
 /**
- * Limits how many executions of a job with a `limit` run at once. A place is taken in the transaction that opens the
- * first run, so that no controller, however slow, begins one too many. It is given back at the end. A place that was
- * not given back is free as soon as nothing of its execution is open.
+ * Limits how many executions of a job with a `limit` run at once. A place is taken in the same transaction that opens
+ * the first host. So even a slow controller cannot begin one execution too many. The place is given back at the end. If
+ * it was not given back, it counts as free as soon as the execution has completely ended.
  */
 export class JobPlaces {
   readonly #stores: Stores;
@@ -36,7 +36,7 @@ export class JobPlaces {
     this.#log = runtime.log;
   }
 
-  /** `AppError("limited")` if the job already has as many executions as its limit: then nothing was opened. */
+  /** Takes a place. `AppError("limited")` if the job already has `limit` executions; then nothing was opened. */
   take<T>(run: Run, open: Open<T>): Promise<T> {
     return this.#queue.run([queueOf(run)], async () => {
       const { kv } = await this.#stores.tenant(run.order.principal.tenant);
@@ -56,7 +56,7 @@ export class JobPlaces {
     });
   }
 
-  /** Never fails: a place that could not be given back is later found to be free. */
+  /** Never fails. A place that could not be given back is found to be free later. */
   giveBack(run: Placed): Promise<void> {
     return this.#queue.run([queueOf(run)], async () => {
       try {

@@ -13,7 +13,7 @@ import { AppendNotifier } from "../../../store/tail.ts";
 
 const QUEUES = "jobs/queue/";
 
-/** Key of a queue that jobs name. */
+/** Key of the queue with the name that jobs give. */
 export function namedQueue(name: string): string {
   return `${QUEUES}named/${name}`;
 }
@@ -31,13 +31,13 @@ interface Place {
 }
 
 /**
- * Executions that run one after the other: the first of a queue runs, the others wait. KvStore:
- * `jobs/queue/named/<queue>` and `jobs/queue/schedule/<name>@<dir>`, the ids of runs in order.
+ * Queues of executions that run one after the other: the first in a queue runs, the others wait. KvStore:
+ * `jobs/queue/named/<queue>` and `jobs/queue/schedule/<name>@<dir>`; each contains the ids of runs in order.
  */
 export class JobQueues {
   readonly #stores: Stores;
   readonly #clock: Clock;
-  /** Notified when a run leaves a queue through this controller. */
+  /** Announces that a run has left a queue through this controller. */
   readonly #moved = new AppendNotifier();
 
   constructor({ stores, clock }: { readonly stores: Stores; readonly clock: Clock }) {
@@ -46,8 +46,9 @@ export class JobQueues {
   }
 
   /**
-   * Adds a run to the end of the queue in the transaction of `begin`, which answers `undefined` if a condition did not
-   * hold. `undefined`: a condition other than the queue's did not hold. `AppError("limited")`: the queue is full.
+   * Adds a run to the end of the queue, in the transaction that `begin` makes. If the queue was changed meanwhile,
+   * tries again. Answers the result of `begin`; `undefined`: one of its other conditions does not hold.
+   * `AppError("limited")` if the queue is full.
    */
   async enter<T>(
     { tenant, key, runId }: Place,
@@ -65,12 +66,12 @@ export class JobQueues {
     throw new AppError("limited", `Others enter the queue ${nameOf(key)} all the time; try again later.`);
   }
 
-  /** Resolves true when the run is first in its queue; false if the signal fires or `untilMs` comes before. */
+  /** Waits for the run's turn. True: the run is first in its queue. False: the signal fired or `untilMs` came first. */
   async turn(place: Place, { signal, untilMs, goesOn }: Waiting): Promise<boolean> {
     const { tenant, key, runId } = place;
     while (!signal.aborted && this.#clock.nowMs() < untilMs) {
       const woken = new AbortController();
-      // Subscribed before the read, so that a change right after it is not missed.
+      // Subscribe before the read, so that a change right after the read is not missed.
       const leave = this.#moved.on(`${tenant}/${key}`, () => woken.abort());
       try {
         const { ids } = await this.#read(tenant, key);
@@ -88,7 +89,7 @@ export class JobQueues {
     return false;
   }
 
-  /** Safe to repeat. */
+  /** Removes the run from the queue. Safe to repeat. */
   async leave({ tenant, key, runId }: Place): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -114,7 +115,7 @@ export class JobQueues {
 interface Waiting {
   readonly signal: AbortSignal;
   readonly untilMs: number;
-  /** True if an execution is not over. One that is over but still in the queue is removed from it. */
+  /** True if an execution has not ended. An ended execution that is still in the queue is removed from it. */
   readonly goesOn: (runId: string) => Promise<boolean>;
 }
 

@@ -10,9 +10,9 @@ import type { Run } from "../runs/plan.ts";
 const PREFIX = "jobs/rights/";
 
 /**
- * The rights of the user who asked for a run, stored once for all its hosts. They are in the entry of its execution if
- * it has one, or in the entry of its only host. Otherwise they are in KvStore `jobs/rights/<run>`, written with the
- * entry of the first host and kept while one of its hosts is open.
+ * Finds the rights of the user who requested a run. They are stored once for all hosts: in the entry of the execution,
+ * if it has one; in the entry of the host, if the run has only one; otherwise in KvStore `jobs/rights/<run>`. That key
+ * is written with the entry of the first host, and kept while the run is open on some host.
  */
 export class RunRights {
   readonly #stores: Stores;
@@ -21,7 +21,7 @@ export class RunRights {
     this.#stores = stores;
   }
 
-  /** `undefined`: they are no longer stored. */
+  /** The rights of the run; `undefined`: they are no longer stored. */
   async of({ runId, order: { principal } }: Pick<OpenRun, "runId" | "order">): Promise<Principal | undefined> {
     if (isWhole(principal)) return principal;
     const { kv } = await this.#stores.tenant(principal.tenant);
@@ -31,14 +31,14 @@ export class RunRights {
     return entry && decodeStored<Principal>(entry.value);
   }
 
-  /** Removes them if no host of the run is open. */
+  /** Removes the key with the rights, unless the run is still open on some host. */
   async end(tenant: string, runId: string): Promise<void> {
     if (await hasOpenHosts(this.#stores, tenant, runId)) return;
     const { kv } = await this.#stores.tenant(tenant);
     await kv.delete(rightsKey(runId));
   }
 
-  /** Removes the rights of finished runs whose controller stopped. */
+  /** Removes the rights of ended runs, for runs whose controller stopped. */
   async sweep(tenant: string): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const { key } of entriesUnder(kv, PREFIX)) await this.end(tenant, key.slice(PREFIX.length));

@@ -7,9 +7,9 @@ import type { Principal } from "../../permissions/index.ts";
 import { runOnHost } from "../runs/open-runs.ts";
 import type { RunName } from "../output/outputs.ts";
 
-/** A run on one host, and the user it runs for. */
+/** A run on one host, and the user for whom it runs. */
 export interface RunOnHost extends RunName, Pick<Principal, "tenant" | "ospace" | "user"> {
-  /** Id of its context. */
+  /** Id of the context of the run. */
   readonly sid: string;
 }
 
@@ -18,20 +18,21 @@ export interface RunAccessDependencies {
   readonly runtime: Pick<Runtime, "clock">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   /**
-   * Address at which hosts reach the HTTP interface, without a path; absent: commands are told that none is configured.
+   * Address at which hosts reach the HTTP interface, without a path. Absent: commands get no access to their context.
    */
   readonly address?: string | undefined;
 }
 
-/** No token of a user has this prefix. */
+/** Prefix of these tokens. Tokens of users never have it. */
 const PREFIX = "odprun.";
 const SEALED_FOR = "token for the context of a job run";
 const WITHOUT_ADDRESS =
   "Commands do not reach the context of their run: the controller was not told where hosts reach it (ODP_HTTP_URL).";
 
 /**
- * Gives commands of a run access to its context, and to nothing else. The token is valid for one run on one host, from
- * its start to its end there. It is not stored, so a reader of the store cannot make one.
+ * Gives commands of a run access to the context of the run, and to nothing else. The token is valid for one run on one
+ * host, from its start to its end, at most until the deadline. It is sealed and not stored, so a reader of the store
+ * cannot make one.
  */
 export class RunAccess {
   readonly #with: RunAccessDependencies;
@@ -41,8 +42,8 @@ export class RunAccess {
   }
 
   /**
-   * Environment of a command: the id as `ODP_CONTEXT_ID`, and either `ODP_CONTEXT_URL` and the token, or
-   * `ODP_CONTEXT_PROBLEM`, which says what is missing.
+   * Environment variables of a command: `ODP_CONTEXT_ID`, and either `ODP_CONTEXT_URL` with the token, or
+   * `ODP_CONTEXT_PROBLEM`, a text that says what is missing.
    */
   environmentOf(run: RunOnHost): Readonly<Record<string, string>> {
     const { address, secrets } = this.#with;
@@ -57,7 +58,7 @@ export class RunAccess {
   }
 
   /**
-   * A principal with access to the context only; undefined for an invalid token, or if the run is over on that host.
+   * A principal with access to the context only. Undefined for an invalid token, or if the run has ended on that host.
    */
   async byRun(token: string, traceparent: string): Promise<Principal | undefined> {
     const named = this.#named(token);

@@ -10,8 +10,8 @@ import type { Begun, HostRun, NamedRequest } from "../types.ts";
 type BatchEnd = JobBatchEnds[number];
 
 /**
- * Executes the jobs in parallel and answers the result of each, in their order. With a timeout of 0 or more it waits
- * for their ends. The jobs continue even if the caller stops waiting.
+ * Executes the jobs in parallel, and answers the result of each in their order. If `timeout` is 0 or more, waits for
+ * their ends. The jobs continue even if the caller stops waiting.
  */
 export async function runBatch(
   runs: Pick<JobRuns, "executeAll">,

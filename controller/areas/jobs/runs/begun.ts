@@ -17,7 +17,7 @@ export interface BegunRunsDependencies {
   readonly jobs: Pick<JobService, "exists">;
 }
 
-/** Unfinished runs that users asked for. They continue with the rights they started with. */
+/** Unfinished runs, for reports of work that continues with the rights it started with. */
 export class BegunRuns {
   readonly #with: BegunRunsDependencies;
 
@@ -35,13 +35,16 @@ export class BegunRuns {
     for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
       const { id, order, isGivenUp } = decodeStored<OpenExecution>(value);
       if (isGivenUp || onHosts.has(id) || !(await isTheirs(order.principal.user))) continue;
-      // It waits, or is between two hosts, so no row of it is running. A principal who sees its job may see it.
+      // The run waits or is between two hosts, so it has no running row. A principal who sees the job may see the run.
       if (await this.#with.jobs.exists(principal, order.name)) seen.push(named(id, order.name));
     }
     return seen;
   }
 
-  /** By run. A principal sees a run if it sees the row of any host where the run continues. */
+  /**
+   * Unfinished runs that have open hosts, by id. A principal sees a run if it sees the row of any host where the run
+   * continues.
+   */
   async #onHosts(principal: Principal, kv: KvStore, isTheirs: (username: string) => Promise<boolean>) {
     const found = new Map<string, { readonly job: string; readonly isSeen: boolean }>();
     const sees = await this.#filter(principal);

@@ -11,7 +11,7 @@ export interface CancellingDependencies {
   readonly query: Pick<Query, "rows">;
 }
 
-/** Cancels runs for the user who asked for them, and for users who see them and may run jobs. */
+/** Cancels runs. Allowed for the user who requested the run, and for users who see it and may run jobs. */
 export class RunCancelling {
   readonly #with: CancellingDependencies;
 
@@ -20,9 +20,9 @@ export class RunCancelling {
   }
 
   /**
-   * Resolves when the wish to cancel the run, or its part on one host, is stored; the controller that carries it out
-   * then tells the host. False: it has ended already. Safe to repeat. `AppError("not_found")` also if the principal
-   * does not see the run, or does not see a host on which it continues.
+   * Stores the request to cancel the run, or only its part on `host`. The controller that carries out the run then
+   * tells the hosts. False: the run or part has already ended. Safe to repeat. `AppError("not_found")` also if the
+   * principal does not see the run, or does not see a host on which it continues.
    */
   async cancel(principal: Principal, runId: string, host?: string): Promise<boolean> {
     requirePermission(principal, "jobs:run");
@@ -42,7 +42,7 @@ export class RunCancelling {
     requirePermission(principal, "jobs:read");
     if (state) await this.#with.jobs.visible(principal, state.job);
     const seen = await this.#seen(principal, runId);
-    // A waiting run has no rows.
+    // A run that waits has no rows, so none must be visible.
     const needed =
       host === undefined ? (state?.begun ?? []) : [host].filter((each) => !state || state.begun.includes(each));
     const isSeen = needed.every((each) => seen.has(each)) && (state !== undefined || seen.size > 0);

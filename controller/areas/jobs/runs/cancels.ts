@@ -8,7 +8,7 @@ import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry } from "../../../store/kv.ts";
 import { hasOpen } from "./executions.ts";
 
-/** A wish to cancel a run or its part on one host; KvStore: `jobs/cancel/<run>`, `jobs/cancel/<run>/<host>`. */
+/** A request to cancel a run, or its part on one host. KvStore: `jobs/cancel/<run>` or `jobs/cancel/<run>/<host>`. */
 interface CancelRequest {
   readonly runId: string;
   /** Absent: cancels the run on all of its hosts. */
@@ -17,13 +17,14 @@ interface CancelRequest {
 }
 
 /**
- * Signals of a run that this controller carries out. The reason of each signal is the name of the user who cancelled.
+ * Abort signals of a run that this controller carries out. The reason of each signal is the name of the user who
+ * cancelled.
  */
 export interface CancelSignals {
   readonly run: AbortSignal;
-  /** The signal of one host; it also aborts with the signal of the run. */
+  /** The signal of one host. It also aborts when the whole run is cancelled. */
   of(host: string): AbortSignal;
-  /** To be called once, when this controller no longer carries the run out. */
+  /** Call it once, when this controller no longer carries out the run. */
   leave(): void;
 }
 
@@ -33,7 +34,7 @@ interface Entered {
   count: number;
 }
 
-/** The runs of one tenant that this controller carries out. */
+/** The runs of one tenant that this controller carries out now. */
 interface Followed {
   readonly keys: Promise<FollowedKeys | undefined>;
   readonly requests: Map<string, CancelRequest>;
@@ -44,8 +45,9 @@ interface Followed {
 const CANCELS = "jobs/cancel/";
 
 /**
- * Wishes to cancel runs, stored until the runs are over. Every controller that carries out a run gets them, also one
- * that takes the run over later. A tenant is watched while this controller carries out runs of it.
+ * Requests to cancel runs, stored until the runs have ended. Every controller that carries out a run gets them, also
+ * one that takes the run over later. This controller watches the requests of a tenant while it carries out runs of the
+ * tenant.
  */
 export class RunCancels {
   readonly #stores: Stores;
@@ -57,7 +59,7 @@ export class RunCancels {
     this.#runtime = runtime;
   }
 
-  /** Resolves when the wish is stored. Safe to repeat; no effect for a run that is over. */
+  /** Resolves when the request is stored. Safe to repeat. Has no effect on a run that has ended. */
   async request(tenant: string, request: CancelRequest): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     await kv.put(keyOf(request), encodeJson(request));
@@ -80,7 +82,7 @@ export class RunCancels {
     };
   }
 
-  /** Removes the wishes for runs that are over. */
+  /** Removes the requests for runs that have ended. */
   async sweep(tenant: string): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const { key, value } of entriesUnder(kv, CANCELS)) {
@@ -137,7 +139,10 @@ function apply(entered: Entered, { host, by }: CancelRequest): void {
   for (const one of entered.hosts.values()) one.abort(by);
 }
 
-/** Ends with the run, too. `AbortSignal.any` costs the collector weak references, which thousands of hosts feel. */
+/**
+ * The controller of one host's signal, which also aborts with the run. `AbortSignal.any` would be slow for thousands of
+ * hosts: it creates weak references, which burden the garbage collector.
+ */
 function controllerOf({ run, hosts }: Entered, host: string): AbortController {
   const known = hosts.get(host);
   if (known) return known;

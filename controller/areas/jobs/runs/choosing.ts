@@ -16,10 +16,11 @@ export interface Choice {
 }
 
 /**
- * The order in which an execution of mode one tries its hosts. `roundrobin` begins with the host after the one of the
+ * The order in which an execution of group mode `one` tries its hosts. `roundrobin` begins one host further than the
  * last execution; all controllers share that count (KvStore `jobs/turn/<name>@<dir>`). `leastload` begins with the host
- * with the fewest job runs that are open or about to open. `random` begins with any host. `sticky` always begins with
- * the same host, even if other hosts are added or removed. Without an algorithm the order is that of the definition.
+ * that has the fewest open job runs, including those about to open. `random` shuffles the hosts. `sticky` always begins
+ * with the same host, unless that host is removed or a new one ranks before it. Without an algorithm, the order is that
+ * of the definition.
  */
 export async function inOrderOf(hosts: readonly string[], choice: Choice): Promise<readonly string[]> {
   switch (choice.algorithm) {
@@ -36,7 +37,7 @@ export async function inOrderOf(hosts: readonly string[], choice: Choice): Promi
   }
 }
 
-/** If other executions change the count all the time, the turn may be the same as another execution's. */
+/** Reads and increments the shared count. If others change it all the time, two executions may get the same count. */
 async function nextTurn({ kv, job }: Choice): Promise<number> {
   const key = `jobs/turn/${job}`;
   for (let attempt = 1; ; attempt++) {
@@ -50,7 +51,8 @@ async function nextTurn({ kv, job }: Choice): Promise<number> {
 async function byOpenRuns(hosts: readonly string[], kv: KvStore): Promise<readonly string[]> {
   const open = new Map<string, number>();
   const count = (host: string): unknown => open.set(host, (open.get(host) ?? 0) + 1);
-  // Read before the open runs: a run opened meanwhile then counts twice. In the other order it would be missed.
+  // Count these before the open runs: a run that is opened meanwhile counts twice. In the other order it would be
+  // missed.
   for await (const host of hostsToOpen(kv)) count(host);
   for await (const { key } of entriesUnder(kv, OPEN_RUNS))
     count(decodeURIComponent(key.slice(key.lastIndexOf("/") + 1)));
@@ -71,7 +73,7 @@ function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Equal hosts keep their order. */
+/** Sorts by key. Hosts with equal keys keep their order. */
 function sortedBy<K extends string | number>(hosts: readonly string[], keyOf: (host: string) => K): readonly string[] {
   const keys = new Map(hosts.map((host) => [host, keyOf(host)]));
   return [...hosts].sort((one, other) =>

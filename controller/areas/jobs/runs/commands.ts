@@ -25,7 +25,7 @@ import { triesOf } from "./retries.ts";
 export interface CommandDependencies {
   readonly runtime: Runtime;
   readonly hosts: Pick<Hosts, "dispatch">;
-  /** Reaches hosts of groups of type proxy; absent: these cannot be reached. */
+  /** Reaches hosts of groups of type `proxy`; absent: these hosts cannot be reached. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly secrets: Pick<SecretBox, "open">;
@@ -33,7 +33,7 @@ export interface CommandDependencies {
   readonly access?: Pick<RunAccess, "environmentOf">;
 }
 
-/** Thrown when a run stays open because this controller stops. */
+/** Thrown if this controller stops while a run is unfinished. Another controller continues the run. */
 export class ReleasedError extends AppError {
   constructor(runId: string) {
     super(
@@ -50,13 +50,13 @@ export class LeaseLostError extends AppError {
   }
 }
 
-/** The command lines of a run on one host. They may be sent again with the same ids; no command is done twice. */
+/** The command lines of a run on one host. They may be sent again with the same ids; a host runs each id once. */
 export class RunCommands {
   readonly #with: CommandDependencies;
   readonly #stopping: AbortSignal;
   /**
-   * Ends the wait for commands when this controller stops. Not a signal: that compares each new listener with all
-   * others.
+   * Functions that end the wait for a command when this controller stops. A signal would be slow: it compares each new
+   * listener with all others.
    */
   readonly #waiting = new Set<() => void>();
 
@@ -66,7 +66,10 @@ export class RunCommands {
     stopping.addEventListener("abort", () => this.#waiting.forEach((letGo) => letGo()), { once: true });
   }
 
-  /** Runs the commands in order, up to the first that fails. `ReleasedError` when this controller stops. */
+  /**
+   * Runs the commands in order, up to the first that fails. Answers the last outcome. `ReleasedError` if this
+   * controller stops.
+   */
   async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     const { encoding = "utf-8", commands } = run.order;
@@ -84,7 +87,10 @@ export class RunCommands {
     return complaining(last, complaint());
   }
 
-  /** How the commands ended, as the agent reported; `undefined` if it reported nothing of the last one asked for. */
+  /**
+   * The outcome that the agent has stored, without sending commands. `undefined` if it stored none for the last command
+   * that could have run.
+   */
   async stored(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
     const { principal, encoding } = open.order;
     const { tenant, traceparent } = principal;
@@ -102,7 +108,7 @@ export class RunCommands {
     return last && complaining(last, text?.complaint);
   }
 
-  /** Handles the output of a host, and the rest of it at the end. */
+  /** Handlers of a host's output: they decode it, store it and pass it to the caller. Call `rest` at the end. */
   #taking(run: Run, host: string, output: RunOutput): Taking {
     const { encoding } = run.order;
     const text = encoding === undefined ? undefined : new OutputText(encoding);
@@ -118,16 +124,19 @@ export class RunCommands {
     };
   }
 
-  /** Agents of a stopped controller are connecting to another one, so a run that was taken over waits for its host. */
+  /**
+   * Sends a command. If the run was taken over and the host is unreachable, repeats this for up to
+   * `JOB_HOST_RETURN_MS`. The agents of a stopped controller need this time to connect to another one.
+   */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;
     const returnMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
     for (;;) {
       const outcome = await dispatch();
       if (outcome.state !== "unreachable" || open.attempt === 0) return outcome;
-      // The host may still be running the command: when it is back it is told to cancel.
+      // The host may still be running the command. When it is connected again, it gets the cancel.
       const isCancelled = run.watcher?.signal?.aborted === true;
-      // After the deadline the state would be `timeout`, although the host is unreachable.
+      // After the deadline the state would be `timeout`, which hides that the host is unreachable.
       const nextMs = clock.monotonicMs() + JOB_HOST_RETURN_PAUSE_MS;
       if (nextMs >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
         return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
@@ -168,7 +177,7 @@ export class RunCommands {
     }
   }
 
-  /** Sends to the host directly, or through the group that says how it is reached. */
+  /** Sends to the host directly, or through the group of type `proxy` that says how to reach it. */
   #send(run: Run, { host, group, line }: Command, options: DispatchOptions): Promise<CommandOutcome> {
     const { hosts, proxied } = this.#with;
     const { principal } = run.order;
@@ -189,8 +198,8 @@ export class RunCommands {
   }
 
   /**
-   * Does not cancel the work itself: the controller that takes the run over finds the command in its state at that
-   * time.
+   * Waits for the work, or throws `ReleasedError` if this controller stops. Does not cancel the work: the command
+   * continues on its host, and the next controller finds it there.
    */
   async #untilStopping<T>(runId: string, begin: () => Promise<T>): Promise<T> {
     if (this.#stopping.aborted) throw new ReleasedError(runId);
@@ -210,35 +219,38 @@ export class RunCommands {
 interface Taking {
   readonly take: (piece: OutputPiece) => void;
   readonly rest: () => void;
-  /** A message about output that was not valid text, at the end. */
+  /** At the end: a message about output that was not valid in its encoding; undefined if all was valid. */
   readonly complaint: () => string | undefined;
 }
 
-/** The outcome, with a message about its output. */
+/** The outcome, with a message about its output appended. */
 function complaining(outcome: CommandOutcome, complaint = ""): CommandOutcome {
   return complaint === "" ? outcome : { ...outcome, message: [outcome.message, complaint].filter(Boolean).join(" ") };
 }
 
 interface Command {
   readonly host: string;
-  /** Group of type proxy that the host is reached through. */
+  /** Group of type `proxy` through which the host is reached. */
   readonly group: string | undefined;
   readonly line: string;
   readonly take: (piece: OutputPiece) => void;
   readonly commandId: string;
-  /** True if another controller may have sent it. */
+  /** True if an earlier controller may have sent the command already. */
   readonly isTakenOver: boolean;
 }
 
 const NOT_BACK = "It was to be cancelled, and its host did not come back before the deadline.";
 
-/** The same on every controller, and different for each try: by this id a host knows the commands it has done. */
+/**
+ * Id of a command. It is the same on every controller and different for each try, so a host recognises a command it
+ * already ran.
+ */
 function commandIdOf(open: OpenRun, index: number): string {
   const made = triesOf(open);
   return `job/${open.runId}/${open.host}/${index}${made === 0 ? "" : `.${made}`}`;
 }
 
-/** The run and host in a command's id; `undefined` for an id that no run can have. */
+/** The run and host in a command's id; `undefined` for an id that does not come from a run. */
 export function runOf(commandId: string): RunName | undefined {
   const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+(?:\.\d+)?$/.exec(commandId) ?? [];
   return host === "" ? undefined : { runId, host };

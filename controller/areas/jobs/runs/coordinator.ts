@@ -47,15 +47,15 @@ interface Carried {
   readonly hasRoom?: boolean;
 }
 
-/** The ends for callers, and the latest entry. */
+/** The current entry, and the ends of hosts and scripts that callers get. */
 interface Worked {
   readonly told: readonly HostRun[];
   readonly now: VersionedExecution;
 }
 
 /**
- * Carries out executions that have an entry of their own: each waits for its turn in its queue, opens its hosts, and is
- * over when the last of them has ended.
+ * Carries out executions that have an entry of their own. Each waits for its turn in its queue, then opens its hosts.
+ * It ends when its last host has ended.
  */
 export class ExecutionCoordinator {
   readonly #with: WholeDependencies;
@@ -69,8 +69,8 @@ export class ExecutionCoordinator {
   }
 
   /**
-   * Stores the execution in one transaction with `within`, behind all others in its queue; `undefined`: a condition of
-   * `within` does not hold, nothing was written.
+   * Stores the execution at the end of its queue, in one transaction with `within`. `undefined`: a condition of
+   * `within` does not hold, and nothing was written.
    */
   begin(run: Run, queueKey: string, within: KvTxn = NOTHING): Promise<VersionedExecution | undefined> {
     const { id, order, limit, scripts, startedMs: askedMs } = run;
@@ -85,7 +85,10 @@ export class ExecutionCoordinator {
     return queueKey === "" ? write(NOTHING) : this.#queues.enter({ tenant, key: queueKey, runId: id }, write);
   }
 
-  /** Continues even if the answer is not awaited. `hasRoom`: room was reserved, and is left at its end. */
+  /**
+   * Carries out an execution. The work continues even if its promise is not awaited. `hasRoom`: room was reserved by
+   * `enter` of the executor; it is released at the end.
+   */
   carry(held: VersionedExecution, { watcher, hasRoom = false }: Carried = {}): Promise<readonly HostRun[]> {
     const { executions, runtime } = this.#with;
     const cancels = this.#with.cancels.enter(held.open.order.principal.tenant, held.open.id);
@@ -103,17 +106,17 @@ export class ExecutionCoordinator {
       if (error instanceof LeaseLostError) return this.#with.ends.follow(this.#runOf(held.open, watcher));
       throw error;
     });
-    // Not every caller waits for it.
+    // Some callers do not wait for `told`, so its error must not be unhandled.
     told.catch(() => undefined);
     return told;
   }
 
-  /** Continues executions whose controller is gone. Safe on several controllers. */
+  /** Continues executions whose controller is gone. Several controllers may call it at once. */
   async attend(tenant: string): Promise<void> {
     const { executions, controllers } = this.#with;
     for await (const found of executions.abandoned(tenant)) {
       const { owner, attempt, order, opened } = found.open;
-      // An execution that failed for its caller must not be executed later.
+      // The call that began this execution got an error, so the execution must not run later.
       const failed = owner === controllers.own && attempt === 0 && order.dueMs === undefined;
       if (failed && opened === 0 && !found.open.scripts) await this.#end(found.open);
       else {
@@ -124,7 +127,7 @@ export class ExecutionCoordinator {
     }
   }
 
-  /** Marks it as given up: only its last script runs, to undo what it began. */
+  /** Marks the execution as given up: only its last script runs, to undo the work of the first one. */
   async #givenUp(mine: VersionedExecution): Promise<VersionedExecution | undefined> {
     const { executions } = this.#with;
     try {
@@ -155,7 +158,7 @@ export class ExecutionCoordinator {
     }
   }
 
-  /** Runs everything except the last script. */
+  /** Runs everything except the script `end`. */
   async #work(run: Run, held: VersionedExecution): Promise<Worked> {
     if (held.open.isGivenUp) return { told: [], now: held };
     const { scripts } = this.#with;
@@ -167,7 +170,7 @@ export class ExecutionCoordinator {
     return run.order.groupmode === "one" ? this.#firstReachable(run, now) : this.#allHosts(run, now);
   }
 
-  /** False: its turn did not come in time, or the run was cancelled before. */
+  /** Waits for the turn in the queue. False: the turn did not come in time, or the run was cancelled first. */
   async #turn(
     { id, order, queueKey, askedMs, startedMs }: OpenExecution,
     cancelled: AbortSignal | undefined,
@@ -225,7 +228,10 @@ export class ExecutionCoordinator {
     return { told, now };
   }
 
-  /** Tries one host after the other until one is reachable, first the host that another controller had opened. */
+  /**
+   * Tries one host after the other until one is reachable. Begins with the host that an earlier controller opened, if
+   * any.
+   */
   async #firstReachable(run: Run, held: VersionedExecution): Promise<Worked> {
     const { executor, ends } = this.#with;
     const { hosts } = run.order;
@@ -244,7 +250,7 @@ export class ExecutionCoordinator {
     return { told, now };
   }
 
-  /** Waits for hosts opened before this controller took the execution over; they are taken over separately. */
+  /** Waits until the hosts that an earlier controller opened have ended. `RunTakeover` continues these hosts. */
   async #othersEnded({ id, order, deadlineMs }: Run): Promise<void> {
     const { stores, runtime, executions } = this.#with;
     const { stopping } = executions.inFlight;
@@ -256,7 +262,10 @@ export class ExecutionCoordinator {
     }
   }
 
-  /** Removes the entry last: a controller that finds it does the remaining steps. */
+  /**
+   * Ends the execution. Removes the entry last: if this controller stops before, another one finds the entry and
+   * repeats the steps.
+   */
   async #end(open: OpenExecution): Promise<void> {
     const { id, order, queueKey, limit } = open;
     const { tenant } = order.principal;
@@ -266,7 +275,7 @@ export class ExecutionCoordinator {
   }
 }
 
-/** Input of the script at the end: the worst state, and the state of each host. */
+/** Input of the script `end`: the state of each host, and the first state that is not `ok`. */
 function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
   const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
   const runs = ends.map(({ host, state, code = null, signal = null, message }) => {

@@ -28,10 +28,10 @@ export interface EndingDependencies {
   readonly runtime: Runtime;
 }
 
-/** The parts of a run on a host, or of a script, that its row needs. */
+/** The data of a run on a host, or of a script, that its row needs. */
 export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" | "deadlineMs" | "tries">;
 
-/** The decided end of a run; `mine` if this call decided it. */
+/** The decided end of a run. `mine` is true if this call decided it. */
 export interface StandingEnd {
   readonly state: FinalState;
   readonly code?: number;
@@ -41,7 +41,7 @@ export interface StandingEnd {
   readonly mine: boolean;
 }
 
-/** A host whose command is over; `turn` is present if other hosts of the run end at the same time. */
+/** A host whose command has ended. `turn` is present if many hosts of the run may end at the same time. */
 interface Finished {
   readonly outcome: CommandOutcome;
   readonly output: RunOutput;
@@ -52,8 +52,9 @@ interface Finished {
 type Ending = Omit<CommandOutcome, "host" | "startedMs"> & Pick<RunEnd, "tries">;
 
 /**
- * The rows of runs. The time of each write is stored with the run, so a write that is late, repeated, or after another
- * controller's write changes nothing. The KvStore decides the end once, before any row shows it.
+ * Writes the rows of runs. The time of each write is stored with the run. So a late or repeated write, or one that
+ * follows a newer write of another controller, changes nothing. The KvStore decides the end once, before any row shows
+ * it.
  */
 export class RunEndings {
   readonly #journal: RunJournal;
@@ -68,19 +69,19 @@ export class RunEndings {
     this.#rows = new RunRows(objects);
   }
 
-  /** Sets the row to `running`, unless it has an end already. */
+  /** Sets the state in the row to `running`, unless the row already has an end. */
   async begin(open: PlacedRun): Promise<void> {
     await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
   }
 
-  /** Like `begin`, for the run of a schedule: written together with others that are due. */
+  /** Like `begin`, for a scheduled run: its row is written together with those of other runs that begin now. */
   beginScheduled(open: PlacedRun): Promise<void> {
     return this.#rows.write(open.order.principal, JOB_RUN_PATH, [{ row: startRow(open), atMs: open.startedMs }]);
   }
 
   /**
-   * Like `end`, with all of the output. Repeats while the store is unavailable for a short time; the entry outlives
-   * this controller.
+   * Ends a run after all of its output is stored. Repeats while the store is unavailable for a short time. If that
+   * fails, too, another controller ends the run by its entry.
    */
   async finish(held: VersionedRun, { outcome, output, tries, turn }: Finished): Promise<StandingEnd> {
     const lost = await output.finish();
@@ -102,7 +103,8 @@ export class RunEndings {
   }
 
   /**
-   * Notes a failed try before the next one; `undefined`: it could not be noted, or another controller has continued.
+   * Stores the failed tries before the next try. `undefined`: they could not be stored, or another controller has
+   * continued.
    */
   async nextTry(held: VersionedRun, tries: RunTries): Promise<VersionedRun | undefined> {
     try {
@@ -131,7 +133,7 @@ export class RunEndings {
     };
   }
 
-  /** Decides this end of the run, unless another controller was faster, and records the decided end. */
+  /** Decides this end of the run, unless another controller decided first. Records the decided end and answers it. */
   async end(run: VersionedRun, end: RunEnd, turn?: HostTurns): Promise<StandingEnd> {
     const decided = await this.#journal.decide(run, {
       ...end,
@@ -144,7 +146,7 @@ export class RunEndings {
     return this.#follow(run.open);
   }
 
-  /** Writes a row about an execution that was sent to no host. */
+  /** Writes a row for an execution that was sent to no host. */
   async note(order: NotedOrder, { runId, status, message }: RunNote): Promise<void> {
     const atMs = this.#runtime.clock.nowMs();
     const row = { ...rowOf(order), runid: runId, host: NO_HOST, status, message, stime: atMs, etime: atMs };
@@ -152,7 +154,7 @@ export class RunEndings {
   }
 
   /**
-   * Writes a decided end into the row and closes the run. If other hosts end too, each step waits for its turn. Any
+   * Writes a decided end into the row and removes the entry. `turn` delays each step while other hosts end, too. Any
    * controller may call it; safe to repeat.
    */
   async settle(open: OpenRun, turn?: HostTurns): Promise<void> {
@@ -163,7 +165,9 @@ export class RunEndings {
     await this.#journal.end(open);
   }
 
-  /** Writes a decided end into the row, and the end of each command into a row of its own; safe to repeat. */
+  /**
+   * Writes a decided end into the row of the run, and the end of each command into a row of its own. Safe to repeat.
+   */
   async record(open: PlacedRun, end: RunEnd): Promise<void> {
     const atMs = Math.max(end.decidedMs, open.startedMs + 1);
     const { principal } = open.order;
@@ -189,7 +193,7 @@ export class RunEndings {
     }
   }
 
-  /** Another controller took the run over or ended it: the caller gets the end decided there. */
+  /** Another controller took the run over or ended it. Waits for the end that it decides, and answers it. */
   async #follow(open: OpenRun): Promise<StandingEnd> {
     const { clock } = this.#runtime;
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;
@@ -210,9 +214,10 @@ export class RunEndings {
     }
   }
 
-  /** The end of a run from its row. */
+  /** The end of a run, read from its row. */
   async recorded(open: PlacedRun): Promise<StandingEnd> {
-    // Older than every other write of the run, so this insert changes no row; it answers the object's id.
+    // To learn the id of the row, insert with a time before all other writes of the run: such an insert changes
+    // nothing.
     const atMs = (ulidTimeMs(open.runId) ?? open.startedMs) - 1;
     const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
@@ -232,15 +237,15 @@ function standing({ state, message, tries, ...exit }: RunEnd, mine: boolean): St
   return { state, message, mine, ...exitOf(exit), ...(tries !== undefined && { tries }) };
 }
 
-/** Exit code and signal of a process, if known. */
+/** Exit code and signal of a process; each only if known. */
 export function exitOf({ code, signal }: Pick<RunEnd, "code" | "signal">): Pick<RunEnd, "code" | "signal"> {
   return { ...(code !== undefined && { code }), ...(signal !== undefined && { signal }) };
 }
 
-/** Host in the row of an execution that was sent to no host. */
+/** Value of `host` in the row of an execution that was sent to no host. */
 export const NO_HOST = "-";
 
-/** The parts of an order that its rows contain. */
+/** The parts of an order that rows contain. */
 type NotedOrder = Pick<RunOrder, "name" | "dir" | "sid" | "dueMs" | "origin" | "params"> & {
   readonly principal: Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
 };
@@ -251,7 +256,7 @@ interface RunNote {
   readonly message: string;
 }
 
-/** Rows belong to the platform: a user who may run a job need not be able to write objects. */
+/** Rows are written by the platform, because a user who may run a job need not have the right to write objects. */
 function platformOf({ order }: { readonly order: NotedOrder }): Principal {
   const { tenant, ospace, traceparent } = order.principal;
   return systemPrincipal(tenant, ospace, traceparent);
@@ -261,7 +266,7 @@ export function pathOf({ order }: { readonly order: NotedOrder }): string {
   return `${order.principal.ospace}${JOB_RUN_PATH}`;
 }
 
-/** The row at the beginning of the run. */
+/** The row of a run at its beginning. */
 export function startRow({ runId, host, order, startedMs, deadlineMs }: PlacedRun): Row {
   return {
     ...rowOf(order),

@@ -18,7 +18,7 @@ export interface EndsDependencies {
   readonly outputs: JobOutputs;
 }
 
-/** The end of an execution, as far as other controllers carried it out. */
+/** The ends of an execution that other controllers decided. */
 export class ExecutionEnds {
   readonly #with: EndsDependencies;
 
@@ -26,7 +26,7 @@ export class ExecutionEnds {
     this.#with = dependencies;
   }
 
-  /** The ends of the scripts in `told` and of the first `opened` hosts; all of them have ended. */
+  /** The ends of the scripts in `told`, and of the first `opened` hosts. All of them must have ended. */
   async all(run: Run, opened: number, told: readonly HostRun[]): Promise<readonly HostRun[]> {
     const known = new Map(told.map((end) => [end.host, end]));
     const ends = await mapLimited(
@@ -37,7 +37,7 @@ export class ExecutionEnds {
     return [...told.filter(({ host }) => stageOf(host) !== undefined), ...ends];
   }
 
-  /** Waits while another controller carries the execution out; then answers what a caller there gets. */
+  /** Waits until another controller has ended the execution. Then answers the same ends that a caller there gets. */
   async follow(run: Run): Promise<readonly HostRun[]> {
     const { executions, outputs, runtime } = this.#with;
     const { tenant } = run.order.principal;
@@ -63,7 +63,7 @@ export class ExecutionEnds {
   }
 }
 
-/** True for scripts that callers hear of only when they fail. */
+/** True for the scripts `begin` and `end`, which callers see only if they fail. */
 function isBeside(place: string): boolean {
   const stage = stageOf(place);
   return stage === "begin" || stage === "end";

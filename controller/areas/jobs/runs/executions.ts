@@ -8,31 +8,31 @@ import type { RunName } from "../output/outputs.ts";
 import { roomOf } from "./plan.ts";
 import { stageOf, type RunScripts, type Stage } from "../definitions/stages.ts";
 
-/** The end of a script; once it is recorded, the entry stores it without its output. */
+/** The end of a script. When the row has the end (`isSettled`), the entry stores it without the output. */
 export interface StageEnd extends RunEnd {
   readonly isSettled?: true;
 }
 
 /**
- * An execution that another controller must continue as a whole if its controller stops before all hosts are open: one
- * that a schedule began on several hosts or with a limit, one that waits in a queue, has scripts, or goes from host to
- * host. KvStore: `jobs/execution/<run>` until its last host and its scripts have ended.
+ * An execution that another controller must be able to continue as a whole. Such an execution waits in a queue, has
+ * scripts, goes from host to host, or was begun by a schedule on several hosts or with a limit. KvStore:
+ * `jobs/execution/<run>`, until the last host and the scripts have ended.
  */
 export interface OpenExecution extends OpenWork {
   readonly order: RunOrder;
   readonly limit: number;
-  /** Key of the queue in which it waits or is first; empty: none. */
+  /** Key of the queue that contains the execution; empty: none. */
   readonly queueKey: string;
   readonly askedMs: number;
   readonly timeoutMs: number;
-  /** Absent: its turn in the queue has not come. */
+  /** Absent: the execution still waits for its turn in the queue. */
   readonly startedMs?: number;
-  /** Number of opened hosts: the first ones of the order. */
+  /** Number of opened hosts. These are the first ones in the order. */
   readonly opened: number;
   readonly scripts?: RunScripts;
-  /** Ends of the scripts that have ended. */
+  /** Ends of the scripts, for those that have ended. */
   readonly stages?: Readonly<Partial<Record<Stage, StageEnd>>>;
-  /** Its call failed: it is sent to no further host. */
+  /** True if the call that began the execution failed: it is sent to no further host. */
   readonly isGivenUp?: true;
 }
 
@@ -49,13 +49,13 @@ export function executionKey(runId: string): string {
   return EXECUTIONS + runId;
 }
 
-/** True if an execution is not completely over. */
+/** True if an execution has not completely ended. */
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(EXECUTIONS + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
 }
 
-/** The first hosts of executions that are not open yet, except those in queues. */
+/** Hosts of executions that will be opened first and are not open yet. Executions in queues are not included. */
 export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
   for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
     const { order, opened, queueKey, isGivenUp } = decodeStored<OpenExecution>(value);
@@ -63,7 +63,7 @@ export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
   }
 }
 
-/** True if more output of a run on a host, or of one of its scripts, may come. */
+/** True if the run on a host, or the script, may still write output. */
 export async function isGrowing(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const stage = stageOf(run.host);
   if (stage === undefined) return isOpen(stores, tenant, run);

@@ -34,9 +34,12 @@ export interface CarryingDependencies {
   readonly runsInFlightMax?: number;
 }
 
-/** Carries out executions, host by host or in parallel, each host from its journal entry to its decided end. */
+/**
+ * Carries out executions on their hosts, one after the other or in parallel. Each host goes from its journal entry to
+ * its decided end.
+ */
 export class RunExecutor {
-  /** Notified of stored output and of runs that are over, by `keyOf` of the run. */
+  /** Announces stored output and ended runs, by `keyOf` of the run. */
   readonly appends = new AppendNotifier();
   readonly #with: CarryingDependencies;
   #inFlight = 0;
@@ -45,7 +48,7 @@ export class RunExecutor {
     this.#with = dependencies;
   }
 
-  /** Reserves room for so many hosts, until `leave` or the end of `start`; false: there is not enough. */
+  /** Reserves room for `hosts` hosts, until `leave` or the end of `start`. False: there is not enough room. */
   enter(hosts: number): boolean {
     const isRoom = this.#inFlight + hosts <= (this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX);
     if (isRoom) this.#inFlight += hosts;
@@ -57,9 +60,9 @@ export class RunExecutor {
   }
 
   /**
-   * Opens the first host, with the rights of the run, in one transaction with `within`; `undefined`: one of its
-   * conditions does not hold, nothing was opened. The entry is written before the row, so that no run has a row that no
-   * controller would end.
+   * Opens the first host, and stores the rights of the run, in one transaction with `within`. `undefined`: a condition
+   * of `within` does not hold, and nothing was opened. The entry is written before the row. So each row has an entry by
+   * which a controller can end the run.
    */
   openFirst(run: Run, within: KvTxn): Promise<VersionedRun | undefined> {
     const [host = ""] = run.order.hosts;
@@ -68,14 +71,14 @@ export class RunExecutor {
   }
 
   /**
-   * Begins a scheduled run on its only host in one transaction with `within`. The room reserved for it is left when it
-   * ends. False: a condition of `within` does not hold, nothing was begun.
+   * Begins a scheduled run on its only host, in one transaction with `within`. The room reserved for it is released at
+   * its end. False: a condition of `within` does not hold, and nothing was begun.
    */
   async fire(run: Run, within: KvTxn): Promise<boolean> {
     const { inFlight: underWay } = this.#with.journal;
     const work = onlyWorkOf(run);
     let begun: VersionedRun | undefined;
-    // Otherwise maintenance would find an entry without work under way and take it over.
+    // Without this, maintenance could find the entry before its work runs here, and take it over.
     underWay.hold(work.id);
     try {
       begun = await this.#with.journal.beginWithin(work, within);
@@ -98,11 +101,14 @@ export class RunExecutor {
       this.leave(1);
       return this.#tellBreak(run, error);
     }
-    // `start` itself logs why it breaks off.
+    // `start` logs its own failures.
     await this.start(run, [held], 1).catch(() => undefined);
   }
 
-  /** Opens another host, unless the run is over on all hosts opened before, which removes its rights. */
+  /**
+   * Opens another host. `AppError("unavailable")` if the run has already ended on all opened hosts, which removes its
+   * rights.
+   */
   async openOther(run: Run, host: string, first: VersionedRun): Promise<VersionedRun> {
     const held = await this.#open(workOf(run, host), {
       if: [{ key: rightsKey(run.id), revision: first.revision }],
@@ -119,7 +125,10 @@ export class RunExecutor {
     return held;
   }
 
-  /** Carries the run on, even if the answer is not awaited. `entered` is left at its end. */
+  /**
+   * Carries out the run on the opened hosts. The work continues even if its promise is not awaited. Room for `entered`
+   * hosts is released at the end.
+   */
   start(run: Run, held: readonly VersionedRun[], entered = 0): Promise<readonly HostRun[]> {
     const ids = held.map(({ open }) => open.id);
     const cancels = this.#with.cancels.enter(run.order.principal.tenant, run.id);
@@ -133,7 +142,7 @@ export class RunExecutor {
     return carried;
   }
 
-  /** Collects the output of the run on one host, to be stored. */
+  /** An object that collects the output of the run on one host and stores it. */
   output(open: Pick<OpenRun, "runId" | "host" | "attempt" | "order" | "tries">): RunOutput {
     return new RunOutput(async (offset, bytes) => {
       await this.#with.outputs.append(open.order.principal.tenant, open, { offset, bytes });
@@ -141,7 +150,7 @@ export class RunExecutor {
     }, open.tries);
   }
 
-  /** If earlier tries belong to another attempt, copies their output to the start of this attempt's output. */
+  /** If a controller before this one made earlier tries, copies their output to the start of this attempt's output. */
   async withOutputBefore(open: OpenRun): Promise<void> {
     const { tries, order } = open;
     if (!tries || tries.attempt === open.attempt) return;
@@ -175,7 +184,7 @@ export class RunExecutor {
       const tries = anotherTry(now.open, { ...ended, nowMs: this.#with.runtime.clock.nowMs() });
       if (!tries) break;
       const next = await this.#with.endings.nextTry(now, tries);
-      // Another controller continues the run; `#end` will answer its end.
+      // Another controller continues the run; `#end` answers the end that it decides.
       if (!next) break;
       [now, ended] = [next, await this.#try(run, next.open)];
     }
@@ -205,7 +214,7 @@ export class RunExecutor {
     }
   }
 
-  /** Waits until the next try is due; false: the run was cancelled before. `ReleasedError` when this controller stops. */
+  /** Waits until the next try is due. False: the run was cancelled first. `ReleasedError` if this controller stops. */
   async #dueTry(run: Run, { tries }: OpenRun): Promise<boolean> {
     if (!tries) return true;
     const { clock } = this.#with.runtime;
@@ -245,17 +254,17 @@ export class RunExecutor {
   }
 }
 
-/** Result of a finished try. */
+/** Result of one try. */
 interface Tried {
   readonly outcome: CommandOutcome;
   readonly output: RunOutput;
-  /** Number of tries, including this one if it was begun. */
+  /** Number of tries. Includes this one, unless it was cancelled before its start. */
   readonly tries: number;
 }
 
 const CANCELLED = "The run was cancelled before it was tried again.";
 
-/** The run with one more signal that cancels it. */
+/** The run, which the given signal also cancels. */
 export function withSignal(run: Run, signal: AbortSignal): Run {
   const { watcher } = run;
   return {
@@ -270,13 +279,13 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
   return { ...outcome, message: `${outcome.message} (cancelled by ${by})`.trim() };
 }
 
-/** Like `workOf`, for a run on one host, whose entry also stores its rights. */
+/** Like `workOf`, for a run on one host: its entry also stores the rights of the run. */
 function onlyWorkOf(run: Run): NewWork<OpenRun> {
   const work = workOf(run, run.order.hosts[0] ?? "");
   return { ...work, order: { ...work.order, principal: run.order.principal } };
 }
 
-/** The parts of the run that a host's entry stores, without its rights. */
+/** The data that the entry of one host stores. It does not contain the rights of the run. */
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   const { hosts, behind, principal, ...rest } = order;
   const group = behind && memberOf(behind, host);

@@ -7,49 +7,51 @@ import type { Principal } from "../../permissions/index.ts";
 import { nameOf, outputNote, type RunName } from "../output/outputs.ts";
 
 /**
- * A run on one host that is not completely over: the data that any controller needs to continue it or to record its
- * end. KvStore: `jobs/open/<run>/<host>` until its end is in its row. After each take-over its output is written again
- * from the first byte.
+ * A run on one host that has not completely ended: the data that any controller needs to continue the run or to record
+ * its end. KvStore: `jobs/open/<run>/<host>`, until the end is in the row. Each controller that takes the run over
+ * writes the output again from the first byte.
  */
 export interface OpenRun extends RunName, OpenWork {
   readonly startedMs: number;
-  /** By the wall clock of the controller that began it. */
+  /** Time by the wall clock of the controller that began the run. */
   readonly deadlineMs: number;
   readonly order: HostOrder;
-  /** Position among the hosts of the execution, from 0. */
+  /** Index of the host in the list of hosts of the execution. */
   readonly place: number;
-  /** Group of type proxy that its host is reached through; absent: the host's own record says how. */
+  /** Group of type `proxy` through which the host is reached; absent: the host's own record says how. */
   readonly group?: string;
-  /** The failed tries; absent: this is the first one. */
+  /** The failed tries; absent: no try has failed yet. */
   readonly tries?: RunTries;
-  /** The decided end; any controller that finds it writes it into the row. */
+  /** The decided end. Any controller that finds it writes it into the row. */
   readonly end?: RunEnd;
 }
 
-/** The data that all hosts of an execution share. */
+/** The data that is common to all hosts of an execution. */
 export interface RunOrder {
-  /** The user who asked for it, with the rights at that time. */
+  /** The user who requested the run, with the rights at that time. */
   readonly principal: Principal;
   readonly sid: string;
   /** `<name>@<dir>` */
   readonly name: string;
   readonly dir: string;
   readonly commands: readonly string[];
-  /** The environment of the commands, with parameters of the caller: a sealed JSON text (`parameters.ts`). */
+  /**
+   * Environment variables of the commands, which contain the caller's parameters: a sealed JSON text (`parameters.ts`).
+   */
   readonly sealed: string;
   readonly hosts: readonly string[];
-  /** Group of type proxy of each host that is reached through one; absent: none is. */
+  /** By host: the group of type `proxy` through which it is reached. Absent: no host is reached through one. */
   readonly behind?: Readonly<Record<string, string>>;
   readonly groupmode: string;
   /** Encoding of commands and their output on the hosts; absent: UTF-8. */
   readonly encoding?: string;
-  /** Time at which its schedule was due; absent: a caller asked for it. */
+  /** Time at which the schedule was due; absent: a caller requested the run. */
   readonly dueMs?: number;
-  /** Absent: a failed host is not tried again. */
+  /** Absent: failed hosts are not tried again. */
   readonly retry?: RunRetry;
-  /** The run whose failed hosts this one tries again. */
+  /** Id of the run whose failed hosts this run tries again. */
   readonly origin?: string;
-  /** Names of the parameters from the caller. */
+  /** Names of the parameters that the caller gave. */
   readonly params?: readonly string[];
 }
 
@@ -61,28 +63,28 @@ export interface RunRetry {
   readonly timeoutMs: number;
 }
 
-/** The finished tries of a host. Each has ended once, in the write that stored it. */
+/** The finished tries of a host. Each try is stored once, when it has ended. */
 export interface RunTries {
-  /** How each of them ended, in order. */
+  /** How each try ended, in order. */
   readonly failures: readonly string[];
   /** Start time of the next try, by the clock of the controller that stored it. */
   readonly dueMs: number;
   /**
-   * Bytes that the tries wrote (`written`), and stored bytes of them (`kept`), from the first byte of the output of
-   * `attempt`.
+   * Bytes that all tries wrote (`written`), and how many of them are stored (`kept`). The stored ones are the first
+   * bytes of the output of attempt `attempt`.
    */
   readonly written: number;
   readonly kept: number;
   readonly attempt: number;
 }
 
-/** The user who asked for a run, without the rights at that time. */
+/** The user who requested a run, without that user's rights. */
 export type RunCaller = Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
 
 /**
- * The part of the order that the entry of a host stores. Names of all hosts in every entry would be a million names for
- * a thousand hosts, and the rights would be in every entry, too. A run with one host stores the rights in its entry;
- * otherwise `RunRights` finds them.
+ * The part of the order that the entry of one host stores. With the names of all hosts in each entry, a run on a
+ * thousand hosts would store a million names. The rights would also be in every entry. If the run has only one host,
+ * its entry does store the rights; otherwise `RunRights` finds them.
  */
 export interface HostOrder extends Omit<RunOrder, "hosts" | "behind" | "principal"> {
   readonly principal: RunCaller | Principal;
@@ -91,24 +93,24 @@ export interface HostOrder extends Omit<RunOrder, "hosts" | "behind" | "principa
 export interface RunEnd {
   readonly state: FinalState;
   readonly code?: number;
-  /** Name of the signal that ended the command; absent: none did, or its host does not report it. */
+  /** Name of the signal that ended the command; absent: there was none, or the host does not report it. */
   readonly signal?: string;
-  /** Process id of the last command on its host; absent: none was started, or its host does not report it. */
+  /** Process id of the last command on its host; absent: no command started, or the host does not report it. */
   readonly pid?: number;
   readonly message: string;
-  /** Number of tries; absent: one or none. */
+  /** Number of tries; absent: at most one. */
   readonly tries?: number;
   readonly out: string;
   readonly err: string;
   /**
-   * Ends of the commands of the last try, in order; absent: none ended, or the controller that ran it did not report
-   * them.
+   * Ends of the commands of the last try, in order. Absent: no command ended, or the controller that ran them did not
+   * report their ends.
    */
   readonly commands?: readonly CommandEnd[];
   readonly outputSize: number;
-  /** By the clock of the host, if it reported the time. */
+  /** End by the clock of the host, or of the controller if the host did not report it. */
   readonly endedMs: number;
-  /** By the clock of the controller that decided it. */
+  /** Time of the decision, by the clock of the controller that made it. */
   readonly decidedMs: number;
 }
 
@@ -119,10 +121,10 @@ export interface CommandEnd {
   readonly signal?: string;
   readonly pid?: number;
   readonly message: string;
-  /** By the clock of the host. */
+  /** Start by the clock of the host; `endedMs` as well. */
   readonly startedMs: number;
   readonly endedMs: number;
-  /** Characters of the run's `out` and `err` up to the end of this command. */
+  /** Number of characters of the run's `out` (and `err`) up to the end of this command. */
   readonly out: number;
   readonly err: number;
 }
@@ -132,7 +134,7 @@ export type RunJournal = Journal<OpenRun>;
 
 export const OPEN_RUNS = "jobs/open/";
 
-/** An entry, and the note that names the output to read, change together. */
+/** The journal of runs on hosts. The note that names the valid output is written together with each entry. */
 export function runJournal(dependencies: JournalDependencies): RunJournal {
   return new Journal(dependencies, {
     prefix: OPEN_RUNS,
@@ -141,20 +143,20 @@ export function runJournal(dependencies: JournalDependencies): RunJournal {
   });
 }
 
-/** True if the run is not completely over; for readers that carry out no runs. */
+/** True if the run has not completely ended. For readers that carry out no runs themselves. */
 export async function isOpen(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(OPEN_RUNS + nameOf(run))) !== undefined;
 }
 
-/** One execution on one host; undefined if it is completely over or never existed. */
+/** The entry of a run on one host; undefined if the run has completely ended or never existed. */
 export async function runOnHost(stores: Stores, tenant: string, run: RunName): Promise<OpenRun | undefined> {
   const { kv } = await stores.tenant(tenant);
   const entry = await kv.get(OPEN_RUNS + nameOf(run));
   return entry && decodeStored<OpenRun>(entry.value);
 }
 
-/** The hosts of one execution that are not completely over. */
+/** The entries of the hosts on which the execution has not completely ended. */
 export async function openRunsOf(stores: Stores, tenant: string, runId: string): Promise<readonly OpenRun[]> {
   const { kv } = await stores.tenant(tenant);
   const found: OpenRun[] = [];
@@ -162,7 +164,7 @@ export async function openRunsOf(stores: Stores, tenant: string, runId: string):
   return found;
 }
 
-/** True if any host of an execution is not completely over. */
+/** True if the execution has not completely ended on some host. */
 export async function hasOpenHosts(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.list(`${OPEN_RUNS}${runId}/`, { limit: 1 })).entries.length > 0;

@@ -26,13 +26,15 @@ interface OpenedHosts {
   readonly now: VersionedExecution;
 }
 
-/** Hosts per transaction: each needs a condition, its entry and its note; the execution needs two operations. */
+/**
+ * Number of hosts per transaction. Each host needs three operations (condition, entry, note); the execution needs two.
+ */
 const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
 
 /**
- * Opens hosts of executions that have an entry of their own, in transactions conditional on that entry, which also
- * stores how many are open. So after a take-over the new controller opens the other hosts, and the former one opens
- * none if it continues.
+ * Opens hosts of executions that have an entry of their own. Each transaction is conditional on that entry, which also
+ * stores the number of opened hosts. So after a take-over the new controller opens the remaining hosts. The earlier
+ * controller, if it continues, opens none.
  */
 export class HostOpening {
   readonly #with: Dependencies;
@@ -44,8 +46,8 @@ export class HostOpening {
   }
 
   /**
-   * Opens the hosts that are not open yet, up to `upTo` in total. `LeaseLostError` if another controller has taken the
-   * execution over.
+   * Opens the next hosts, until the first `upTo` hosts of the execution are open. `LeaseLostError` if another
+   * controller has taken the execution over.
    */
   async open(run: Run, held: VersionedExecution, upTo: number): Promise<OpenedHosts> {
     const { journal, endings, runtime } = this.#with;
@@ -78,7 +80,7 @@ export class HostOpening {
       opened: held.open.opened + hosts.length,
     });
     const { kv } = await stores.tenant(run.order.principal.tenant);
-    // Otherwise maintenance would find entries without work under way and take them over.
+    // Without this, maintenance could find the entries before their work runs here, and take them over.
     for (const { id } of opens) journal.inFlight.hold(id);
     try {
       const { ok, revision } = await txnOnce(

@@ -17,18 +17,18 @@ import { systemJobOf } from "../definitions/system-jobs.ts";
 import { NO_TARGETS, type TargetOverride, type Targets } from "./targets.ts";
 import type { ExecutionRequest } from "../types.ts";
 
-/** One execution: the data that all its hosts share. */
+/** One execution: the data that is common to all its hosts. */
 export interface Run {
-  /** The caller that waits for it here; absent for a run that was taken over. */
+  /** The caller on this controller that waits for the run; absent for a run that was taken over. */
   readonly watcher?: Pick<ExecutionRequest, "onOutput" | "signal">;
   readonly id: string;
   readonly order: RunOrder;
-  /** Most executions of the job at once; 0: any number. */
+  /** Maximum number of concurrent executions of the job; 0: no limit. */
   readonly limit: number;
   /** Executions in the same queue run one after the other; empty: no queue. */
   readonly queue: string;
   readonly scripts?: RunScripts;
-  /** By the wall clock; `deadlineMonotonicMs` by the monotonic clock. */
+  /** Start by the wall clock. `deadlineMonotonicMs` is by the monotonic clock. */
   readonly startedMs: number;
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
@@ -38,15 +38,15 @@ export interface Planning {
   readonly request: ExecutionRequest;
   readonly runtime: Runtime;
   readonly secrets: Pick<SecretBox, "seal">;
-  /** Time at which its schedule was due; absent: a caller asked for it. */
+  /** Time at which the schedule was due; absent: a caller requested the run. */
   readonly dueMs?: number | undefined;
-  /** Answers the hosts that the job runs on. */
+  /** Answers the hosts on which the job runs. */
   readonly targets: (job: StoredJob, asked: TargetOverride) => Promise<Targets>;
-  /** Answers the hosts in the order in which mode one tries them. */
+  /** Answers the hosts in the order in which group mode `one` tries them. */
   readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
 }
 
-/** Plans the run of a request; throws for a job that cannot be executed. */
+/** Plans the run of a request. Throws for a job that cannot be executed now. */
 export async function plannedRun(
   principal: Principal,
   job: StoredJob,
@@ -64,7 +64,7 @@ export async function plannedRun(
     );
   refuseTooMany(hosts.length);
   const commands = isOnHosts ? commandsOf(job, parameters) : [];
-  // Definitions stored by former versions may name an unknown encoding.
+  // Check the encoding again: older versions could store an unknown one.
   for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
   const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
   const mostMs = 1_000 * Math.min(request.mostSeconds ?? JOB_MAX_S, JOB_MAX_S);
@@ -105,7 +105,10 @@ export async function plannedRun(
   };
 }
 
-/** A run that was begun elsewhere; the remaining time is computed by this controller's wall clock. */
+/**
+ * A run that another controller began, with the given hosts. The remaining time is computed by this controller's wall
+ * clock.
+ */
 export function resumedRun(runs: readonly OpenRun[], principal: Principal, clock: Clock): Run | undefined {
   const [first] = runs;
   if (!first) return undefined;
@@ -120,12 +123,15 @@ export function inOrder(held: readonly VersionedRun[]): readonly VersionedRun[] 
   return [...held].sort((a, b) => a.open.place - b.open.place);
 }
 
-/** Number of hosts that an execution has under way at once; a script of the controller counts as one. */
+/** Number of hosts on which an execution runs at the same time. A script of the controller counts as one host. */
 export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
   return groupmode === "one" ? 1 : Math.max(1, hosts.length);
 }
 
-/** True if the run needs an entry of its own, so that another controller can continue between two of its steps. */
+/**
+ * True if the run has steps between which another controller must be able to continue, so that it needs an entry of its
+ * own.
+ */
 export function isWhole({ queue, scripts, order }: Pick<Run, "queue" | "scripts" | "order">): boolean {
   return queue !== "" || scripts !== undefined || order.groupmode === "one";
 }
@@ -149,7 +155,7 @@ function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
   return [cmd];
 }
 
-/** The first positive number. */
+/** The first positive number, or the default; at most `JOB_MAX_S`. */
 function timeoutSeconds(candidates: readonly (number | undefined)[]): number {
   const chosen = candidates.find((seconds) => seconds !== undefined && seconds > 0) ?? JOB_DEFAULT_S;
   return Math.min(chosen, JOB_MAX_S);

@@ -6,10 +6,10 @@ import type { OpenRun, RunOrder, RunRetry, RunTries } from "./open-runs.ts";
 import type { RunOutput } from "../output/output.ts";
 import type { StoredJob } from "../store.ts";
 
-/** Outcomes after which a host may be tried again. */
+/** States after which a host may be tried again. */
 const FAILED: readonly FinalState[] = ["failed", "timeout", "unreachable"];
 
-/** `undefined`: hosts are tried once. */
+/** How failed hosts are tried again; `undefined`: not at all. */
 export function retryOf({ retry = 0, retrydelay = 0 }: StoredJob, timeoutMs: number): RunRetry | undefined {
   if (retry <= 0) return undefined;
   return { count: retry, delayMs: 1_000 * Math.min(Math.max(0, retrydelay), JOB_RETRY_DELAY_MAX_S), timeoutMs };
@@ -20,7 +20,7 @@ export function wholeTimeMs(retry: RunRetry | undefined, timeoutMs: number): num
   return retry ? timeoutMs * (retry.count + 1) + retry.delayMs * retry.count : timeoutMs;
 }
 
-/** Number of finished tries of the host. */
+/** Number of failed tries of the host before the current one. */
 export function triesOf({ tries }: Pick<OpenRun, "tries">): number {
   return tries?.failures.length ?? 0;
 }
@@ -30,14 +30,14 @@ interface Timed {
   readonly deadlineMonotonicMs: number;
 }
 
-/** The run with the time limit of the try that begins now. */
+/** The run, with the deadline of the try that begins now. */
 export function tryOf<R extends Timed>(run: R, clock: Clock): R {
   const { retry } = run.order;
   if (!retry) return run;
   return { ...run, deadlineMonotonicMs: Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + retry.timeoutMs) };
 }
 
-/** The tries to store if another try follows; `undefined`: none does. */
+/** The tries to store before another try; `undefined`: no other try follows. */
 export function anotherTry(
   open: OpenRun,
   { outcome, output, nowMs }: { readonly outcome: CommandOutcome; readonly output: RunOutput; readonly nowMs: number },
@@ -45,7 +45,7 @@ export function anotherTry(
   const { retry, groupmode } = open.order;
   const made = triesOf(open);
   if (!retry || made >= retry.count || !FAILED.includes(outcome.state)) return undefined;
-  // Mode one tries the next host instead.
+  // Group mode `one` tries the next host instead.
   if (groupmode === "one" && outcome.state === "unreachable") return undefined;
   const dueMs = nowMs + retry.delayMs;
   if (dueMs >= open.deadlineMs) return undefined;

@@ -16,10 +16,10 @@ export interface RetryingDependencies {
   readonly query: Pick<Query, "rows">;
 }
 
-/** Parameters that need not be given again: the row has the command, and the new run has its own time. */
+/** Parameters that the caller need not give again: the row has the command, and the new run has its own time limit. */
 const BESIDE: readonly string[] = ["cmd", "timeout"];
 
-/** Tries the hosts on which a run did not end well again, in a new run that names the first one. */
+/** Tries failed hosts of a run again, in a new run that names the first one as its `origin`. */
 export class RunRetrying {
   readonly #with: RetryingDependencies;
 
@@ -28,9 +28,9 @@ export class RunRetrying {
   }
 
   /**
-   * Runs the job, as it is defined now, on the failed hosts of the run that the principal may see.
-   * `AppError("not_found")` without such a run, `conflict` while it continues, `invalid` if no host failed or if
-   * parameters are missing: these are not stored.
+   * Runs the job, as it is defined now, on all hosts where the run did not end as `ok`. `AppError("not_found")` if the
+   * principal sees no such run, `AppError("conflict")` while the run continues. `AppError("invalid")` if no host
+   * failed, or if parameters are missing: these are not stored, so the caller must give them again.
    */
   async retry(principal: Principal, runId: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");

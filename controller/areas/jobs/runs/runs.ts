@@ -42,7 +42,7 @@ export interface RunDependencies {
   readonly jobs: Pick<JobService, "visible" | "requireVisible">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
-  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
+  /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "insert" | "get" | "catalog">;
@@ -53,15 +53,15 @@ export interface RunDependencies {
   readonly authors?: Authors;
   /** Gives commands access to the context of their run; absent: they have none. */
   readonly access?: RunAccess;
-  /** Keeps as many runs of each job as it says; absent: all, for their days. */
+  /** Removes runs beyond a job's `keep`; absent: all runs are kept until they expire. */
   readonly retention?: Pick<RunRetention, "ran">;
   /** Maximum number of hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
   readonly runsInFlightMax?: number;
 }
 
 /**
- * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. If a
- * controller stops, another one takes its runs over: it sends their commands again with the same ids, so no command
+ * Executes jobs. Each host of an execution ends in exactly one final state, which is decided once for all controllers.
+ * If a controller stops, another one takes over its runs. It sends the commands again with the same ids, so no command
  * runs twice.
  */
 export class JobRuns {
@@ -114,18 +114,21 @@ export class JobRuns {
     this.#starter = new ExecutionStarter({ ...dependencies, executor, coordinator, places, rights, cancels });
   }
 
-  /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
+  /** Announces stored output and ended runs, by `keyOf` of the run. */
   get appends(): AppendNotifier {
     return this.#executor.appends;
   }
 
-  /** True if a run gave this command to the host; known as long as the run's output is kept. */
+  /** True if a run sent this command to the host. Known as long as the output of the run is kept. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const run = runOf(commandId);
     return run?.host === host && this.#outputs.knows(tenant, run);
   }
 
-  /** Resolves when the execution is stored and begun. It continues even if the caller does not wait for its end. */
+  /**
+   * Executes a job. Resolves when the execution is stored and begun. The execution continues even if the caller does
+   * not wait for its end.
+   */
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
     const run = await this.#planned(principal, fullName, request);
@@ -134,8 +137,8 @@ export class JobRuns {
   }
 
   /**
-   * Like `execute`, for several jobs in parallel, answered in their order. None is begun if a job does not exist, if a
-   * request is invalid, or if there is no room for all. Later failures affect only their own job.
+   * Executes several jobs in parallel, and answers in the order of `requests`. If a job does not exist, a request is
+   * invalid, or the hosts of all jobs are too many, none is begun. Later failures affect only their own job.
    */
   async executeAll(principal: Principal, requests: readonly NamedRequest[]): Promise<readonly Begun[]> {
     requirePermission(principal, "jobs:run");
@@ -159,9 +162,9 @@ export class JobRuns {
   }
 
   /**
-   * Begins the run of a schedule in one transaction with its ticket; false: a condition of the ticket does not hold,
-   * nothing was begun. `job` must be read together with the ticket's conditions. If this controller stops, another one
-   * runs all remaining hosts: for a single host its entry is enough, otherwise the execution has an entry of its own.
+   * Begins the run of a schedule, in one transaction with its ticket. False: a condition of the ticket does not hold,
+   * and nothing was begun. `job` must be read together with the ticket's conditions. If this controller stops, another
+   * one continues with all remaining hosts.
    */
   async fire(principal: Principal, job: StoredJob, { dueMs, ticket, waits }: Firing): Promise<boolean> {
     requirePermission(principal, "jobs:run");
@@ -170,12 +173,15 @@ export class JobRuns {
     return this.#starter.fire(run, { ticket: ticket(run.id), waits });
   }
 
-  /** True if an execution is not over on all of its hosts. */
+  /** True if an execution has not completely ended. */
   goesOn(tenant: string, runId: string): Promise<boolean> {
     return hasOpen(this.#with.stores, tenant, runId);
   }
 
-  /** State of an unfinished run; for services that check if the caller may see it. */
+  /**
+   * State of an unfinished run; undefined if there is none. Checks no rights: the caller must check if the user may see
+   * the run.
+   */
   async openState(tenant: string, runId: string, host?: string): Promise<OpenState | undefined> {
     const [execution, open] = await Promise.all([
       this.#executions.find(tenant, runId),
@@ -193,7 +199,7 @@ export class JobRuns {
     return { user: principal.user, job: name, ...known };
   }
 
-  /** Stores the wish to cancel a run or its part on one host. */
+  /** Stores the request to cancel a run, or only its part on `host`. */
   askToEnd(tenant: string, runId: string, wish: { readonly by: string; readonly host?: string }): Promise<void> {
     return this.#cancels.request(tenant, { runId, ...wish });
   }
@@ -219,9 +225,9 @@ export class JobRuns {
   }
 
   /**
-   * Takes over runs whose controller is gone, ends runs that no controller ended well past their deadline, records
-   * decided ends, and removes old outputs. Called at the start, from time to time, and when a controller has stopped.
-   * Safe on several controllers.
+   * Takes over runs whose controller is gone, ends runs that are well past their deadline, records decided ends, and
+   * removes old outputs. Call it at the start, periodically, and when a controller has stopped. Several controllers may
+   * call it at once.
    */
   async maintain(tenant: string): Promise<void> {
     await this.#takeover.attend(tenant);
@@ -232,9 +238,9 @@ export class JobRuns {
   }
 
   /**
-   * Stops without ending runs: their commands continue, and another controller takes the runs over as after a crash.
-   * Known ends are recorded. Call it while the agents are still connected, so that a lost connection does not count as
-   * an end.
+   * Stops without ending the runs: their commands continue, and another controller takes the runs over. Ends that are
+   * already known are recorded. Call it while the agents are still connected. Otherwise the lost connections would
+   * count as ends.
    */
   async close(): Promise<void> {
     await Promise.all([this.#journal.inFlight.close(), this.#executions.inFlight.close()]);
@@ -242,26 +248,29 @@ export class JobRuns {
   }
 }
 
-/** State of a run that is not over. */
+/** State of a run that has not completely ended. */
 export interface OpenState {
-  /** The user who asked for it. */
+  /** The user who requested the run. */
   readonly user: string;
   /** `<name>@<dir>` */
   readonly job: string;
-  /** Hosts on which it continues or will run, and the host that was asked for if the run is over there. */
+  /**
+   * Hosts where the run is unfinished, those that it has not reached, and `host` of the question if the run ended
+   * there.
+   */
   readonly hosts: readonly string[];
-  /** Hosts on which it continues, or whose end is not recorded everywhere yet; they have rows. */
+  /** Hosts where the run has begun and its end is not completely recorded. They have rows. */
   readonly begun: readonly string[];
-  /** Hosts on which it has no end, and hosts that it has not reached yet. */
+  /** Hosts where the run has no end yet, and hosts that it has not reached. */
   readonly open: readonly string[];
 }
 
-/** The run of a schedule. */
+/** The run that a schedule begins. */
 export interface Firing {
   readonly dueMs: number;
-  /** The transaction written together with the run. */
+  /** The transaction to write together with the run. */
   readonly ticket: (runId: string) => KvTxn;
-  /** True if it waits for the run before it. */
+  /** True if the run must wait for the previous run of the schedule. */
   readonly waits: boolean;
 }
 

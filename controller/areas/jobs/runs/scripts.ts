@@ -21,7 +21,7 @@ import type { Run } from "./plan.ts";
 import { placeOf, type Stage } from "../definitions/stages.ts";
 import type { Authors, HostRun } from "../types.ts";
 
-/** Runs serverJS; provided by the area of scripts. */
+/** Runs serverJS scripts. The area of scripts implements it. */
 export interface ServerScripts {
   runOfJob(principal: Principal, script: KeptScript): Promise<Value | undefined>;
 }
@@ -38,7 +38,7 @@ export interface ScriptDependencies {
   readonly endings: RunEndings;
 }
 
-/** A finished script: the entry with its end, and the end for callers. */
+/** A finished script: the entry with its end, and the end as callers get it. */
 export interface StageRun {
   readonly held: VersionedExecution;
   readonly told: HostRun;
@@ -50,13 +50,13 @@ interface Outcome {
 }
 
 const ERROR_LEVEL = levelOf("error");
-/** Errors while stores or controllers are unavailable: the script runs again later. */
+/** Codes of errors that do not end a script: stores or controllers are unavailable, so the script runs again later. */
 const PASSING: readonly ErrorCode[] = ["unavailable", "unknown_outcome"];
 const STATE_OF_CODE: Readonly<Record<string, FinalState>> = { deadline: "timeout", cancelled: "cancelled" };
 
 /**
- * The scripts of an execution. The end of each is decided once, in the entry of the execution, and the next step is
- * conditional on that. If a controller stops before, the script runs again.
+ * The scripts of an execution. The end of each script is decided once, in the entry of the execution. The next step is
+ * conditional on that entry. If a controller stops before the end is decided, another one runs the script again.
  */
 export class ExecutionScripts {
   readonly #with: ScriptDependencies;
@@ -68,9 +68,9 @@ export class ExecutionScripts {
   }
 
   /**
-   * Runs the script unless its end is decided. `undefined`: there is none of that stage. An error in the script is its
-   * end. Thrown are `ReleasedError` when this controller stops, `LeaseLostError` when another one has continued, and failures of the
-   * stores.
+   * Runs the script of that stage, unless its end is already decided. `undefined`: the job has no such script. An error
+   * in the script is an end, too, and is not thrown. Throws `ReleasedError` if this controller stops, `LeaseLostError`
+   * if another one has continued the execution, and failures of the stores.
    */
   async run(run: Run, held: VersionedExecution, stage: Stage, about: Value = {}): Promise<StageRun | undefined> {
     const text = held.open.scripts?.[stage];
@@ -102,8 +102,8 @@ export class ExecutionScripts {
   }
 
   /**
-   * Writes the note that names the valid output in the same transaction, so that a controller that was overtaken
-   * changes nothing.
+   * Names this attempt's output as the valid one, in the same transaction as the step of the entry. So a controller
+   * that has lost the execution changes nothing.
    */
   async #begin(run: Run, held: VersionedExecution, stage: Stage): Promise<VersionedExecution> {
     const { executions, stores } = this.#with;
@@ -128,7 +128,7 @@ export class ExecutionScripts {
     return next;
   }
 
-  /** Records the end; from then on the entry is written without the output. */
+  /** Records the end in its row. After that, the entry is stored without the output. */
   async #settled(
     run: Run,
     held: VersionedExecution,
@@ -175,7 +175,7 @@ export class ExecutionScripts {
     const { scripts } = this.#with;
     if (!scripts) throw new AppError("unsupported", "This controller runs no scripts.");
     const { order, watcher } = run;
-    // A script that undoes the work of a cancelled run must not be cancelled itself.
+    // The script `end` undoes the work of a cancelled run, so the cancel must not end it.
     const isCancelled = stage !== "end" && watcher?.signal;
     return scripts.runOfJob(principal, {
       name: `${order.name}/${stage}`,
@@ -194,7 +194,7 @@ export class ExecutionScripts {
     return { runid: id, sid, name, dir, user: principal.user, hosts: [...hosts], stime: startedMs, env };
   }
 
-  /** The rights that the caller had when asking and the author has now. */
+  /** The rights that the caller had at the request and that the author has now, both together (`sharedRights`). */
   async #rights(caller: Principal, author: string): Promise<Principal> {
     const present = await this.#with.authors?.present(caller.tenant, author);
     if (present) return sharedRights(caller, present);

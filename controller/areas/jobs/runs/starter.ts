@@ -28,19 +28,19 @@ interface Dependencies {
   readonly runsInFlightMax?: number;
 }
 
-/** The conditions of a scheduled run. */
+/** The transaction of a scheduled run, and its place in the order of runs. */
 interface Scheduled {
-  /** The transaction written together with the run. */
+  /** The transaction to write together with the run. */
   readonly ticket: KvTxn;
-  /** True if it waits for the run before it. */
+  /** True if the run must wait for the previous run of the schedule. */
   readonly waits: boolean;
 }
 
 const NOTHING: KvTxn = { if: [], then: [] };
 
 /**
- * Starts planned executions. Some get an entry of their own, see `OpenExecution`; the others begin with the entries of
- * their hosts.
+ * Starts planned executions. Some get an entry of their own, see `OpenExecution`. For the others, the entries of their
+ * hosts are enough.
  */
 export class ExecutionStarter {
   readonly #with: Dependencies;
@@ -49,7 +49,7 @@ export class ExecutionStarter {
     this.#with = dependencies;
   }
 
-  /** Reserves room for all runs that wait in no queue. `AppError("limited")` if there is not enough for all. */
+  /** Reserves room for all runs that do not wait in a queue. `AppError("limited")` if there is not enough for all. */
   enter(runs: readonly Run[]): void {
     const { executor, runsInFlightMax = JOB_RUNS_IN_FLIGHT_MAX } = this.#with;
     const begun = runs.filter(({ queue }) => queue === "");
@@ -57,7 +57,10 @@ export class ExecutionStarter {
     throw new AppError("limited", `At most ${runsInFlightMax} job runs can be under way at once; try again later.`);
   }
 
-  /** Resolves when the execution is stored and begun. Call `enter` before; the room is left at its end. */
+  /**
+   * Resolves when the execution is stored and begun. Call `enter` before; the reserved room is released at the end of
+   * the run.
+   */
   async begin(run: Run): Promise<Execution> {
     const execution = await this.#beginNow(run);
     this.#keepCancel(run, execution);
@@ -65,8 +68,8 @@ export class ExecutionStarter {
   }
 
   /**
-   * Begins a scheduled run in one transaction with its ticket; false: a condition of the ticket does not hold, nothing
-   * was begun.
+   * Begins a scheduled run in one transaction with its ticket. False: a condition of the ticket does not hold, and
+   * nothing was begun.
    */
   async fire(run: Run, { ticket, waits }: Scheduled): Promise<boolean> {
     const { executor, coordinator } = this.#with;
@@ -87,7 +90,7 @@ export class ExecutionStarter {
       return { runId: run.id, finished: this.#untilEnd(run, executor.start(run, open, room)) };
     } catch (error) {
       executor.leave(room);
-      // Maintenance ends runs that were opened before the failure or are still being opened.
+      // Hosts that were already opened, or are still being opened, are ended by maintenance.
       throw error;
     }
   }
@@ -104,7 +107,8 @@ export class ExecutionStarter {
     const { tenant } = run.order.principal;
     const held = await places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
       const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
-      // Otherwise the place would be tried again and again with an outdated ticket.
+      // If the ticket is outdated, stop here. Otherwise the queue slot would be retried again and again with the same
+      // ticket.
       return (
         (await coordinator.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
       );
@@ -131,7 +135,7 @@ export class ExecutionStarter {
     return [first, ...opened];
   }
 
-  /** Stores the caller's cancel, so that it also holds after another controller takes the run over. */
+  /** Stores a cancel of the caller, so that it still applies after another controller takes the run over. */
   #keepCancel({ id, order: { principal }, watcher }: Run, { finished }: Execution): void {
     const { cancels, runtime } = this.#with;
     const signal = watcher?.signal;
@@ -149,7 +153,10 @@ export class ExecutionStarter {
     finished.then(over, over);
   }
 
-  /** If this controller lets go of an execution, its place and rights stay, because its runs are open. */
+  /**
+   * Releases the place and the rights of the execution at its end. If `finished` rejects, for example because this
+   * controller stops, they stay, because the run is unfinished.
+   */
   #untilEnd<T>(run: Run, finished: Promise<T>): Promise<T> {
     const { limit, order } = run;
     if (limit === 0 && order.hosts.length === 1) return finished;
@@ -158,7 +165,7 @@ export class ExecutionStarter {
       if (order.hosts.length > 1) await this.#endRights(run);
       return told;
     });
-    // A failure is logged where the execution is carried out; not every caller waits for it.
+    // The executor logs a failure. Some callers do not wait for the result, so its error must not be unhandled.
     ended.catch(() => undefined);
     return ended;
   }
@@ -173,7 +180,7 @@ export class ExecutionStarter {
   }
 }
 
-/** True if the execution begins and ends with the run on its only host. */
+/** True if the entry of the only host is enough to continue the whole execution. */
 function isOneHost(run: Run): boolean {
   return run.limit === 0 && run.order.hosts.length === 1 && !isWhole(run);
 }

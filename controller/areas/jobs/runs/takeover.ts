@@ -19,7 +19,7 @@ export interface TakeoverDependencies {
   readonly runtime: Runtime;
 }
 
-/** Continues runs that no controller carries out. */
+/** Continues runs on hosts that no controller carries out any more. */
 export class RunTakeover {
   readonly #with: TakeoverDependencies;
 
@@ -27,7 +27,7 @@ export class RunTakeover {
     this.#with = dependencies;
   }
 
-  /** Checks everything open once; an execution that fails does not stop the others. */
+  /** Checks all open runs once. A failure in one execution does not stop the others. */
   async attend(tenant: string): Promise<void> {
     const { journal, runtime } = this.#with;
     const executions = new Map<string, VersionedRun[]>();
@@ -55,8 +55,9 @@ export class RunTakeover {
   }
 
   /**
-   * A run that this controller began but does not carry out has failed for its caller, so it must not be executed
-   * later.
+   * True if this controller must continue the run. A run that this controller began and does not carry out has failed
+   * for its caller, so it must not be executed later. This does not apply to scheduled runs and to runs that were taken
+   * over.
    */
   #isOrphan(open: OpenRun): boolean {
     const { journal, controllers } = this.#with;
@@ -68,7 +69,8 @@ export class RunTakeover {
     const { executor, runtime } = this.#with;
     const [first] = orphans;
     const principal = first && (await this.#with.rights.of(first.open));
-    // Without rights the run ends after its deadline, by the outcome that its host has stored.
+    // Without its rights the run is not continued. After its deadline it ends with the outcome that its host has
+    // stored.
     if (!principal)
       return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
     if (!executor.enter(orphans.length)) return;
@@ -86,7 +88,7 @@ export class RunTakeover {
     if (run) void executor.start(run, taken, taken.length);
   }
 
-  /** A run that cannot be taken now is taken next time, and does not stop the others. */
+  /** Takes the run over. If this fails now, it is tried again next time; the other runs continue. */
   async #take(orphan: VersionedRun): Promise<VersionedRun | undefined> {
     try {
       return await this.#with.journal.take(orphan);
@@ -97,7 +99,10 @@ export class RunTakeover {
     }
   }
 
-  /** If the agent stored an outcome, that decides the end, whichever controller sent the command. */
+  /**
+   * Ends a run that is past its deadline. If the agent has stored an outcome, that outcome is the end, no matter which
+   * controller sent the command.
+   */
   async #endLate(run: VersionedRun): Promise<void> {
     const { journal } = this.#with;
     const mine = await journal.take(run);

@@ -15,7 +15,7 @@ import type { StoredJob } from "../store.ts";
 /** The hosts of an execution. */
 export interface Targets {
   readonly hosts: readonly string[];
-  /** Group of type proxy of each host that is reached through one. */
+  /** By host: the group of type `proxy` through which it is reached. */
   readonly behind: Readonly<Record<string, string>>;
 }
 
@@ -25,7 +25,7 @@ export interface TargetDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "catalog">;
-  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
+  /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
 }
 
@@ -47,11 +47,11 @@ export class JobTargets {
   }
 
   /**
-   * Answers each host once: the requested hosts, or the job's own hosts followed by the present hosts of its groups.
-   * Requested groups replace the job's hosts and groups. A host that is in a group of type proxy, but not in the job
-   * itself, is reached through that group, also if it is requested. `AppError("not_found")` for a group that does not
-   * exist for the principal, unless hosts are requested; `invalid` for requested hosts that are in none of the
-   * requested groups.
+   * Answers each host once. These are the requested hosts; without a request, the job's own hosts, followed by those
+   * that its groups have now. Requested groups replace the job's hosts and groups. A host in a group of type `proxy` is
+   * reached through that group, unless the job itself names the host. This also applies to a requested host.
+   * `AppError("not_found")` for a group that the principal does not see, unless hosts and no groups are requested.
+   * `AppError("invalid")` for requested hosts that are in none of the requested groups.
    */
   async of(principal: Principal, job: StoredJob, asked: TargetOverride): Promise<Targets> {
     const names = asked.groups ?? namesIn(job.group.split(","));
@@ -65,7 +65,7 @@ export class JobTargets {
         `The job ${formatJobName(job)} runs on the group ${missing}, which is not there.`,
       );
     const members = [...own, ...found.flatMap((some) => some ?? [])];
-    // If a host is in several places, the first one counts.
+    // If a host occurs several times, its first occurrence decides how it is reached.
     const first = new Map(members.toReversed().map((member) => [member.host, member]));
     const hosts = asked.hosts ?? [...new Set(members.map(({ host }) => host))];
     const stranger = asked.groups && hosts.find((host) => !first.has(host));
@@ -74,7 +74,7 @@ export class JobTargets {
     return { hosts, behind: behindOf(hosts, first) };
   }
 
-  /** `undefined`: there is no group of that name for the principal. */
+  /** The hosts of a group. `undefined`: the principal sees no group of that name. */
   async #members(principal: Principal, name: string): Promise<readonly Member[] | undefined> {
     const { stores, runtime, objects, proxied } = this.#with;
     const { kv } = await stores.tenant(principal.tenant);

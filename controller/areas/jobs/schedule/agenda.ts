@@ -7,17 +7,17 @@ interface Entry {
 }
 
 interface Scheduled {
-  /** The current entry in the heap; other entries of the job are outdated. */
+  /** The valid entry in the heap; other entries of the job are outdated. */
   entry: Entry | undefined;
   /** True while the job is being handled. */
   busy: boolean;
-  /** True if the job changed since it was taken. */
+  /** True if the job changed while it was being handled. */
   again: boolean;
 }
 
 const CHANGED = "changed";
 
-/** Times at which jobs are due: a heap by time, and one timer for all. */
+/** The times at which jobs are due, in a heap, and a signal for changes. */
 export class Agenda {
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #heap: Entry[] = [];
@@ -28,7 +28,7 @@ export class Agenda {
     this.#clock = clock;
   }
 
-  /** Time of the first due job; `undefined`: there is none. */
+  /** Time of the job that is due first; `undefined`: there is none. */
   get nextMs(): number | undefined {
     for (let first = this.#heap[0]; first; first = this.#heap[0]) {
       if (this.#jobs.get(idOf(first))?.entry === first) return first.atMs;
@@ -37,7 +37,7 @@ export class Agenda {
     return undefined;
   }
 
-  /** Fires when a job is added or done. */
+  /** A signal that fires at the next `add`, which `done` may call, too. */
   changed(): AbortSignal {
     if (this.#bell.signal.aborted) this.#bell = new AbortController();
     return this.#bell.signal;
@@ -54,7 +54,7 @@ export class Agenda {
     const entry = { tenant, name, atMs };
     this.#jobs.set(id, { entry, busy: false, again: false });
     this.#push(entry);
-    // With a constant reason: without one, each abort would create an error with a stack trace.
+    // The constant reason saves time: without one, each abort would create an error with a stack trace.
     this.#bell.abort(CHANGED);
   }
 
@@ -62,7 +62,7 @@ export class Agenda {
     this.#jobs.delete(`${tenant}\n${name}`);
   }
 
-  /** Takes the first due job. It is not given again until it is done. */
+  /** Takes the job that is due first, if it is due at `nowMs`. It is not taken again before `done`. */
   take(nowMs: number): { readonly tenant: string; readonly name: string } | undefined {
     const nextMs = this.nextMs;
     if (nextMs === undefined || nextMs > nowMs) return undefined;
@@ -74,7 +74,7 @@ export class Agenda {
     return first;
   }
 
-  /** Schedules the job again at `atMs`; `undefined`: only when it changes. */
+  /** Ends the handling of a job, and schedules it again at `atMs`; `undefined`: not before it changes. */
   done(tenant: string, name: string, atMs: number | undefined): void {
     const job = this.#jobs.get(`${tenant}\n${name}`);
     if (!job?.busy) return;

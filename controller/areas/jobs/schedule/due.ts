@@ -5,21 +5,22 @@ import { jitterMs, lastTime, type Schedule } from "../../../../common/schedule/i
 export type Due =
   /** No action before `atMs`; absent: none at all. */
   | { readonly kind: "wait"; readonly atMs?: number }
-  /** Run the job for `dueMs`; times from `missedFromMs` up to before it are skipped. */
+  /** Run the job for the time `dueMs`; the times from `missedFromMs` up to but not including `dueMs` are skipped. */
   | { readonly kind: "run"; readonly dueMs: number; readonly missedFromMs?: number }
-  /** Skip the times from `missedFromMs` to `untilMs`. */
+  /** Skip the times from `missedFromMs` to `untilMs`, both included. */
   | { readonly kind: "skip"; readonly missedFromMs: number; readonly untilMs: number };
 
 export interface DueTime {
   readonly name: string;
-  /** Times up to this one have been decided. */
+  /** All times up to this one have been decided. */
   readonly afterMs: number;
   readonly nowMs: number;
 }
 
 /**
- * The first undecided time. If it was missed, several times at once: a time is missed if it is more than
- * `SCHEDULE_LATE_MS` ago, jitter included.
+ * The action for the first time after `afterMs`. A time is missed if it was due more than `SCHEDULE_LATE_MS` ago,
+ * jitter included. For a missed time, the setting `missed` of the schedule decides; the answer may then cover several
+ * times.
  */
 export function dueOf(schedule: Schedule, { name, afterMs, nowMs }: DueTime): Due {
   const firstMs = schedule.next(afterMs);

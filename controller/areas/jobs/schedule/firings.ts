@@ -12,11 +12,11 @@ import type { JobRuns } from "../runs/runs.ts";
 import { authorOf, definitionKey, JobStore, scheduleKey, type StoredJob } from "../store.ts";
 import type { Authors } from "../types.ts";
 
-/** KvStore: `jobs/schedule/<name>@<dir>`. */
+/** State of the schedule of a job. KvStore: `jobs/schedule/<name>@<dir>`. */
 export interface ScheduleState {
-  /** Times up to this one have been decided. */
+  /** All times up to this one have been decided. */
   readonly decidedMs: number;
-  /** The last run, if the next one is skipped while it continues. */
+  /** The last run. Present if the next run must be skipped while this one continues. */
   readonly runId?: string;
 }
 
@@ -30,7 +30,7 @@ export interface FiringDependencies {
   readonly zone: string;
 }
 
-/** A definition and the state of its schedule, as read. */
+/** A definition and the state of its schedule, as read together. */
 interface Found {
   readonly tenant: string;
   readonly name: string;
@@ -40,13 +40,13 @@ interface Found {
   readonly stateRevision: number;
 }
 
-/** Refusals that stay the same if the run is tried again. */
+/** Codes of errors that a new try would get again. */
 const DEFINITE = ["denied", "invalid", "not_found", "unsupported", "too_large", "limited"] as const;
 
 /**
- * Decides which scheduled runs begin. Each decision is one write, on condition that the definition and the state of its
- * schedule have not changed since they were read. A run is stored in the same write. So a controller that is late, or
- * fires although another one should, cannot decide a second time.
+ * Decides which scheduled runs begin. Each decision is one write, conditional on the definition and the state of its
+ * schedule as they were read. The same write stores the run. So even if a controller is late, or two controllers fire
+ * at once, nothing is decided twice.
  */
 export class Firings {
   readonly #with: FiringDependencies;
@@ -58,9 +58,8 @@ export class Firings {
   }
 
   /**
-   * Makes at most one decision. Answers when the next one is due; a time in the past means that it may be due already.
-   * `undefined`: none until the definition changes. If the stores fail, nothing is decided twice and the call may be
-   * repeated.
+   * Makes at most one decision about a job. Answers when the next decision is due; a time in the past means at once.
+   * `undefined`: none until the definition changes. If the stores fail, call it again: nothing is decided twice.
    */
   async attend(tenant: string, name: string): Promise<number | undefined> {
     const found = await this.#find(tenant, name);
@@ -76,7 +75,7 @@ export class Firings {
     return nowMs;
   }
 
-  /** Time of the first decision, for a definition and the state of its schedule that were read together. */
+  /** Time of the next decision about a job. `job` and `state` must be read together. `undefined`: none. */
   firstMs(name: string, job: StoredJob, state: ScheduleState | undefined): number | undefined {
     const schedule = job.enable === 0 ? undefined : scheduleOf(job, this.#with.zone);
     if (!schedule) return undefined;
@@ -170,7 +169,7 @@ interface Note {
   readonly message: string;
 }
 
-/** `undefined` also for a text stored before schedules had to be valid. */
+/** The parsed schedule. `undefined` also for an invalid text, which older versions could store. */
 export function scheduleOf({ schedule }: Pick<StoredJob, "schedule">, zone: string): Schedule | undefined {
   try {
     return parseSchedule(schedule, zone);
@@ -180,7 +179,7 @@ export function scheduleOf({ schedule }: Pick<StoredJob, "schedule">, zone: stri
   }
 }
 
-/** A schedule that was set or enabled after the last decision starts from that time. */
+/** Time up to which everything is decided. A schedule that was set or enabled later starts at that later time. */
 function decidedMs({ job, state }: Pick<Found, "job" | "state">): number {
   return Math.max(state?.decidedMs ?? 0, job.scheduledMs ?? job.changedMs);
 }

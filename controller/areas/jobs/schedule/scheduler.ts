@@ -18,7 +18,7 @@ import { Agenda } from "./agenda.ts";
 import type { Firings, ScheduleState } from "./firings.ts";
 import { DEFINITIONS, SCHEDULES, type StoredJob } from "../store.ts";
 
-/** KvStore of the system: the controller that fires, under its lease. */
+/** Key in the system's KvStore that names the controller that fires. It is under that controller's lease. */
 const LEADER = "jobs/scheduler";
 
 export interface SchedulerDependencies {
@@ -30,9 +30,9 @@ export interface SchedulerDependencies {
 }
 
 /**
- * Fires schedules while this controller is the leader: it holds a key under its lease, and another one takes the key
- * when the lease is over. The leader only saves work: `Firings` decides in the store what is due, so two leaders do no
- * harm.
+ * Fires schedules while this controller is the leader, which holds a key under its lease. When the lease ends, another
+ * controller takes the key. The leader only saves duplicate work: `Firings` decides in the store what is due, so two
+ * leaders at once do no harm.
  */
 export class JobScheduler {
   readonly #with: SchedulerDependencies;
@@ -47,7 +47,7 @@ export class JobScheduler {
     this.#running = this.#run();
   }
 
-  /** Begins no more firings; resolves when those under way are decided. */
+  /** Begins no more firings. Resolves when the firings in progress are decided. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -67,7 +67,7 @@ export class JobScheduler {
     }
   }
 
-  /** The lease under which this controller fires from now on; `undefined`: another one does. */
+  /** Tries to become the leader. Answers the lease; `undefined`: another controller is the leader. */
   async #stand(): Promise<KvLease | undefined> {
     const { kv } = await this.#with.stores.system();
     if (await kv.get(LEADER)) return undefined;
@@ -121,7 +121,7 @@ export class JobScheduler {
     }
   }
 
-  /** Waits until the next job is due, something changes, or the wall clock has to be checked. */
+  /** Waits until the next job is due, something changes, or it is time to read the wall clock again. */
   async #pause(agenda: Agenda, firing: ReadonlySet<Promise<void>>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#with.runtime;
     if (firing.size >= SCHEDULE_PARALLEL) return Promise.race(firing);
@@ -153,13 +153,14 @@ export class JobScheduler {
       });
       followed.set(tenant, keys);
       await keys.start();
-      // For later changes the states are missing: such a job is attended to too early, and then waits.
+      // The loaded states are outdated from now on. Without a state, a changed job is attended to early, and then
+      // waits.
       states.clear();
     }
   }
 }
 
-/** A failure does no harm: the lease ends by itself. */
+/** Ends the lease. A failure does no harm, because the lease expires. */
 async function revoked(lease: KvLease): Promise<void> {
   await lease.revoke().catch(() => undefined);
 }

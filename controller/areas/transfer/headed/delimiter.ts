@@ -18,7 +18,10 @@ export function shownDelimiter(delimiter: string): string {
   return delimiter === "\t" ? "tab" : delimiter;
 }
 
-/** The first non-empty line of a text, without its line end; `undefined` if it is not complete yet. */
+/**
+ * The first non-empty line of a text, without its line end. `undefined` if the line is incomplete and more text may
+ * follow (`isOver` is false).
+ */
 export function headingLine(text: string, isOver: boolean): string | undefined {
   const start = /^[\r\n]*/.exec(text)?.[0].length ?? 0;
   let isQuoted = false;
@@ -36,7 +39,10 @@ export function headingLine(text: string, isOver: boolean): string | undefined {
   return isOver ? text.slice(start) : undefined;
 }
 
-/** The most frequent delimiter in a heading line, outside of quotes; a comma if there is none. */
+/**
+ * The delimiter that occurs most often in a heading line, outside of quotes; a comma if none occurs.
+ * `AppError("invalid")` if two occur equally often.
+ */
 export function foundDelimiter(heading: string): string {
   const counts = new Map<string, number>(CANDIDATES.map((candidate) => [candidate, 0]));
   let isQuoted = false;

@@ -12,12 +12,12 @@ import { decodedFile, encodingOf, firstBytes } from "./encoding.ts";
 import type { HeadedCell, HeadedRow, HeadedSheet, SheetFile, SheetRequest } from "./types.ts";
 
 const ZIP = "504b0304";
-/** First bytes of workbooks in the format before 2007. */
+/** First bytes of a workbook in the old format xls (before 2007). */
 const OLD_WORKBOOK = "d0cf11e0";
 
 type How = Pick<SheetRequest, "delimiter" | "encoding" | "sheet">;
 
-/** Opens a CSV file or a sheet of a workbook, depending on its first bytes. */
+/** Opens a CSV file or a sheet of a workbook. The first bytes of the file decide which one it is. */
 export async function openSheet({ path }: SheetFile, how: How): Promise<HeadedSheet> {
   const kind = Buffer.from(await firstBytes(path, 4)).toString("hex");
   if (kind === OLD_WORKBOOK)
@@ -56,7 +56,7 @@ const ROW_BOUNDS = {
   cells: [SHEET_COLUMNS_MAX, "SHEET_COLUMNS_MAX"],
 } as const;
 
-/** An empty cell has no value; in quotes it is an empty text. Rows without a value are skipped. */
+/** The rows that have a value. An empty cell has no value; an empty text in quotes is a value. */
 function* csvRows(rows: readonly CsvRow[]): Generator<HeadedRow> {
   for (const { cells, ...row } of rows) {
     const headed = cells.map(({ text, isQuoted }): HeadedCell | undefined =>
@@ -106,7 +106,7 @@ async function openWorkbook(path: string, named: string | undefined): Promise<He
   };
 }
 
-/** The named sheet; if none is named, the only sheet that has a row. */
+/** Name of the sheet to read: the named one, or the only one that has a row. */
 async function chosenSheet(path: string, named: string | undefined): Promise<string> {
   await using archive = await Archive.open(path);
   const book = await bookOf(archive);

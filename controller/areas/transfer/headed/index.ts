@@ -24,13 +24,13 @@ export type { SheetFile, SheetReport, SheetRequest } from "./types.ts";
 
 /** A sheet whose headings are mapped to columns of a class. */
 export interface MappedSheet {
-  /** The sheet as a script, one row at a time. Called several times. */
+  /** The sheet as a script, one part for each row. Called several times. */
   parts(): AsyncIterable<ScriptPart>;
-  /** Called for each row that is checked. */
+  /** Call it for each row when the row is checked. */
   note(row: NotedRow): Promise<void>;
-  /** The interpretation of the headings and of the file. */
+  /** How the headings and the file were interpreted, for the report. */
   readonly told: Pick<SheetReport, "columns" | "delimiter" | "encoding" | "sheet">;
-  /** The changes for a plan. Call when all rows are checked. */
+  /** The changes for the report of a plan. Call it when all rows are checked. */
   changes(): Promise<Pick<SheetReport, "created" | "updated" | "changes">>;
 }
 
@@ -40,7 +40,7 @@ interface MappingContext {
   readonly slices: Slices;
 }
 
-/** Reads the heading line. The rows are read and checked by the caller that iterates over the parts. */
+/** Maps the heading line of a sheet. The other rows are read and checked when the caller iterates over the parts. */
 export async function mapSheet(file: SheetFile, request: SheetRequest, context: MappingContext): Promise<MappedSheet> {
   const { principal, objects, slices } = context;
   const catalog = await objects.catalog(principal);

@@ -14,7 +14,10 @@ import type { HeadedCell, SheetColumn, SheetRequest, SheetTarget } from "./types
 
 const SHOWN_CHARACTERS = 80;
 
-/** Possible targets of headings: the id, and the columns and edge types of the class that the principal may see. */
+/**
+ * The names to which headings can be mapped: the id, and those columns and edge types of the class that the principal
+ * may see.
+ */
 export function targetsOf(view: ClassView, principal: Principal, catalog: ClassCatalog): readonly SheetTarget[] {
   const { hidden } = classAccess(principal, view);
   const columns = view.columns.filter(({ name, sealed }) => !sealed && !hidden.has(name));
@@ -33,8 +36,8 @@ export interface MappingOf {
 }
 
 /**
- * Maps headings to columns: as the request says, otherwise to the column with that name or title, ignoring case,
- * spaces, `_` and `-`. Throws `AppError("invalid")` that reports all faults together.
+ * Maps headings to columns: as the request says; otherwise to the column with that name or title. Upper and lower case,
+ * spaces, `_` and `-` do not matter. Throws `AppError("invalid")`, which reports all faults together.
  */
 export function mapHeadings(cells: readonly (HeadedCell | undefined)[], of: MappingOf): readonly SheetColumn[] {
   const headings = cells.map((cell) => cell?.text.trim() ?? "");
@@ -42,7 +45,7 @@ export function mapHeadings(cells: readonly (HeadedCell | undefined)[], of: Mapp
   const mapper = new HeadingMapper(of);
   const columns: SheetColumn[] = [];
   for (const [at, heading] of headings.entries()) {
-    // Searching for the nearest name is slow, so stop here.
+    // Stop here, because searching for the nearest name is slow.
     if (faults.length > IMPORT_FAULTS_MAX) break;
     const { target, fault } = mapper.take(heading, cells[at]?.fault);
     if (fault !== undefined) faults.push(`[Valid] ${fault}`);
@@ -142,7 +145,7 @@ function unknownHeadings(headings: readonly string[], { given = {} }: MappingOf)
     });
 }
 
-/** Faults of a mapping as a whole, once all its headings are known. */
+/** Faults of the mapping as a whole. Call it when all headings are mapped. */
 function wholeFaults(columns: readonly SheetColumn[], { view, targets }: MappingOf): readonly string[] {
   const used = new Map<string, string>();
   const faults: string[] = [];
@@ -166,7 +169,10 @@ function wholeFaults(columns: readonly SheetColumn[], { view, targets }: Mapping
   return faults;
 }
 
-/** The nearest of the names. Also `undefined` for long words and very many names, which are slow to compare. */
+/**
+ * The nearest of the names, or `undefined`. Long words and very many names give `undefined`, because they are slow to
+ * compare.
+ */
 function near(word: string, names: ReadonlyMap<string, unknown> | ReadonlySet<string>): string | undefined {
   if (word.length > SHEET_NEAREST_MAX_CHARACTERS || names.size > SHEET_NEAREST_MAX_NAMES) return undefined;
   return nearestName(word, names.keys());

@@ -11,14 +11,14 @@ interface Mapped {
   readonly path: string;
   readonly sheet: HeadedSheet;
   readonly columns: readonly SheetColumn[];
-  /** Pauses during the conversion, because many short rows arrive at once. */
+  /** Pauses the conversion from time to time, because many short rows may arrive at once. */
   readonly slices: Slices;
 }
 
-/** Converting a row costs as much as reading this many. */
+/** Converting a row takes as long as reading this many rows. */
 const ROW_WORK = 4;
 
-/** Converts a sheet to a script: each row inserts one object. */
+/** Converts a sheet to a script: each row becomes an INSERT of one object. */
 export async function* headedParts(mapped: Mapped): AsyncGenerator<ScriptPart> {
   let rows = 0;
   for await (const row of mapped.sheet.rows()) {
@@ -69,7 +69,7 @@ function partOf(row: HeadedRow, mapped: Mapped): ScriptPart {
   return { text: faults.length > 0 ? "" : printStatement(insert), faults, row: row.number, place };
 }
 
-/** Faults that concern a row as a whole. */
+/** Reasons why a row as a whole is refused. */
 function rowFaults({ cells, fault }: HeadedRow, { sheet, columns }: Mapped): readonly string[] {
   if (fault !== undefined) return [fault];
   const stray = cells.findIndex((cell, at) => at >= columns.length && cell !== undefined);

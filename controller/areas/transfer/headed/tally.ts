@@ -15,17 +15,17 @@ interface TallyOptions {
   readonly objects: Pick<Objects, "get">;
   readonly principal: Principal;
   readonly view: ClassView;
-  /** False: only finds objects that occur twice. */
+  /** False: existing objects are not looked up; only objects that occur twice are found. */
   readonly isPlan: boolean;
 }
 
-/** Counts the objects that a sheet creates and changes, and finds objects that occur twice in it. */
+/** Counts the objects that a sheet creates and updates, and finds objects that occur twice in the sheet. */
 export class RowTally {
   readonly #objects: Pick<Objects, "get">;
   readonly #principal: Principal;
   readonly #view: ClassView;
   readonly #isPlan: boolean;
-  /** Row number of each id. Keys are digests, because ids may be long. */
+  /** Row number by id. The keys are digests of ids, because ids may be long. */
   readonly #rows = new Map<string, number>();
   #held: Held[] = [];
   readonly #changes: RowPlan[] = [];
@@ -39,7 +39,9 @@ export class RowTally {
     this.#isPlan = isPlan;
   }
 
-  /** Throws `AppError("invalid")` for an object that an earlier row has: one of the rows would be lost. */
+  /**
+   * Notes a row. `AppError("invalid")` if an earlier row has the same object, because one of the rows would be lost.
+   */
   note({ id, part: { row = 0 } }: NotedRow): void {
     if (id === undefined) return this.#count({ row, action: "create" });
     const digest = hash("sha256", id, "base64").slice(0, 22);
@@ -49,7 +51,7 @@ export class RowTally {
     if (this.#isPlan) this.#held.push({ row, id });
   }
 
-  /** Looks up which of the noted objects exist, if there are at least `atLeast`. */
+  /** Finds out which of the noted objects exist. Does nothing if fewer than `atLeast` are noted. */
   async lookUp(atLeast = 1): Promise<void> {
     if (this.#held.length < atLeast) return;
     const held = this.#held;
@@ -63,7 +65,7 @@ export class RowTally {
     }
   }
 
-  /** In the order of the file. */
+  /** The first changes, in the order of the file. */
   changes(): readonly RowPlan[] {
     return this.#changes.sort((one, other) => one.row - other.row).slice(0, IMPORT_PLAN_SHOWN_MAX);
   }

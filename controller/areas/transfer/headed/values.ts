@@ -7,14 +7,14 @@ import { canonicalValue, type Column } from "../../objects/index.ts";
 import { columnNode } from "../values.ts";
 import type { HeadedCell, SheetTarget } from "./types.ts";
 
-/** Spreadsheet programs keep 15 digits of a number. */
+/** Spreadsheet programs keep 15 digits of a number. Greater whole numbers may be rounded. */
 const EXACT_BELOW = 1e15;
 const WHOLE = /^\s*[+-]?\d+(\.0*)?\s*$/;
 const SHOWN_CHARACTERS = 80;
 
 /**
- * The value as a script writes it. A cell without content gives null, which clears the column. Throws
- * `AppError("invalid")` if it is no value of the column's type, or if the type would alter it.
+ * The value as a script writes it. A cell without content gives null, which clears the column. `AppError("invalid")` if
+ * the content is not a value of the column's type, or if the type would change it.
  */
 export function cellNode({ name, column }: SheetTarget, cell: HeadedCell | undefined): ValueNode {
   if (cell === undefined) return valueNode(null);
@@ -33,7 +33,7 @@ function typedNode(column: Column, text: string, { kind }: HeadedCell): ValueNod
     case "date":
       if (kind === "number")
         throw fault(column.name, text, "is a number: give its cell the format of a date, or write it in ISO 8601");
-      // Digits alone may mean seconds, milliseconds or days.
+      // A number alone is refused, because it may mean seconds, milliseconds or days.
       if (/^\s*[+-]?\d+\s*$/.test(text))
         throw fault(column.name, text, "is no time in ISO 8601, as 2026-01-31T12:00:00Z");
       break;
@@ -74,7 +74,7 @@ function isMap(value: Value): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The number of a workbook cell in the shortest exact notation. */
+/** The text of a cell. For a number of a workbook, the shortest text with exactly this value. */
 function exactText(name: string, { text, kind }: HeadedCell, type: Column["type"] | undefined): string {
   if (kind !== "number") return text;
   const number = Number(text);
@@ -85,7 +85,10 @@ function exactText(name: string, { text, kind }: HeadedCell, type: Column["type"
   return String(number);
 }
 
-/** Rejects whole numbers that a double cannot hold, and numbers too small for one: they would be altered. */
+/**
+ * `AppError("invalid")` for numbers that a double would change: great whole numbers, and numbers so small that they
+ * become 0.
+ */
 function requireExact(name: string, text: string): void {
   const number = Number(text);
   const isWhole = WHOLE.test(text) && Number.isFinite(number);

@@ -6,21 +6,21 @@ import { writesAll, type Principal } from "../../permissions/index.ts";
 import { bindInsert, insertedId, literal, type InsertWork } from "../../query/index.ts";
 import { timeOf, timeText } from "./times.ts";
 
-/** A row with its former times. */
+/** The times that a row had in the exporting installation ("former times"), and the changes of its relations. */
 export interface PastRow {
   readonly kind: "present" | "version" | "removal";
-  /** Full id of its object. */
+  /** Full id of the row's object. */
   readonly id: string;
   readonly timeUs: number;
   readonly createdMs: number;
-  /** For a version only: the time at which its object would have expired. */
+  /** For versions only: the time at which the object would have expired. */
   readonly untilMs?: number | undefined;
   readonly added: readonly PastRelation[];
   readonly dropped: readonly PastRelation[];
   readonly lost: readonly LostRelation[];
 }
 
-/** Rows of an INSERT. Each row with former times is a work of its own. */
+/** Rows of an INSERT. If they have former times, each row is a work of its own. */
 export interface BoundWork extends InsertWork {
   readonly past?: PastRow;
 }
@@ -29,12 +29,12 @@ type InsertTarget = Parameters<typeof bindInsert>[1];
 
 const TIMES: ReadonlySet<string> = new Set(["vtime", "ctime"]);
 
-/** Returns true if the rows name times. Ordinary inserts leave these out. */
+/** True if the rows contain the times `vtime` or `ctime`. Ordinary inserts ignore these columns. */
 export function namesTimes({ columns }: Insert): boolean {
   return columns.some((name) => TIMES.has(name.toLowerCase()));
 }
 
-/** Binds a row of an export with times: a current object, an earlier state or a removal. */
+/** Binds the rows of an export with times. Each row is a current object, an earlier state or a removal. */
 export function* bindPast(statement: Insert, target: InsertTarget): Steps<readonly BoundWork[]> {
   const { past, at, columns } = statement;
   if (at) throw new AppError("invalid", "[Valid] AT and vtime name the time of a row: only one of them can be given.");
@@ -101,7 +101,10 @@ function pastRowOf({ view, rows: [row = {}], scope }: InsertWork, given: Given):
   };
 }
 
-/** A state replaces the whole object and its history. With rights on a part only, a user would overwrite the rest. */
+/**
+ * `AppError("denied")` unless the principal may write all of the class. A state replaces the whole object and its
+ * history, so a user with rights on a part would overwrite the rest.
+ */
 function requireWhole(principal: Principal, path: string): void {
   if (writesAll(principal, path)) return;
   throw new AppError("denied", `${principal.user} may write only a part of ${path}, and so not its history.`, {
@@ -109,7 +112,7 @@ function requireWhole(principal: Principal, path: string): void {
   });
 }
 
-/** Throws `AppError("invalid")` if the state, or a relation of it, ends before it was written. */
+/** Throws `AppError("invalid")` unless the end of a state, or of a relation of it, is later than its write. */
 function requireLater(name: string, endUs: number, timeUs: number): void {
   if (endUs <= timeUs) throw new AppError("invalid", `[Valid] ${name} ${timeText(endUs)} is not later than vtime.`);
 }

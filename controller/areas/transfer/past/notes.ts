@@ -13,12 +13,12 @@ const TEXTS = {
   relations: "Relations of earlier states not taken, as not exactly one class can have their target",
 } as const;
 
-/** Reason why an import left out times or earlier states. */
+/** Reason why an import did not store times or states. */
 export type PastKind = keyof typeof TEXTS;
 
 export type PastNote = Partial<Record<PastKind, { readonly count: number; readonly told: readonly string[] }>>;
 
-/** Counts the times and states that an import left out, and keeps the first ids of each kind. */
+/** Counts the times and states that an import did not store, and keeps the first ids for each reason. */
 export class PastNotes {
   readonly #kinds = new Map<PastKind, { count: number; readonly told: string[] }>();
 
@@ -27,7 +27,7 @@ export class PastNotes {
       this.#kinds.set(kind, { count, told: [...told] });
   }
 
-  /** `id`: absent if only the statement is counted. */
+  /** Counts one case. `id` is absent if no single object is meant. */
   add(kind: PastKind, id?: string, count = 1): void {
     const known = this.#kinds.get(kind) ?? { count: 0, told: [] };
     known.count += count;

@@ -2,29 +2,29 @@ import { AppError } from "../../../../common/errors.ts";
 import { faultOf, type ScriptPart } from "../source.ts";
 import type { PastRow } from "./bind.ts";
 
-/** The last row with former times. */
+/** The last row with former times that was handled. */
 export interface LastRow {
   readonly class: string;
   readonly id: string;
   readonly timeUs: number;
-  /** True if no row of its object is taken. */
+  /** True if the object stays unchanged here, so that none of its rows is stored. */
   readonly isKept: boolean;
 }
 
-/** Time at which the next state of the row's object began; `undefined` for the first row of an object. */
+/** Time at which the next state of the row's object began. `undefined` if the row is the first one of its object. */
 export function supersededUs(last: LastRow | undefined, row: { readonly class: string } & PastRow): number | undefined {
   return last?.class === row.class && last.id === row.id ? last.timeUs : undefined;
 }
 
 /**
- * Checks that all rows of an object are adjacent, newest first: its current state or its removal, then the earlier
- * states. If the last version differs from the current state, it may come before it.
+ * Checks that all rows of an object are adjacent, newest first: its current state or its removal, then its earlier
+ * states. The last version may come before the current state, if it differs from it.
  */
 export class PastOrder {
   #last: LastRow | undefined;
-  /** True if the last row is a version and the first row of its object. */
+  /** True if the last row was a version, and the first row of its object. */
   #isFirstVersion = false;
-  /** The part of an object whose current state is not known yet. */
+  /** The part with the first row of an object, while neither its current state nor its removal was found. */
   #open: ScriptPart | undefined;
   readonly #faults: AppError[] = [];
 
@@ -40,7 +40,7 @@ export class PastOrder {
     this.#last = { class: row.class, id: row.id, timeUs: row.timeUs, isKept: false };
   }
 
-  /** Faults found since the last call. `isOver`: no rows follow. */
+  /** Returns the faults found since the last call. `isOver`: there are no more rows. */
   faults(isOver: boolean): readonly AppError[] {
     if (isOver) this.#close();
     return this.#faults.splice(0);

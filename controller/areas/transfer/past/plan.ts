@@ -8,7 +8,7 @@ interface FirstRow extends Pick<PastRow, "kind" | "id" | "timeUs"> {
   readonly class: string;
 }
 
-/** Looks up which objects of an import exist, and counts the objects that would not be taken. */
+/** Finds out, for a plan, which objects of an import exist, and counts those that an import would not store. */
 export class PastPlan {
   readonly #objects: Pick<ObjectHistories, "times">;
   readonly #principal: Principal;
@@ -22,7 +22,7 @@ export class PastPlan {
     this.#notes = notes;
   }
 
-  /** The first row of an object decides for all of its rows. */
+  /** Notes a row. Only the first row of each object counts, because it decides for all of them. */
   async note({ class: path, kind, id, timeUs }: { readonly class: string } & PastRow): Promise<void> {
     const isFirst = this.#last?.class !== path || this.#last.id !== id;
     this.#last = { class: path, kind, id, timeUs };
@@ -31,7 +31,7 @@ export class PastPlan {
     this.#rows.push(this.#last);
   }
 
-  /** Looks up the rows that were noted since the last call. */
+  /** Looks up the objects that were noted since the last call. */
   async lookUp(): Promise<void> {
     const rows = this.#rows.splice(0);
     const [first] = rows;

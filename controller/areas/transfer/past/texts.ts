@@ -12,15 +12,15 @@ import type { ExportedClass } from "../types.ts";
 interface PastTextsOptions {
   readonly principal: Principal;
   readonly exported: ExportedClass;
-  /** Edge types that are exported. */
+  /** Names of the edge types to export. */
   readonly relations: ReadonlySet<string>;
   readonly objects: Pick<ObjectHistories, "times" | "pastStates">;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Throws `AppError("invalid")` for a class of the platform. Throws `AppError("denied")` for a class with versions of
- * which the principal sees only a part, because the visible part of an object can change with the object.
+ * `AppError("invalid")` for a class of the platform. `AppError("denied")` for a class with versions of which the
+ * principal sees only a part. Which part of an object is visible may differ between its versions.
  */
 export function requireTimes(principal: Principal, view: ClassView): void {
   if (view.system)
@@ -35,8 +35,8 @@ export function requireTimes(principal: Principal, view: ClassView): void {
 }
 
 /**
- * Statements for the objects of one class with their times and earlier states, newest first. If the last version
- * differs from the object, it comes before the object.
+ * Statements for the objects of one class with their times and earlier states, newest first. Usually the current object
+ * comes first. If its last version differs from it, that version comes before it.
  */
 export class PastTexts {
   readonly #with: PastTextsOptions;
@@ -97,7 +97,7 @@ export class PastTexts {
     for await (const states of objects.pastStates(principal, ref, { toUs, signal })) yield* states;
   }
 
-  /** True if an import creates exactly this version when it writes the object. */
+  /** True if an import that writes the object creates exactly this version. Then the version needs no statement. */
   #isAs({ state }: PastState, { values }: ExportedObject, { writeUs, createdMs }: ObjectTimes): boolean {
     const { columns, view } = this.#with.exported;
     if (state === undefined || state.dropped.length + state.lost.length > 0 || state.createdMs !== createdMs)
@@ -109,7 +109,10 @@ export class PastTexts {
   }
 }
 
-/** The times of the row in ms if the object was written or removed since it was read. */
+/**
+ * The exact times of an object. If it was written or removed after it was read, these are the times of the row, which
+ * have milliseconds only.
+ */
 function timesOf({ vtime, ctime }: Row, times: ObjectTimes | undefined): ObjectTimes {
   const [vtimeMs, createdMs] = [Number(vtime), Number(ctime)];
   if (times !== undefined && Math.floor(times.writeUs / 1_000) === vtimeMs) return times;

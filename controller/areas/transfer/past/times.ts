@@ -3,7 +3,7 @@ import { parseTimestamp } from "../../../../common/timestamps.ts";
 import type { Value } from "../../../../common/value.ts";
 
 const FRACTION_BELOW_MS = /[.,]\d{3}(\d{1,3})/;
-/** The last time that has a year of four digits. */
+/** The last time whose year has four digits, in microseconds. */
 const LATEST_US = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1_000 + 999;
 
 /** A time as an export writes it, with microseconds: `2026-01-02T10:00:00.000123Z`. */
@@ -12,7 +12,7 @@ export function timeText(timeUs: number): string {
   return `${new Date(Math.floor(timeUs / 1_000)).toISOString().slice(0, -1)}${below}Z`;
 }
 
-/** Microseconds since 1970. Throws `AppError("invalid")` that names the purpose of the value. */
+/** Parses a time into microseconds since 1970. `AppError("invalid")` contains `name`, the purpose of the value. */
 export function timeOf(name: string, value: Value): number {
   const timeMs = parseTimestamp(value);
   const below = typeof value === "string" ? (FRACTION_BELOW_MS.exec(value)?.[1] ?? "") : "";

@@ -26,7 +26,7 @@ export interface PlacedPast extends PlacedRow {
 interface OrderedRow {
   readonly row: PlacedPast;
   readonly path: string;
-  /** Absent: the first row of its object. */
+  /** Time at which the next state of the same object began; absent: this is the first row of its object. */
   readonly supersededUs: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export function isPast(row: PlacedRow): row is PlacedPast {
 }
 
 /**
- * Writes rows with their former times. An object that was written later here stays unchanged, with all of its history.
+ * Writes rows with their former times. If an object has a later write here, the object and its history stay unchanged.
  * Repeated writes have the same result.
  */
 export class PastWriter {
@@ -47,7 +47,7 @@ export class PastWriter {
     this.#last = dependencies.last;
   }
 
-  /** The last row written. */
+  /** The last row that was written. */
   get last(): LastRow | undefined {
     return this.#last;
   }
@@ -60,7 +60,7 @@ export class PastWriter {
     const isKept = ({ row, path }: OrderedRow): boolean => kept.has(textOf({ class: path, id: row.past.id }));
     const present = ordered.filter(({ row }) => row.past.kind === "present");
     const states = ordered.filter(({ row }) => row.past.kind !== "present");
-    // The latest states of objects decide if any of these rows is taken.
+    // Write the latest state of each object first: it decides if any row of the object is stored.
     await this.#restore(
       states.filter((one) => one.supersededUs === undefined),
       kept,
@@ -129,7 +129,9 @@ function textOf(of: Pick<LastRow, "class" | "id">): string {
   return `${of.class} ${of.id}`;
 }
 
-/** Clears the other columns of the object only if the principal may write the whole class. */
+/**
+ * The record to write. Columns that it does not contain are cleared only if the principal may write the whole class.
+ */
 function recordOf(
   { row, place, past, work, waiting }: PlacedPast,
   { id, startedMs, principal }: WriteOrder,
@@ -156,7 +158,7 @@ function byClass(rows: readonly OrderedRow[]): ReadonlyMap<string, readonly Orde
   return groupsBy(rows, ({ path }) => path);
 }
 
-/** Adds the place in the upload to an error that names a row. */
+/** Does the work. If an error names a row, adds the row's place in the upload. */
 async function placedRow<T>(rows: readonly OrderedRow[], work: () => Promise<T>): Promise<T> {
   try {
     return await work();

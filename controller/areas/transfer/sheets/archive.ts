@@ -11,7 +11,10 @@ import { UTF8 } from "../../../../common/text/encodings.ts";
 import { refusing, TextStream } from "../../../../common/text/text-stream.ts";
 import { MarkupReader, type Markup } from "./markup.ts";
 
-/** A spreadsheet file. Checks the declared sizes of its parts before unpacking. Unpacking to more is an error. */
+/**
+ * A spreadsheet file. The declared sizes of its parts are checked before they are unpacked. If a part unpacks to more,
+ * this is an error.
+ */
 export class Archive implements AsyncDisposable {
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;

@@ -8,15 +8,15 @@ export interface SheetName {
   readonly part: string;
 }
 
-/** The sheets of a workbook and the tables that their cells refer to. */
+/** The sheets of a workbook, and the tables to which their cells refer. */
 export interface Book {
-  /** In the order of the workbook. */
+  /** Sheets in the order of the workbook. */
   readonly sheets: readonly SheetName[];
   /** Texts that cells refer to by index. */
   readonly shared: readonly string[];
-  /** Indexes of styles that show a number as a time. */
+  /** Indexes of the cell styles that show a number as a time. */
   readonly timeStyles: ReadonlySet<number>;
-  /** True if days are counted from 1904, not from 1900. */
+  /** True if day numbers count from 1904; false if they count from 1900. */
   readonly is1904: boolean;
 }
 
@@ -60,7 +60,7 @@ async function sharedTexts(archive: Archive): Promise<readonly string[]> {
   return texts;
 }
 
-/** Built-in number formats of dates and times (ECMA-376 part 1, 18.8.30). */
+/** Ids of built-in number formats for dates and times (ECMA-376 part 1, 18.8.30). */
 const TIME_FORMATS: readonly (readonly [first: number, last: number])[] = [
   [14, 22],
   [27, 36],
@@ -92,7 +92,10 @@ async function timeStyles(archive: Archive): Promise<ReadonlySet<number>> {
   return styles;
 }
 
-/** A custom format shows a time if it has date or time letters outside of quotes, escaped characters and colours. */
+/**
+ * True if a custom format shows a time: it has letters for date or time outside of quotes, escaped characters and
+ * brackets.
+ */
 function isTimeFormat(code: string): boolean {
   return /[ymdhs]/i.test(code.replace(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, "").replace(/general/gi, ""));
 }

@@ -7,22 +7,22 @@ import { letters } from "./names.ts";
 
 export interface SheetCell {
   readonly text: string;
-  /** True for a number. If a time is meant, the number counts days. */
+  /** True for a number. In a column of times, the number may count days. */
   readonly isNumber: boolean;
   /** True for a number that the sheet shows as a time. */
   readonly isTime: boolean;
-  /** Reason why the content is no value: it is a formula or an error. */
+  /** Reason why the content is not a value, such as a formula or an error. */
   readonly fault?: string;
 }
 
 export interface SheetRow {
-  /** Row number, starting at 1. */
+  /** Number of the row, from 1. */
   readonly number: number;
-  /** Cells by column, starting at 0; cells without content are omitted. */
+  /** Cells by column, from 0; cells without content are missing. */
   readonly cells: ReadonlyMap<number, SheetCell>;
 }
 
-/** The rows of a sheet as they are read. A formula is a fault of its cell, because formulas are not evaluated. */
+/** The rows of a sheet, one after the other. Formulas are not evaluated, so a formula is a fault of its cell. */
 export async function* rowsOf(archive: Archive, sheet: SheetName, book: Book): AsyncGenerator<SheetRow> {
   const reader = new RowReader(sheet.name, book);
   for await (const some of archive.read(sheet.part)) {
@@ -97,7 +97,7 @@ class RowReader {
     const isTime = isNumber && this.#book.timeStyles.has(this.#style);
     const read = fault === undefined ? { text: this.#value(text) } : { text, fault };
     this.#cells.set(this.#column, { ...read, isNumber, isTime });
-    // Many cells may refer to one long text, so count it for each.
+    // Count the characters for each cell, because many cells may refer to one long text.
     this.#characters += read.text.length;
     if (this.#characters > SHEET_ROW_MAX_CHARACTERS)
       throw this.#fault(`its row has more than ${SHEET_ROW_MAX_CHARACTERS} characters`, "SHEET_ROW_MAX_CHARACTERS");

@@ -1,7 +1,10 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SHEET_MARKUP_MAX_CHARACTERS } from "../../../../common/limits.ts";
 
-/** Markup tokens of a spreadsheet part, without namespace prefixes, comments and processing instructions. */
+/**
+ * A token of a part of a spreadsheet. Names have no namespace prefix. Comments and processing instructions give no
+ * token.
+ */
 export type Markup =
   | { readonly kind: "open"; readonly name: string; readonly attributes: string }
   | { readonly kind: "close"; readonly name: string }
@@ -9,13 +12,13 @@ export type Markup =
 
 const TAG = /<(\/?)(?:[^\s/>"'=:]*:)?([^\s/>"'=:]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/y;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
-/** Escape of a character that XML cannot contain: `_x0000_`. */
+/** Escaped character, such as `_x0000_`, for characters that XML cannot contain. */
 const ESCAPED = /_x([0-9a-fA-F]{4})_/g;
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\r\ufffe\uffff]/g;
 const SIGNS: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
 
 /**
- * Reads XML in pieces. A document type is refused, so there are no custom entities and no external references. Holds at
+ * Reads XML in pieces. Refuses a document type, so there are no custom entities and no external references. Holds at
  * most `SHEET_MARKUP_MAX_CHARACTERS` of incomplete input.
  */
 export class MarkupReader {
@@ -36,12 +39,12 @@ export class MarkupReader {
     );
   }
 
-  /** Call at the end of the text. */
+  /** Call it at the end of the text. `AppError("invalid")` if the XML is incomplete. */
   end(): void {
     if (this.#held.trim() !== "" || this.#depth !== 0) throw broken();
   }
 
-  /** End of the next token; `undefined` if it is incomplete. */
+  /** Reads one token. Returns the position after it; `undefined` if the token is incomplete. */
   #next(at: number, found: Markup[]): number | undefined {
     const open = this.#held.indexOf("<", at);
     if (open === -1) return undefined;
@@ -82,7 +85,7 @@ export class MarkupReader {
   }
 }
 
-/** Collects the texts of `t` inside an element, without phonetic texts. */
+/** Collects the texts of the elements `t` and `v`, without phonetic texts. */
 export class CellText {
   text = "";
   #isText = false;
@@ -100,14 +103,14 @@ export class CellText {
   }
 }
 
-/** The attribute of a tag, with any namespace prefix. */
+/** The value of a tag's attribute, with any namespace prefix; `undefined` if it is missing. */
 export function attributeOf(attributes: string, name: string): string | undefined {
   const match = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   const value = match?.[1] ?? match?.[2];
   return value === undefined ? undefined : unescaped(value);
 }
 
-/** Encodes a text for a cell. */
+/** Escapes a text for the XML of a cell. */
 export function cellText(text: string): string {
   return text
     .replace(ESCAPED, "_x005F$&")

@@ -10,14 +10,14 @@ import {
 } from "../../../../common/mql/index.ts";
 
 /**
- * A sheet holds one class. Column A of its first rows names their content: `class` and its path; `keys`, `indexes` and
- * `options`, one per cell; `name`, `title` and `type` of the columns, from B on. Below them is one object per row, with
- * its id in A. The type `relation` means an edge type.
+ * Rows at the beginning of a sheet, which holds one class. Column A names the content of each row: `class` and its
+ * path; `keys`, `indexes` and `options`, one per cell; `name`, `title` and `type` of the columns, from column B on.
+ * Below these rows, each row is one object, with its id in A. A column of type `relation` stands for an edge type.
  */
 export const HEAD_ROWS = ["class", "keys", "indexes", "options", "name", "title", "type"] as const;
 export type HeadRow = (typeof HEAD_ROWS)[number];
 export const RELATION = "relation";
-/** Content of A1 in the sheet of edge types. Columns A and B of the next rows have name and remark. */
+/** Content of cell A1 in the sheet of edge types. The rows below have the name in column A and the remark in B. */
 export const EDGE_TYPES = "edge types";
 
 const CLASS = { kind: "class", path: "/x", subtree: false, alias: undefined, span: NOWHERE } as const;
@@ -56,12 +56,12 @@ function parseAlteration(text: string): AlterClass["alteration"] | undefined {
   return first?.kind === "alterClass" && !second ? first.alteration : undefined;
 }
 
-/** Cell content that stands for the empty text, because spreadsheet programs drop cells with an empty text. */
+/** Cell content for the empty text. It is needed because spreadsheet programs drop cells with an empty text. */
 const EMPTY_MARK = '""';
-/** Texts of quotes only get one more quote in a cell, so that they differ from the mark. */
+/** Texts of two or more quotes and nothing else. They get one more quote in a cell, so that none equals the mark. */
 const QUOTES = /^""+$/;
 
-/** Encodes a text of a column for its cell. */
+/** The cell content for a text of a column. */
 export function markedText(text: string): string {
   if (text === "") return EMPTY_MARK;
   return QUOTES.test(text) ? `${text}"` : text;
@@ -72,7 +72,7 @@ export function unmarkedText(cell: string): string {
   return QUOTES.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Letters of a column: `A` for 0, `AA` for 26. */
+/** Letters of a column of a sheet: `A` for 0, `AA` for 26. */
 export function letters(column: number): string {
   const rest = Math.floor(column / 26);
   return (rest > 0 ? letters(rest - 1) : "") + String.fromCharCode(65 + (column % 26));

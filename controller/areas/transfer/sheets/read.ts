@@ -23,11 +23,14 @@ import {
   type HeadRow,
 } from "./names.ts";
 
-/** Greater numbers in a column of times are milliseconds: as days they would be thousands of years away. */
+/**
+ * Numbers in a column of times are days if they are smaller than this. Greater ones are milliseconds: as days they
+ * would be thousands of years away.
+ */
 const DAYS_MAX = 3_000_000;
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 
-/** Converts a workbook to a script: a class for each sheet, then its objects. */
+/** Converts a workbook to a script: for each sheet, the definition of its class, then its objects. */
 export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
   await using archive = await Archive.open(path);
   const book = await bookOf(archive);
@@ -40,12 +43,12 @@ export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
 
 interface Head {
   readonly path: string;
-  /** Maps a column of the sheet to the name, and to the type, of the class's column. */
+  /** Name of the class's column, by the index of the column in the sheet; `types` likewise. */
   readonly names: ReadonlyMap<number, string>;
   readonly types: ReadonlyMap<number, string>;
 }
 
-/** Reads one sheet; ignores a sheet whose A1 is empty. */
+/** Reads one sheet. A sheet whose cell A1 is empty is ignored. */
 class SheetReader {
   readonly #sheet: string;
   #kind: "unknown" | "other" | "class" | "edge types" = "unknown";
@@ -124,7 +127,7 @@ class SheetReader {
     });
   }
 
-  /** Cells of a row of the head, from B on. */
+  /** Texts of a row of the head, by column, from column B on. */
   #cells(row: HeadRow): ReadonlyMap<number, string> {
     const cells = [...(this.#rows.get(row)?.cells ?? [])].filter(
       ([at, { text }]) => at > 0 && (text !== "" || row === "title"),

@@ -5,11 +5,11 @@ import { EXPORT_PIECE_CHARACTERS, SHEET_NAME_MAX_CHARACTERS, SHEET_ROWS_MAX } fr
 import { cellText } from "./markup.ts";
 import { letters } from "./names.ts";
 
-/** Text with any first character stays text: no cell becomes a formula. */
+/** Content of a cell. A text is always written as text, so it never becomes a formula. */
 export type Cell = string | number | boolean | undefined;
 
 export interface SheetContent {
-  /** Preferred name; shortened and made unique in the workbook. */
+  /** Preferred name of the sheet. It is shortened and made unique in the workbook. */
   readonly name: string;
   rows(): AsyncIterable<readonly Cell[]>;
 }
@@ -19,12 +19,12 @@ const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
 const RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships";
 const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 const CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml";
-/** Characters may take up to two UTF-16 units each. */
+/** Maximum number of characters of a sheet name. The limit is in UTF-16 units, and a character has up to two. */
 const NAME_CHARACTERS = Math.floor(SHEET_NAME_MAX_CHARACTERS / 2);
-/** The same metadata for every file, so that the same content gives the same bytes. */
+/** Metadata of each part of the file. It is constant, so that the same content gives the same bytes. */
 const ENTRY = { mtime: new Date(2000, 0, 1), forceDosTimestamp: true, compress: true };
 
-/** A workbook as a stream: writes one sheet after the other and holds one piece at a time. */
+/** A workbook as a stream. Writes one sheet after the other and holds one piece at a time in memory. */
 export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   const zip = new ZipFile();
   const output = zip.outputStream as Readable;
@@ -37,7 +37,8 @@ export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   );
   add("xl/workbook.xml", workbook(sheetNames(sheets)));
   add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
-  // A pipe passes on neither an error of the rows nor that the reader has gone, so both are handled here.
+  // A pipe does not pass on errors of the rows, and does not stop the rows when the reader has gone. Both are done
+  // here.
   let rows: Readable | undefined;
   output.once("close", () => rows?.destroy());
   for (const [at, sheet] of sheets.entries()) {
@@ -81,7 +82,7 @@ function numbered(count: number, text: (n: number) => string): string {
   return Array.from({ length: count }, (_, at) => text(at + 1)).join("");
 }
 
-/** Sheet names must be short, and unique ignoring case. */
+/** Names of the sheets: short enough, and unique if upper and lower case are ignored. */
 function sheetNames(sheets: readonly SheetContent[]): readonly string[] {
   const taken = new Set<string>();
   return sheets.map(({ name }) => {

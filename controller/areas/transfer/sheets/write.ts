@@ -8,15 +8,15 @@ import type { ExportedClass } from "../types.ts";
 import { EDGE_TYPES, markedText, optionText, letters, RELATION, typeText } from "./names.ts";
 import type { Cell, SheetContent } from "./workbook.ts";
 
-/** Times with a year of four digits are written as dates. */
+/** Earliest time that is written as a date: from here on, years have four digits. */
 const CALENDAR_MIN_MS = Date.UTC(1000, 0, 1);
 const CALENDAR_MAX_MS = Date.UTC(9999, 11, 31);
-/** Spreadsheet programs keep 15 digits of a number: greater whole numbers are written as text. */
+/** Spreadsheet programs keep 15 digits of a number, so greater whole numbers are written as text. */
 const EXACT_BELOW = 1e15;
 
 export interface ClassSheetOptions {
   readonly parent: ClassView | undefined;
-  /** Edge types that objects of the class may have. */
+  /** Names of the edge types that objects of the class may have. */
   readonly relations: readonly string[];
   readonly objects: () => AsyncIterable<readonly ExportedObject[]>;
 }
@@ -31,7 +31,7 @@ export function edgeTypeSheet(types: readonly EdgeType[]): SheetContent {
   };
 }
 
-/** Contains all columns of the class, including inherited ones, because its objects have them. */
+/** The sheet of a class. It has all columns of the class, including inherited ones, because its objects have them. */
 export function classSheet(exported: ExportedClass, options: ClassSheetOptions): SheetContent {
   const relations = options.relations.filter((type) => exported.view.column(type) === undefined);
   return {
@@ -70,7 +70,10 @@ function objectRow(
   return [id, ...own, ...relations.map((type) => (targets.has(type) ? JSON.stringify(targets.get(type)) : undefined))];
 }
 
-/** Rejects longer texts: spreadsheet programs would report the file as damaged. */
+/**
+ * The row. `AppError("too_large")` for a text longer than a cell allows: spreadsheet programs would report the file as
+ * damaged.
+ */
 function bounded(row: readonly Cell[], of: string): readonly Cell[] {
   const long = row.findIndex((cell) => typeof cell === "string" && cell.length > SHEET_CELL_MAX_CHARACTERS);
   if (long === -1) return row;

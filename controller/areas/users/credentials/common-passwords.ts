@@ -1,4 +1,4 @@
-/** Words of this field, and passwords missing in the library's list: attackers try them early, too. */
+/** Words of this field, and common passwords that are missing in the library's list. Attackers try them early. */
 export const OWN_WORDS: readonly string[] = `
 123456 password 123456789 12345678 12345 qwerty 1234567 111111 123123 abc123 1234567890 password1 1234 iloveyou 000000
 admin letmein welcome monkey dragon sunshine princess football master login shadow passw0rd superman qazwsx michael

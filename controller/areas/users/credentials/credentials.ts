@@ -135,7 +135,7 @@ export class Credentials {
     return { tenant, user, ticket };
   }
 
-  /** Requires the second factor of a user verified elsewhere, as after a right password. */
+  /** Requires the code of a user whose identity is verified. Throws `CodeNeeded` if it is missing or wrong. */
   async requireSecondFactor(verified: Verified, request: FactorRequest): Promise<void> {
     const { tenant, username, epoch, secondFactor } = verified.user;
     const { remember = false, redirect = "", remote, traceparent, code } = request;
@@ -143,7 +143,7 @@ export class Credentials {
       await this.#requireCode(verified, { tenant, username, epoch, remember, redirect }, { code, remote, traceparent });
   }
 
-  /** Undefined for wrong credentials; `AppError("denied")` for a user with a second factor. */
+  /** Verifies Basic credentials. Undefined if they are wrong; `AppError("denied")` for a user with a second factor. */
   async ofBasic({ login, password, remote }: BasicCredentials, traceparent: string): Promise<Verified | undefined> {
     const digest = this.#digest(login, password);
     const known = await this.#cachedLogin(digest);
@@ -155,7 +155,7 @@ export class Credentials {
     return verified;
   }
 
-  /** Drops cached logins of the tenant, so that passwords are checked again. */
+  /** Drops the cached logins of the tenant. The next calls check passwords again. */
   forget(tenant: string): void {
     for (const [digest, login] of this.#logins) if (login.tenant.name === tenant) this.#logins.delete(digest);
   }
@@ -165,7 +165,7 @@ export class Credentials {
     return this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
   }
 
-  /** Verifies the caller's own password again. Guessing is slowed down as in a sign-in. */
+  /** Verifies the caller's own password again. Guessing is slowed down like in a sign-in. */
   async again(principal: Principal, password: string): Promise<UserRecord> {
     const { tenant: name, user: username, remote = "", traceparent } = principal;
     const tenant = await this.#tenants.get(name);
@@ -176,7 +176,7 @@ export class Credentials {
     return verified.user;
   }
 
-  /** User names may contain dots, company names may not. If there is only one company, its name may be omitted. */
+  /** `<company>.<username>`. Only user names may contain dots. A single company may be omitted. */
   async split(login: string): Promise<Named> {
     const dot = login.indexOf(".");
     const named = dot > 0 ? await this.#tenants.get(login.slice(0, dot)) : undefined;
@@ -184,7 +184,7 @@ export class Credentials {
     return { tenant: await this.#tenants.only(), username: login };
   }
 
-  /** Checked for every attempt separately: of equal attempts at the same time only one may use the code. */
+  /** Each attempt is checked by itself. Of equal attempts at the same time, only one may use the code. */
   async #requireCode(
     { tenant, user }: Verified,
     ticket: Ticket,
@@ -203,8 +203,8 @@ export class Credentials {
   }
 
   /**
-   * Equal attempts at the same time share one check: a page that loads with many Basic calls costs one check and counts
-   * once.
+   * Equal attempts at the same time share one check. So a page that loads with many Basic calls costs one check, and
+   * its failure counts once.
    */
   #check(attempt: Attempt): Promise<Verified | undefined> {
     const key = this.#digest(`${attempt.remote} ${attempt.tenant?.name ?? ""} ${attempt.username}`, attempt.password);
@@ -220,7 +220,7 @@ export class Credentials {
     const { tenant, username, password, remote } = attempt;
     const verified = await this.#slowdown.during(this.#guess(tenant, username, remote), async () => {
       const value = await this.#matching(attempt);
-      // For a user with a second factor the right password alone is not enough.
+      // If the user has a second factor, the right password alone does not reset the failures.
       const outcome = value === undefined ? "wrong" : value.user.secondFactor ? "half" : "right";
       return { outcome, value };
     });
@@ -251,7 +251,8 @@ export class Credentials {
   }
 
   /**
-   * Keeps the epoch: sign-ins verified with the old hash stay valid. After a lost race the next sign-in tries again.
+   * Keeps the epoch, so sign-ins verified with the old hash stay valid. If another write is first, the next sign-in
+   * tries again.
    */
   async #renewHash(user: UserRecord, password: string): Promise<void> {
     const hash = await this.#passwords.renewed(password, user.hash);
@@ -276,7 +277,7 @@ export class Credentials {
       traceparent,
       ...outcome,
     };
-    // Sign-in works even without this entry, so that users can inspect the fault; the gate refuses changes.
+    // Sign-in works even without this entry, so that users can inspect the fault. The gate refuses changes.
     await this.#audit.record(entry);
   }
 
@@ -320,7 +321,7 @@ export class Credentials {
   }
 }
 
-/** Programs repeat their credentials, but a code works only once: for users with a second factor they need a token. */
+/** Refuses users with a second factor: a program repeats its credentials, but a code works only once. */
 function requireOneFactor(user: UserRecord): void {
   if (user.secondFactor)
     throw new AppError("denied", "This user has a second factor: a program sends a token in place of the password.");

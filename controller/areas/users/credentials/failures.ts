@@ -6,28 +6,33 @@ import {
 } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 
-/** Result of a check of a password or code. `half`: right but not sufficient; only this attempt is forgiven. */
+/**
+ * Result of a check of a password or code. `half`: right, but a second factor is still needed; only this attempt is
+ * forgiven.
+ */
 export type CheckOutcome = "right" | "half" | "wrong";
 
-/** Waiting time after `count` failures, of which the first `free` cost nothing. */
+/** Waiting time after `count` failures; the first `free` failures cost none. */
 export function delayMs(count: number, free: number): number {
   const over = count - free;
   return over <= 0 ? 0 : Math.min(SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS * 2 ** Math.min(over - 1, 30));
 }
 
 interface Failures {
-  /** Attempts under way are included. */
+  /** Failures, and attempts in progress. */
   count: number;
   underWay: number;
   lastMs: number;
-  /** Set by failures; `underWayUntilMs` counts attempts under way as if they had failed. */
+  /**
+   * End of the waiting time caused by failures. `underWayUntilMs` is its end if attempts in progress count as failures.
+   */
   blockedUntilMs: number;
   underWayUntilMs: number;
 }
 
 /**
- * Failures on this controller by name. An attempt counts as failed from its start, so that many attempts at once count
- * as many. Bounded: the oldest entry is dropped first.
+ * Failures on this controller, by the name of a counter. An attempt counts as failed from its start, so that parallel
+ * attempts are all counted. The number of entries is bounded; the one with the oldest attempt is dropped first.
  */
 export class LocalFailures {
   readonly #clock: Clock;
@@ -51,7 +56,7 @@ export class LocalFailures {
     return this.#table.get(name)?.underWay ?? 0;
   }
 
-  /** Starts an attempt. The returned function ends it. */
+  /** Starts an attempt. Call the returned function with the outcome at its end. */
   begin(name: string, free: number): (outcome: CheckOutcome, forgivesAll: boolean) => void {
     const nowMs = this.#clock.monotonicMs();
     const failures = this.#table.get(name) ?? {

@@ -14,17 +14,17 @@ const ESTIMATE = new ZxcvbnFactory({
   maxLength: PASSWORD_ESTIMATED_MAX_CHARACTERS,
 });
 
-/** Answers like `passwordFault`. */
+/** Same parameters and answer as `passwordFault`. */
 export type PasswordPolicy = (password: string, known?: readonly string[]) => string;
 
-/** A policy that also knows the words of an installation, which do not make a password stronger. */
+/** A password policy that also knows words of this installation. Such words do not make a password stronger. */
 export function passwordPolicy(words: readonly string[]): PasswordPolicy {
   return (password, known = []) => passwordFault(password, [...known, ...words]);
 }
 
 /**
- * Why a password is not accepted, as text for its author; empty if it is accepted. `known` are words that attackers try
- * first, such as the names of the user and the company.
+ * The reason why a password is refused, as a text for its author; empty if it is accepted. `known` are words that
+ * attackers try first, such as the names of the user and the company.
  */
 export function passwordFault(password: string, known: readonly string[] = []): string {
   if ([...password].length < PASSWORD_MIN_CHARACTERS)

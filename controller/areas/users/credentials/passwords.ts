@@ -12,7 +12,7 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 /** Prefix of every hash of that cost. */
 const PREFIX = `$argon2id$v=19$m=${String(COST.memoryCost)},t=${String(COST.timeCost)},p=${String(COST.parallelism)}$`;
 
-/** Hashes and checks passwords, a bounded number at a time, because each takes memory and a core. */
+/** Hashes and checks passwords. Only a bounded number at a time, because each takes memory and a core. */
 export class Passwords {
   readonly #policy: PasswordPolicy;
   #running = 0;
@@ -35,12 +35,15 @@ export class Passwords {
     return this.#bounded(() => hash(password, COST));
   }
 
-  /** A new hash if the known one has another cost; undefined if it has the present cost. */
+  /** A new hash if `known` was made with a cost other than the current one; otherwise undefined. */
   async renewed(password: string, known: string): Promise<string | undefined> {
     return known.startsWith(PREFIX) ? undefined : this.#bounded(() => hash(password, COST));
   }
 
-  /** Takes as long for an unknown user (`known` is undefined) as for a wrong password. */
+  /**
+   * True if the password is right. Takes equally long for an unknown user (`known` is undefined) and for a wrong
+   * password.
+   */
   async matches(password: string, known: string | undefined): Promise<boolean> {
     if (Buffer.byteLength(password) > PASSWORD_MAX_BYTES) return false;
     this.#decoy ??= hash("nobody has this password", COST);

@@ -22,7 +22,7 @@ export interface SharedCount {
   readonly isThere: boolean;
 }
 
-/** A count made before the attempt was checked. */
+/** A failure that was counted before the check of its attempt: end of the waiting time with and without it. */
 export interface CountedBefore {
   readonly untilMs: number;
   readonly beforeUntilMs: number;
@@ -30,7 +30,9 @@ export interface CountedBefore {
 
 const NONE: FailureRecord = { count: 0, blockedUntilMs: 0 };
 
-/** Failures on all controllers by name, until `SIGN_IN_FORGET_MS` after the last one. */
+/**
+ * Failures on all controllers, by the name of a counter. They are forgotten `SIGN_IN_FORGET_MS` after the last change.
+ */
 export class SharedFailures {
   readonly #stores: Stores;
   readonly #clock: Clock;
@@ -46,7 +48,7 @@ export class SharedFailures {
     return { record, waitMs: record.blockedUntilMs - this.#clock.nowMs(), isThere: entry !== undefined };
   }
 
-  /** Counts one failure. With `ifFree`, counts nothing and answers `undefined` during a waiting time. */
+  /** Counts one failure. With `ifFree`, does not count during a waiting time, and answers `undefined`. */
   async count(name: string, free: number, ifFree = false): Promise<CountedBefore | undefined> {
     return this.#change(name, (record) => {
       const nowMs = this.#clock.nowMs();
@@ -58,7 +60,7 @@ export class SharedFailures {
   }
 
   /**
-   * Takes a count back, because the attempt did not fail. Its waiting time ends, too, unless others have extended it.
+   * Takes a count back, because the attempt did not fail. Its waiting time ends too, unless others have extended it.
    */
   async takeBack(name: string, { untilMs, beforeUntilMs }: CountedBefore): Promise<void> {
     await this.#change(name, ({ count, blockedUntilMs }) => {

@@ -12,7 +12,7 @@ interface SignInDependencies extends Omit<CredentialsDependencies, "sessions" | 
   readonly secrets: SecretBox | undefined;
 }
 
-/** Parts of the user service that check who signs in, and that keep sessions and tokens. */
+/** Parts of the user service that verify users, and that keep sessions and tokens. */
 interface SignInParts {
   readonly sessionStore: SessionStore;
   readonly sessions: Sessions;

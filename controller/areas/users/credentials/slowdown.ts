@@ -11,10 +11,10 @@ import { type CheckOutcome, LocalFailures } from "./failures.ts";
 import { type CountedBefore, SharedFailures } from "./shared-failures.ts";
 
 export interface Guess {
-  /** Tenant and name. */
+  /** Tenant and user name. */
   readonly user: string;
   readonly remote: string;
-  /** True if the user has a session from that network; called only while the network has to wait. */
+  /** True if the user has a session from that network. Called only while the network has to wait. */
   readonly hasSessionFrom: (network: string) => Promise<boolean>;
 }
 
@@ -23,8 +23,8 @@ interface Counter {
   readonly name: string;
   readonly free: number;
   /**
-   * An attempt is counted before its check if failures and attempts under way here, this one included, exceed this
-   * number.
+   * An attempt is counted before its check if the number of failures plus unfinished attempts on this controller is
+   * greater than this. The number includes the attempt itself.
    */
   readonly countedBeforeFrom: number;
   /** True if a right password forgives all failures; false if it forgives only its own attempt. */
@@ -38,10 +38,11 @@ interface Begun {
 }
 
 /**
- * Slows down guessing. Failures of one user from one network, and of one network in total, cost a waiting time that
- * doubles. Other networks do not wait. Users who signed in from that network before wait only for their own failures.
- * Failures on all controllers count together, in the store. After failures an attempt is counted before it is checked,
- * so that attempts on several controllers at once are one try, not one each. A right first attempt writes nothing.
+ * Slows down guessing. Failures of one user from one network cost a waiting time that doubles, and so do all failures
+ * of one network. Other networks do not wait. A user who signed in from that network before waits only for the user's
+ * own failures. The store counts failures of all controllers together. After failures, an attempt is counted before it
+ * is checked, so that parallel attempts on several controllers do not get one free try each. A right first attempt
+ * writes nothing.
  */
 export class SignInSlowdown {
   readonly #local: LocalFailures;
@@ -57,8 +58,8 @@ export class SignInSlowdown {
   }
 
   /**
-   * Runs the check and answers its value. `AppError("limited")`, uncounted and without the check, while the caller has
-   * to wait. A check that throws counts as wrong.
+   * Runs the check and answers its value. While the caller has to wait, throws `AppError("limited")` without running
+   * the check or counting the attempt. A check that throws counts as wrong.
    */
   async during<T>(
     { user, remote, hasSessionFrom }: Guess,
@@ -104,7 +105,10 @@ export class SignInSlowdown {
     return begun;
   }
 
-  /** If another attempt was first and caused a waiting time, the counts made so far are taken back. */
+  /**
+   * Counts an attempt before its check. If another attempt came first and caused a waiting time, takes back the counts
+   * made so far and throws `AppError("limited")`.
+   */
   async #countBefore({ name, free }: Counter, isExempt: boolean, begun: readonly Begun[]): Promise<CountedBefore> {
     const counted = await this.#shared.count(name, free, !isExempt);
     if (counted !== undefined) return counted;
@@ -113,7 +117,10 @@ export class SignInSlowdown {
     throw tooMany(Math.max(waitMs, 1));
   }
 
-  /** The result of the check counts even if the store fails: this controller has counted the attempt. */
+  /**
+   * Stores the result of the check for all controllers. An error of the store is only logged: the local count of this
+   * controller still applies.
+   */
   async #settle(begun: readonly Begun[], outcome: CheckOutcome): Promise<void> {
     try {
       await Promise.all(begun.map((one) => this.#settled(one, outcome)));

@@ -4,7 +4,7 @@ import type { TreeStore } from "./tree-store.ts";
 
 type Placed = Pick<UserRecord, "tenant" | "parent" | "active" | "epoch">;
 
-/** Decides if users may sign in and stay signed in: they and every organisation above them must be active. */
+/** Decides if users are active: a user is active if the user and every organisation above are marked as active. */
 export class Activity {
   readonly #tree: Pick<TreeStore, "recent">;
 
@@ -13,8 +13,9 @@ export class Activity {
   }
 
   /**
-   * The epoch that sessions of the user must carry to be valid. It changes with the user's own epoch, and whenever an
-   * organisation above the user is made inactive. Undefined for an inactive user. As old as `TreeStore.recent`.
+   * The epoch that valid sessions of the user have. It changes with the user's own epoch, and whenever an organisation
+   * above the user is made inactive. Undefined for an inactive user. The organisations are at most `SIGN_IN_CACHE_MS`
+   * old.
    */
   async epochOf({ tenant, parent, active, epoch }: Placed): Promise<string | undefined> {
     if (!active) return undefined;

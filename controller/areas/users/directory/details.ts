@@ -17,12 +17,12 @@ export const NO_DETAILS: Details = {
   config: {},
 };
 
-/** Member of `config` with the user's time zone, for calendars in statements that name none. */
+/** Key in `config` for the user's time zone. Statements of the user that name no zone use it. */
 export const TIME_ZONE = "time_zone";
 
 /**
- * `AppError("invalid")` for an unknown zone, because the user's statements would count days by it. An empty name is no
- * zone. The present value may stay, because clients send back values they have read.
+ * `AppError("invalid")` for an unknown zone, because the user's statements would compute days in it. An empty name
+ * means no zone. The stored value may stay, because clients send back values they have read.
  */
 export function requireTimeZone(config: Details["config"] | undefined, present: Details["config"] = {}): void {
   const name = config?.[TIME_ZONE] ?? "";

@@ -48,12 +48,12 @@ export interface DirectoryDependencies extends DirectoryReaderDependencies {
   /** See `Credentials.again`. */
   readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
   readonly recorded: Recorded;
-  /** Time until which a password works that another user sets now; undefined: no limit. */
+  /** Expiry of a password that another user sets now; undefined: it does not expire. */
   readonly firstPasswordUntilMs: (tenant: string) => Promise<number | undefined>;
   readonly endTokens: (user: Pick<UserRecord, "tenant" | "username">) => Promise<unknown>;
 }
 
-/** Makes a change and writes an audit entry with this action and the affected user. */
+/** Makes a change and writes an audit entry with this action, this permission and the affected user (`object`). */
 export type Recorded = <T>(
   principal: Principal,
   entry: { readonly action: string; readonly permission: string; readonly object: string },
@@ -100,7 +100,7 @@ export class UserDirectory {
     this.#recorded = recorded;
   }
 
-  /** `AppError("conflict")` if the name belongs to a user, or to an organisation in the same place. */
+  /** Creates a user. `AppError("conflict")` if another user has that name, or an organisation in the same place. */
   async create(principal: Principal, user: NewUser): Promise<User> {
     requirePermission(principal, "users:write");
     const { username, rights, groups = [], openId } = user;
@@ -108,7 +108,7 @@ export class UserDirectory {
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
     await this.#powers.requireMaking(principal, { tenant: principal.tenant, username, rights, groups });
-    // Groups that a provider names are not checked: the provider has a list of its own.
+    // The groups of a provider's user come from the settings of the provider, so they may not exist here.
     if (!openId) await this.#powers.requireGroups(principal, [], groups);
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
@@ -142,7 +142,7 @@ export class UserDirectory {
     );
   }
 
-  /** Answers the id. */
+  /** Creates an organisation and answers its id. */
   createOrganization(principal: Principal, wanted: NewOrganization): Promise<string> {
     requirePermission(principal, "users:write");
     return this.#organizations.create(principal, wanted);
@@ -161,7 +161,7 @@ export class UserDirectory {
     });
   }
 
-  /** Puts the user into `groups` and out of the other governed groups; groups that are not governed stay. */
+  /** Puts the user into `groups`, and out of all other groups in `governed`. Groups outside `governed` stay. */
   async govern(
     principal: Principal,
     username: string,
@@ -186,8 +186,8 @@ export class UserDirectory {
   }
 
   /**
-   * Sets the password of a user who has just given the present one, and ends the user's tokens. `AppError("conflict")`
-   * if the user has changed since.
+   * Sets the password of a user who has just proved the old one, and ends the user's tokens. `AppError("conflict")` if
+   * the user has changed since `own` was read.
    */
   async setOwnPassword(principal: Principal, own: UserRecord, password: string): Promise<void> {
     const { username, epoch, firstPasswordUntilMs } = own;
@@ -202,9 +202,9 @@ export class UserDirectory {
   }
 
   /**
-   * Changes a user or an organisation; `AppError("not_found")` for an unknown id. A new password of the caller needs
-   * the present one; a new password for another user has its own audit action. Answers warnings: work that continues
-   * with rights the user loses, and members that were ignored because organisations do not have them.
+   * Changes a user or an organisation; `AppError("not_found")` for an unknown id. To change the own password, the
+   * caller must give the old one. A new password for another user has its own audit action. Answers warnings: work that
+   * continues with rights the user loses, and ignored members (organisations do not have every member of users).
    */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
@@ -259,7 +259,7 @@ export class UserDirectory {
   }
 
   /**
-   * Removes a user, or an empty organisation. Answers the work that stops with the user, and the work that continues.
+   * Removes a user, or an empty organisation. Answers the work that stops with its author, and the work that continues.
    * `AppError("conflict")` for the last active administrator and for an organisation that is not empty.
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
@@ -288,8 +288,8 @@ export class UserDirectory {
   }
 
   /**
-   * Moves a user, or an organisation with everything below it, to another organisation, by id or path. Answers the id,
-   * which stays. `AppError("conflict")` if the name is taken there, or the target is inside the moved organisation.
+   * Moves a user, or an organisation with everything below it, to the organisation `to` (id or path). The id stays; it
+   * is answered. `AppError("conflict")` if the name is taken there, or the target is inside the moved organisation.
    */
   async move(principal: Principal, id: string, to: string): Promise<string> {
     requirePermission(principal, "users:write");
@@ -309,8 +309,8 @@ export class UserDirectory {
   }
 
   /**
-   * For operators: if no administrator can sign in, makes the organisations above this user active. Answers their
-   * paths.
+   * For operators: if the tenant has no active administrator, makes the organisations above this user active. Answers
+   * their paths.
    */
   reopen(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
@@ -320,7 +320,7 @@ export class UserDirectory {
     });
   }
 
-  /** Sets the start page of the caller; an empty path: the tenant's. Needs no permission; refuses tokens. */
+  /** Sets the caller's start page; empty: the tenant's page applies. Needs no permission; refuses tokens. */
   async setOwnHome(principal: Principal, home: string): Promise<void> {
     requireOwnSignIn(principal, "The start page is not set");
     requireNoDuty(principal);
@@ -330,7 +330,7 @@ export class UserDirectory {
     );
   }
 
-  /** Gives users stored before there was a tree an id and a place. Idempotent. */
+  /** Gives an id and a place in the tree to users that were stored before the tree existed. Idempotent. */
   async repair(tenant: string): Promise<void> {
     for await (const page of this.#users.pages(tenant)) {
       for (const { record } of page) if (record.id === "") await this.#place(tenant, record.username);
@@ -350,7 +350,7 @@ export class UserDirectory {
   }
 
   async #edit({ tenant }: Principal, username: string, edit: Edit): Promise<User> {
-    // After a lost race the edit is made again on the new state.
+    // If another write came first, the edit is made again on the new state.
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
       const { record, revision } = await required(this.#users, tenant, username);
       const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
@@ -360,7 +360,7 @@ export class UserDirectory {
     throw new AppError("conflict", `Others change the user ${username} all the time.`);
   }
 
-  /** A change of the tree: if two administrators demote each other at the same time, one of them stays. */
+  /** Takes the role away in a change of the tree: the last two administrators cannot demote each other. */
   #demote(tenant: string, username: string, edit: Edit): Promise<User> {
     return this.#users.written({ tenant, username }, () =>
       this.#tree.restructure(tenant, async (tree) => {
@@ -373,7 +373,7 @@ export class UserDirectory {
     );
   }
 
-  /** Without an administrator the tenant could not be managed any more. */
+  /** Throws `AppError("conflict")` for the last active administrator, without whom the tenant could not be managed. */
   async #requireOther(record: UserRecord, { organizations }: TreeView): Promise<void> {
     const { tenant, username } = record;
     if (isActiveAdministrator(record)) await this.#members.requireAdministrator(tenant, organizations, username);

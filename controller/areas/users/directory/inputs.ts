@@ -30,7 +30,9 @@ export async function createNode(directory: UserDirectory, principal: Principal,
   return { id: await directory.createOrganization(principal, common), warnings };
 }
 
-/** Changes the members that a client sends; answers the work that continues with rights that are lost. */
+/**
+ * Changes the members that a client sends. Answers warnings, such as work that continues with rights the user loses.
+ */
 export async function changeUser(
   directory: UserDirectory,
   principal: Principal,

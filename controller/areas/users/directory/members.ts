@@ -18,8 +18,8 @@ export class Members {
   }
 
   /**
-   * Like `EffectiveRights.requireAtLeast`, for all users below an organisation: only a caller who may change each of them
-   * may change the organisation.
+   * Like `EffectiveRights.requireAtLeast`, for all users below an organisation. The caller may change the organisation
+   * only if it may change each of those users.
    */
   async requireAtLeast(principal: Principal, tree: Tree, id: string): Promise<void> {
     if (holds(principal, ROLES.administrator)) return;
@@ -57,7 +57,7 @@ export class Members {
   }
 }
 
-/** Checks the user only: an organisation above may still make the user inactive. */
+/** True for an active administrator. Checks only the user: an inactive organisation above is ignored. */
 export function isActiveAdministrator({ active, rights }: Pick<UserRecord, "active" | "rights">): boolean {
   return active && isAdministrator(rights);
 }

@@ -6,7 +6,7 @@ import type { User, UserNode } from "../types.ts";
 
 type Tree = Organizations<OrganizationRecord>;
 
-/** A user as a node, without other members of the record. */
+/** A user as a node of the tree, without secret members of the record. */
 export function userNode(user: User, tree: Tree): UserNode {
   return {
     ...user.details,
@@ -23,7 +23,7 @@ export function userNode(user: User, tree: Tree): UserNode {
   };
 }
 
-/** The organisation `id` with all organisations below it, and with those of the users that are below it. */
+/** The organisation `id` with all organisations below it, and those of `users` that are below it. */
 export function organizationNode(id: string, tree: Tree, users: readonly User[]): UserNode {
   const members = byParent(users);
   const organizations = byParent([...tree.all]);

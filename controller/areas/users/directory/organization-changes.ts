@@ -28,7 +28,7 @@ export interface OrganizationDependencies {
   readonly left: LeftWork;
 }
 
-/** Changes of organisations, by callers who have at least the rights of every user below. */
+/** Changes of organisations. The caller must have at least the rights of every user below the organisation. */
 export class OrganizationChanges {
   readonly #runtime: Pick<Runtime, "clock" | "random">;
   readonly #tree: TreeStore;
@@ -42,7 +42,7 @@ export class OrganizationChanges {
     this.#left = left;
   }
 
-  /** Answers the id. */
+  /** Creates an organisation and answers its id. */
   async create(principal: Principal, wanted: NewOrganization): Promise<string> {
     const { username } = wanted;
     checkName(username);
@@ -68,8 +68,8 @@ export class OrganizationChanges {
   }
 
   /**
-   * Changes an organisation. Answers warnings, and the work that continues of users who become inactive.
-   * `AppError("conflict")` if no active administrator would remain.
+   * Changes an organisation. Answers warnings: ignored members, and the work that continues although its users become
+   * inactive. `AppError("conflict")` if no active administrator would remain.
    */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     const { tenant } = principal;
@@ -99,8 +99,8 @@ export class OrganizationChanges {
   }
 
   /**
-   * If the tenant has no active administrator: makes the organisation that `find` answers, and those above it, active.
-   * Answers their paths.
+   * Does nothing if the tenant has an active administrator. Otherwise makes active the organisation whose id `find`
+   * answers, and those above it. Answers their paths.
    */
   reopenAbove(tenant: string, find: () => Promise<string | undefined>): Promise<readonly string[]> {
     return this.#tree.restructure(tenant, async ({ organizations }) => {
@@ -136,7 +136,8 @@ export class OrganizationChanges {
 }
 
 /**
- * Clients send organisations with the members of users. A warning names those that would change a user and are ignored.
+ * Clients may send members of users for an organisation, too. Answers a warning that names the members which would
+ * change a user and are ignored.
  */
 export function ignoredMembers({
   password = "",

@@ -12,7 +12,7 @@ export interface PlacedOrganization {
   readonly username: string;
 }
 
-/** The organisations of one tenant, as of one read. */
+/** The organisations of one tenant, as read at one time. */
 export class Organizations<T extends PlacedOrganization> {
   readonly #byId: ReadonlyMap<string, T>;
   readonly #paths = new Map<string, string>([[ROOT_ID, ROOT_PATH]]);
@@ -37,12 +37,12 @@ export class Organizations<T extends PlacedOrganization> {
     return id === ROOT_ID || this.#byId.has(id);
   }
 
-  /** A copy with this organisation in place of the one with the same id. */
+  /** A copy in which this organisation replaces the one with the same id. */
   with(organization: T): Organizations<T> {
     return new Organizations([...this.#byId.values()].filter(({ id }) => id !== organization.id).concat(organization));
   }
 
-  /** The organisation and those above it, from the lowest up, without the root. */
+  /** The organisation and those above it, from the lowest to the highest, without the root. */
   above(id: string): readonly T[] {
     const found: T[] = [];
     for (let at = this.#byId.get(id); at !== undefined; at = this.#byId.get(at.parent)) {
@@ -93,7 +93,7 @@ export class Organizations<T extends PlacedOrganization> {
     return false;
   }
 
-  /** Number of organisations from below the root to `id`, itself included: 0 for the root. */
+  /** Number of organisations on the path to `id`, itself included and the root excluded: 0 for the root. */
   depthOf(id: string): number {
     const path = this.pathOf(id);
     return path === undefined || path === ROOT_PATH ? 0 : path.split("/").length - 1;

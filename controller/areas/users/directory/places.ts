@@ -52,7 +52,7 @@ export function deletion(key: string): KvOperation {
   return { kind: "delete", key };
 }
 
-/** A user without the secret members of the record. */
+/** The user without the secret members of the record. */
 export function shown(record: UserRecord): User {
   const { tenant, username, id, parent, details, groups, rights, active, home, createdMs, changedMs } = record;
   const user = { tenant, username, id, parent, details, groups, rights, active, createdMs, changedMs };

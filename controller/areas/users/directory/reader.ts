@@ -33,7 +33,8 @@ export class DirectoryReader {
   }
 
   /**
-   * The node at that path with all nodes below it that the caller may see. `AppError("not_found")` if there is none.
+   * The node at that path with all nodes below it, limited to those that the caller may see. `AppError("not_found")` if
+   * the caller sees no such node.
    */
   async subtree(principal: Principal, fullname: string): Promise<UserNode> {
     requirePermission(principal, "users:read");
@@ -66,7 +67,10 @@ export class DirectoryReader {
     return isSeen ? shown(record) : undefined;
   }
 
-  /** Answers a test for names of users whom the caller may see; it accepts any name if no rule hides a user. */
+  /**
+   * Answers a test for user names: true for users whom the caller may see. It is true for every name if no rule hides
+   * users.
+   */
   async seenNames(principal: Principal): Promise<(username: string) => boolean> {
     requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
     const { seesName, seesAllNames } = await nodeFilter(principal, this.#objects);
@@ -78,7 +82,7 @@ export class DirectoryReader {
     return (username) => names.has(username);
   }
 
-  /** Answers those of the names that belong to users whom the caller may see. */
+  /** The subset of `names` that belong to users whom the caller may see. */
   async knownNames(principal: Principal, names: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
     const { tenant } = principal;
@@ -99,7 +103,7 @@ export class DirectoryReader {
     return known;
   }
 
-  /** A similar name of a user whom the caller may see. Reads all users. */
+  /** The most similar name of a user whom the caller may see; undefined if none is similar. Reads all users. */
   async likeName(principal: Principal, name: string): Promise<string | undefined> {
     const sees = await this.seenNames(principal);
     let like: string | undefined;
@@ -116,7 +120,7 @@ export class DirectoryReader {
     return stored && userNode(stored.record, await this.#tree.organizations(principal.tenant));
   }
 
-  /** Every node except the root, page by page; only the caller's own without the permission. */
+  /** Every node except the root, page by page. Without the permission, only the caller's own node. */
   async *nodes(principal: Principal): AsyncGenerator<readonly UserNode[]> {
     const { tenant } = principal;
     try {
@@ -149,7 +153,7 @@ export class DirectoryReader {
   }
 }
 
-/** `AppError("not_found")` if there is none. */
+/** The stored user; `AppError("not_found")` if there is none. */
 export async function required(users: UserStore, tenant: string, username: string): Promise<StoredUser> {
   const stored = isName(username) ? await users.get(tenant, username) : undefined;
   if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);

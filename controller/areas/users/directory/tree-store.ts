@@ -18,7 +18,10 @@ export interface OrganizationRecord extends PlacedOrganization {
   readonly details: Details;
   /** If false, users below cannot sign in, and their open sessions end. */
   readonly active: boolean;
-  /** New whenever it is made inactive: earlier sessions of users below are over. Absent: it never was inactive. */
+  /**
+   * Changes whenever the organisation is made inactive, which ends earlier sessions of users below. Absent: the
+   * organisation was never inactive.
+   */
   readonly epoch?: string;
   readonly createdMs: number;
   readonly changedMs: number;
@@ -35,12 +38,15 @@ export interface Restructuring<T> {
   /** Conditions in addition to the unchanged tree. */
   readonly if: readonly KvCondition[];
   readonly then: readonly KvOperation[];
-  /** Change of the number of users. */
+  /** Number of users that the change adds (negative: removes). */
   readonly users: number;
   readonly answer: T;
 }
 
-/** The tree while a change is planned: values read from it still hold when the change is made. */
+/**
+ * The tree while a change is planned. If the tree changes before the write, the change is planned again. So values read
+ * from the tree hold when the change is made.
+ */
 export interface TreeView {
   readonly kv: KvStore;
   readonly organizations: Organizations<OrganizationRecord>;
@@ -49,12 +55,12 @@ export interface TreeView {
 
 interface Guard {
   readonly users: number;
-  /** New with every change. */
+  /** A new random text with every change, so that no two values of the guard are equal. */
   readonly change: string;
 }
 
 interface Loaded {
-  /** Revision of the guard. */
+  /** Revision of the guard when the organisations were read. */
   readonly revision: number;
   readonly organizations: Organizations<OrganizationRecord>;
 }
@@ -71,16 +77,16 @@ export const membersOf = (parent: string): string => `${MEMBERS}${parent}/`;
 export const memberKey = (parent: string, username: string): string => membersOf(parent) + username;
 
 /**
- * The tree of users of each tenant: organisations, their members, and users by id. Every change of its shape is one
- * transaction under the revision of one key. So changes by several controllers at the same time are made one after the
- * other, and none is made on an outdated tree.
+ * The tree of users of each tenant: organisations, their members, and users by id. Every change of the tree is one
+ * transaction, conditional on the revision of one key, the guard. So several controllers change the tree one after the
+ * other, and never on an outdated state.
  */
 export class TreeStore {
   readonly #stores: Stores;
   readonly #random: Random;
   readonly #queue = new KeyedQueue();
   readonly #recent: RecentReads<Loaded>;
-  /** The last value read, by tenant; read again only if the guard has changed. */
+  /** The last organisations read, by tenant; read again only if the guard has changed. */
   readonly #loaded = new Map<string, Loaded>();
 
   constructor(stores: Stores, { clock, random }: Pick<Runtime, "clock" | "random">) {
@@ -89,7 +95,7 @@ export class TreeStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** For every call: organisations at most `SIGN_IN_CACHE_MS` old. */
+  /** The organisations for a call, at most `SIGN_IN_CACHE_MS` old. */
   async recent(tenant: string): Promise<Organizations<OrganizationRecord>> {
     const loaded = await this.#recent.read(tenant, () => this.#load(tenant));
     return loaded?.organizations ?? new Organizations([]);
@@ -110,7 +116,10 @@ export class TreeStore {
     return located(kv, id);
   }
 
-  /** `plan` is called again if another controller changed the tree meanwhile; an error of `plan` ends the change. */
+  /**
+   * Makes one planned change. `plan` is called again if another controller changed the tree meanwhile. An error of
+   * `plan` ends the change.
+   */
   restructure<T>(tenant: string, plan: (tree: TreeView) => Promise<Restructuring<T>>): Promise<T> {
     return this.#recent.written(tenant, () => this.#restructured(tenant, plan));
   }

@@ -4,7 +4,7 @@ import { recordFilter, type RecordFilter } from "../../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "../types.ts";
 
-/** Path of the class of users, without the name space of the tenant before it. */
+/** Path of the class of users, without the tenant's name space at its beginning. */
 export const USER_CLASS_PATH = "/ldap";
 
 /** Id of a node as an object. */
@@ -12,21 +12,24 @@ export function objectIdOf(id: string): string {
   return `ldap:${id}`;
 }
 
-/** The nodes that a principal may see. If rules apply to the class of users: the nodes and members that MQL shows. */
+/**
+ * The nodes that a principal may see: if rules apply to the class of users, only the nodes and members that MQL would
+ * show.
+ */
 export interface NodeFilter {
   sees(node: UserNode): boolean;
   /** True if the principal sees the node and its name. */
   seesName(node: UserNode): boolean;
-  /** True if `seesName` holds for every present and future user. */
+  /** True if `seesName` is true for every user, also for those created later. */
   readonly seesAllNames: boolean;
   /**
-   * The visible part of the node and of all nodes below it. A node that only leads to a visible one has its place and
-   * no other member.
+   * The visible part of the node and of all nodes below it; undefined if there is none. A node that is shown only
+   * because it contains a visible one has its place and no other member.
    */
   shown(node: UserNode): UserNode | undefined;
 }
 
-/** If no rule applies to the class of users, the permission alone decides. */
+/** The filter for the principal. If no rule applies to the class of users, the permission alone decides. */
 export async function nodeFilter(
   principal: Principal,
   objects: Pick<Objects, "catalog"> | undefined,
@@ -42,7 +45,7 @@ const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node, seesName: (
 
 function filterBy(filter: RecordFilter, seesAllNames: boolean): NodeFilter {
   const objectOf = (node: UserNode): UserNode => ({ ...node, id: objectIdOf(node.id) });
-  // The root is no object.
+  // The root is not an object, so no rule applies to it.
   const sees = (node: UserNode): boolean => node.id === ROOT_ID || filter.sees(objectOf(node));
   const shown = (node: UserNode): UserNode | undefined => {
     const nodes = node.nodes.flatMap((one) => shown(one) ?? []);

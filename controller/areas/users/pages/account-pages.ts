@@ -23,7 +23,7 @@ const SIGN_OUT = `<p class="aside"><a href="/user/logout">Sign out</a></p>`;
 
 export interface AccountView {
   readonly user: string;
-  /** The duty to be done before anything else. */
+  /** The sign-in requirement that the user must fulfil before anything else. */
   readonly owes?: "password" | "second factor" | undefined;
   readonly error: string | undefined;
   readonly sessions: readonly SessionView[];
@@ -63,7 +63,7 @@ ${SIGN_OUT}`,
   );
 }
 
-/** Shown after a wrong code; the secret is on the device already. */
+/** Asks for the code again after a wrong one. Does not show the secret, which the device already has. */
 export function confirmPage(): Page {
   return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}\n${SIGN_OUT}`);
 }
@@ -91,7 +91,7 @@ function changeForm(): string {
 </form>`;
 }
 
-/** Form that ends one session, or all except the one that shows the page. */
+/** Form that ends one session, or all sessions except the current one. */
 function sessionsForm(sessions: readonly SessionView[]): string {
   const others = sessions.filter(({ current }) => !current);
   const here = sessions.length > others.length ? "<p>You are signed in here" : "<p>You are signed in";

@@ -30,7 +30,7 @@ dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 a{color:var(--accent)}
 ul{padding-left:1.25rem}`;
 
-/** Texts for the error codes of the sign-in form; nothing of the query is shown as it came. */
+/** Texts for the error codes of the sign-in form. Text from the query string is never shown itself. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "Company, user name or password are wrong.",
   limited: "Too many failed sign-ins. Please wait a little and try again.",
@@ -46,7 +46,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 export function loginPage(options: {
   readonly error: string | undefined;
   readonly company: string;
-  /** Name of the OpenID provider that people may sign in through, too. */
+  /** Name of the OpenID provider, if people may also sign in through one. */
   readonly provider?: string | undefined;
 }): Page {
   const { error, company, provider } = options;
@@ -72,7 +72,7 @@ ${provider === undefined ? "" : `<p class="or">or</p><a class="button other" hre
   );
 }
 
-/** The second step: the ticket replaces name and password. */
+/** The page for the second step of sign-in. Its form contains the ticket in place of name and password. */
 export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): Page {
   const problem = `<p class="wrong" role="alert" id="problem">This code is wrong, or was used before.</p>`;
   return page(

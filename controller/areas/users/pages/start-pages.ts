@@ -28,14 +28,14 @@ export class StartPages {
 }
 
 /**
- * True if a browser that is sent to the path stays on this site. Browsers take `//host` and `/\host` for another site,
- * and remove tabs and line breaks from addresses.
+ * True if the path leads a browser to a page of this site. Browsers read `//host` and `/\host` as another site, and
+ * remove tabs and line breaks from addresses.
  */
 export function isOwnPath(path: string): boolean {
   return path.length <= USER_HOME_MAX_CHARACTERS && /^\/(?![/\\])[\x21-\x7e]*$/.test(path) && !path.includes("\\");
 }
 
-/** Throws `AppError("invalid")` for a path that cannot be a start page, such as the pages of signing in and out. */
+/** Throws `AppError("invalid")` for a path that cannot be a start page, such as the sign-in and sign-out pages. */
 export function checkHome(home: string): void {
   if (home === "" || (isOwnPath(home) && !/^\/user(\/|$)/.test(home))) return;
   throw new AppError("invalid", "home must be the path of a page of this site, such as /static/app/index.html.");

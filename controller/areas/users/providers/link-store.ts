@@ -26,8 +26,8 @@ export function putLink(account: ProviderAccount, username: string): KvOperation
 type Whose = Pick<UserRecord, "tenant" | "username" | "id">;
 
 /**
- * Links accounts of an OpenID provider to users. The user's record has the link, and a key finds that record by the
- * account. Both change in one transaction, so that an account has at most one user.
+ * Links accounts of an OpenID provider to users. The user's record contains the account, and a key finds that record by
+ * the account. Both change in one transaction, so an account has at most one user.
  */
 export class LinkStore {
   readonly #stores: Stores;
@@ -44,7 +44,10 @@ export class LinkStore {
     return user && isSame(user.openId, account) ? user : undefined;
   }
 
-  /** Replaces another account of that user. `AppError("conflict")` if the account belongs to another user. */
+  /**
+   * Links the account, in place of an earlier account of that user. `AppError("conflict")` if the account belongs to
+   * another user.
+   */
   async link(whose: Whose, account: ProviderAccount, epoch?: string): Promise<void> {
     await this.#change(whose, async (user, kv) => {
       const key = linkKey(account);
@@ -68,7 +71,10 @@ export class LinkStore {
     });
   }
 
-  /** Repeats while others change the user; does nothing if `plan` answers `undefined`. */
+  /**
+   * Writes the planned change. Plans again if the user was changed meanwhile. Does nothing if `plan` answers
+   * `undefined`.
+   */
   async #change(
     whose: Whose,
     plan: (user: UserRecord, kv: KvStore) => Promise<PlannedChange | undefined>,

@@ -30,9 +30,8 @@ interface Dependencies {
 const ACTION = "sign in by OpenID Connect";
 
 /**
- * Users here who sign in through an OpenID provider. An account is linked to a user only because a person with the
- * right to do so linked it, or because the user was created for it. A name or an address that both have never links
- * them.
+ * Users who sign in through an OpenID provider. An account is linked to a user in two cases only: the user was created
+ * for it, or a person with the right to do so linked it. An equal name or e-mail address never links an account.
  */
 export class ProviderSignIns {
   readonly #runtime: Runtime;
@@ -61,8 +60,8 @@ export class ProviderSignIns {
   }
 
   /**
-   * Signs in an account that the provider has verified. Sets the groups that the provider governs, and asks for the
-   * code of a second factor as after a password. `AppError("denied")` for an account without an active user.
+   * Signs in an account that the provider has verified. Sets the groups that the provider governs. Then requires the
+   * code of a second factor, like a sign-in by password. `AppError("denied")` for an account without an active user.
    */
   async signIn(request: ProviderSignIn): Promise<SignedIn> {
     const tenant = await this.#tenants.get(request.tenant);
@@ -88,8 +87,9 @@ export class ProviderSignIns {
   }
 
   /**
-   * From here on the account belongs to the caller. `principal` may be one that only reads: the password given at the
-   * beginning permits this. `AppError("deadline")` if another user is signed in by now, or the user has changed since.
+   * Completes the link: from now on the account may sign in as the caller. `principal` may be read-only, because the
+   * password given to `beginLink` permits this change. `AppError("deadline")` if another user is signed in by now, or
+   * if the user has changed since `beginLink`.
    */
   async finishLink(principal: Principal, pending: PendingLink, account: ProviderAccount): Promise<void> {
     const { tenant, username, epoch } = pending;
@@ -100,14 +100,14 @@ export class ProviderSignIns {
     await this.#changing(principal, "link an account of the OpenID provider", () => this.#links.link(user, account));
   }
 
-  /** The caller's own account; undefined without one. */
+  /** The caller's own account at the provider; undefined without one. */
   async own({ tenant, user }: Principal): Promise<ProviderAccount | undefined> {
     return (await this.#users.get(tenant, user))?.record.openId;
   }
 
   /**
-   * Removes the caller's own link. Needs the password, so that users without one cannot remove their only way in. Ends
-   * every session.
+   * Removes the caller's own link. Needs the password, so that a user without a password cannot remove the only way to
+   * sign in. Ends every session.
    */
   async unlinkOwn(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
@@ -118,13 +118,13 @@ export class ProviderSignIns {
     );
   }
 
-  /** The account of a user; undefined without one. */
+  /** The account of a user at the provider; undefined without one. */
   async of(principal: Principal, id: string): Promise<ProviderAccount | undefined> {
     requirePermission(principal, "users:read");
     return (await this.#byId(principal, id)).openId;
   }
 
-  /** Links an account to a user: from here on it may sign in as that user. Ends the user's sessions. */
+  /** Links an account to a user, so that the account may sign in as that user. Ends the user's sessions. */
   async link(principal: Principal, id: string, account: ProviderAccount): Promise<void> {
     requirePermission(principal, "users:write");
     const user = await this.#byId(principal, id);
@@ -155,14 +155,15 @@ export class ProviderSignIns {
     try {
       await this.#create(tenant, username, request);
     } catch (error) {
-      // A local user has that name, or another call for this account was first: the link decides.
+      // A local user has that name, or another call for this account was first. The link decides which.
       if (!isAppError(error, "conflict")) throw error;
     }
     return this.#links.find(tenant.name, request.account);
   }
 
   /**
-   * True if groups name a user who does not exist yet. These rights must not go to another person who takes the name.
+   * True if groups name this user although the user does not exist yet. A new user with that name would get those
+   * rights.
    */
   async #isClaimed(tenant: string, username: string): Promise<boolean> {
     const powersOf = (name: string) => this.#powers.of({ tenant, username: name, rights: NO_RIGHTS, groups: [] });
@@ -193,7 +194,7 @@ export class ProviderSignIns {
     );
   }
 
-  /** Sets the governed groups; other groups stay. A change ends sessions that were opened with the old groups. */
+  /** Sets the governed groups; other groups stay. If the groups change, earlier sessions of the user end. */
   async #grouped(tenant: Tenant, user: UserRecord, request: ProviderSignIn): Promise<UserRecord> {
     const { groups, governed, traceparent } = request;
     const isSame = governed.every((group) => user.groups.includes(group) === groups.includes(group));
@@ -208,7 +209,10 @@ export class ProviderSignIns {
     return changed;
   }
 
-  /** Changes by the platform itself get an audit entry like all changes, and are refused while none can be written. */
+  /**
+   * Makes a change in the name of the platform. Like all changes, it gets an audit entry, and is refused while none can
+   * be written.
+   */
   async #asSystem(
     tenant: Tenant,
     request: ProviderSignIn,
@@ -225,7 +229,7 @@ export class ProviderSignIns {
 
   async #record(request: ProviderSignIn, username: string, code: "ok" | "denied"): Promise<void> {
     const { tenant, account, remote, traceparent } = request;
-    // Unknown here: the entry names the account, so that an administrator can link it.
+    // The account has no user here. The entry names the account, so that an administrator can link it.
     const whose = JSON.stringify(beginningOf(account.subject, OPENID_SUBJECT_MAX_CHARACTERS));
     const action = username === "" ? `${ACTION}: ${whose}` : ACTION;
     const user = beginningOf(username, USERNAME_MAX_CHARACTERS);
@@ -253,7 +257,7 @@ export class ProviderSignIns {
 }
 
 /**
- * The same for every reason, so that the provider's users do not learn which users exist here. The audit trail has the
+ * One error for every reason, so that the provider's users do not learn which users exist here. The audit trail has the
  * reason.
  */
 function refused(): AppError {

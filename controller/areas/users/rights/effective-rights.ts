@@ -17,7 +17,7 @@ import {
 } from "../../permissions/index.ts";
 import type { Rights, User } from "../types.ts";
 
-/** Rights of a user who was given none. */
+/** Rights of a user to whom none were given directly. */
 export const NO_RIGHTS: Rights = { grants: [], data: [] };
 const NO_RIGHTS_AT_ALL: GivenRights = { grants: [], data: [], paths: [] };
 
@@ -40,7 +40,7 @@ export class EffectiveRights {
     this.#groups = groups;
   }
 
-  /** Undefined if the tenant does not exist any more. */
+  /** The rights of the user. Undefined if the tenant does not exist any more. */
   async of(user: Empowered): Promise<Powers | undefined> {
     const member = this.memberOf(user);
     if (this.#groups === undefined) return { groups: user.groups, ...member.own };
@@ -48,9 +48,8 @@ export class EffectiveRights {
   }
 
   /**
-   * Throws `AppError("denied")` unless the principal has all rights of the user. Only a caller with at least the same
-   * rights may create, change or delete a user, so that changing users gives the caller no new rights. Rights that
-   * every user has are not compared.
+   * Throws `AppError("denied")` unless the principal has all rights of the user. So a caller cannot gain rights by
+   * creating, changing or deleting a user with more rights. The rights that every user has are not compared.
    */
   async requireAtLeast(principal: Principal, user: Empowered): Promise<void> {
     if (hasAll(principal)) return;
@@ -59,8 +58,9 @@ export class EffectiveRights {
   }
 
   /**
-   * Like `requireAtLeast`, for a user about to be created: groups may name a user before it exists. A token with a part
-   * of its user's rights cannot create a user with more rights than every user has.
+   * Like `requireAtLeast`, for a user about to be created. Groups may name a user before it exists, so a new user can
+   * have rights at once. A token with only a part of its user's rights cannot create a user with more rights than every
+   * user has.
    */
   async requireMaking(principal: Principal, user: Empowered): Promise<void> {
     await this.requireAtLeast(principal, user);
@@ -69,7 +69,7 @@ export class EffectiveRights {
     if (!holds(joined(everyones, everyones, user.username), powers)) requireNoPartToken(principal);
   }
 
-  /** `AppError("invalid")` for groups that do not exist. Groups that the user has already may stay. */
+  /** `AppError("invalid")` for added groups that do not exist. Groups in `before` are not checked. */
   async requireGroups(principal: Principal, before: readonly string[], groups: readonly string[]): Promise<void> {
     const added = groups.filter((group) => !before.includes(group));
     await this.#groups?.requireGroups(principal, added);
@@ -85,7 +85,10 @@ export class EffectiveRights {
     return { powers, everyones };
   }
 
-  /** The user as a member, for groups to compute the rights of; the same object for the same record. */
+  /**
+   * The user in the form in which groups compute rights. The same record always gives the same object, so results can
+   * be cached.
+   */
   memberOf(user: Empowered): OwningMember {
     let member = this.#members.get(user);
     if (member === undefined) {
@@ -98,7 +101,7 @@ export class EffectiveRights {
   }
 }
 
-/** Adds the rights that every user has, and the home folder of that user. */
+/** `one` together with the rights that every user has, and the path of that user's home folder. */
 function joined<T extends GivenRights>(one: T, everyones: GivenRights, username: string): T {
   const grants = [...one.grants, ...everyones.grants];
   const data = [...one.data, ...everyones.data];
@@ -115,7 +118,7 @@ function hasAll(principal: Principal): boolean {
 }
 
 /**
- * Throws `AppError("denied")` unless the principal may give these rights: it must have all of them, and must not be a
+ * Throws `AppError("denied")` unless the principal may give these rights. It must have all of them, and must not be a
  * token with a part of its user's rights.
  */
 export function requireRights(principal: Principal, rights: Rights): void {
@@ -124,7 +127,7 @@ export function requireRights(principal: Principal, rights: Rights): void {
   requireHolding(principal, givenBy(rights));
 }
 
-/** Paths do not limit administrators; other rights given to a user directly open no paths. */
+/** Administrators have no limit of paths. Other rights that are given to a user directly open no paths. */
 function givenBy(rights: Rights): GivenRights {
   return isAdministrator(rights) ? ROLES.administrator : { ...ownOf(rights), paths: [] };
 }
@@ -140,12 +143,12 @@ export function requireGrouping(principal: Principal, user: Pick<User, "groups">
   throw new AppError("denied", `${principal.user} may not change groups: that is for administrators.`);
 }
 
-/** The rules reduced to reading. The same list for the same rules, so that results cached by list are reused. */
+/** Rules with writing reduced to reading. The same list gives the same result, so results cached by list are reused. */
 const readingRules = new WeakMap<readonly DataRule[], readonly DataRule[]>();
 
 /**
- * The principal limited to the scopes of a token: it keeps the grants that are in both, and writes objects only if the
- * scopes include that.
+ * The principal limited to the scopes of a token. It keeps the part of its grants that the scopes include. Its row
+ * rules allow writing only if the scopes include `objects:write`.
  */
 export function confined(principal: Principal, scopes: readonly string[]): Principal {
   const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => sharedGrant(grant, scope)));
@@ -164,14 +167,18 @@ function asReading(data: readonly DataRule[]): readonly DataRule[] {
 }
 
 /**
- * Throws `AppError("denied")` for tokens: a stolen token must not end sessions, create tokens or change the start page.
+ * Throws `AppError("denied")` for a read-only principal and for tokens. A stolen token must not end sessions, create
+ * tokens or change the start page.
  */
 export function requireOwnSignIn(principal: Principal, denied = "Sessions and tokens are not managed"): void {
   requireMayChange(principal);
   if (principal.byToken) throw new AppError("denied", `${denied} by a token: sign in.`);
 }
 
-/** Throws unless each scope is a grant that the principal has. */
+/**
+ * `AppError("invalid")` for a malformed or unknown scope, `AppError("denied")` for a scope that the principal does not
+ * have.
+ */
 export function requireScopes(principal: Principal, scopes: readonly string[]): void {
   const wrong = scopes.find((scope) => !/^(\*|[a-z]+):(\*|read|write|run)$/.test(scope) || scope === "*:*");
   if (wrong !== undefined)

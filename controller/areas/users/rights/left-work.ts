@@ -5,7 +5,7 @@ import type { Principal } from "../../permissions/index.ts";
 import type { UserRecord } from "../store.ts";
 import type { BegunWork } from "../types.ts";
 
-/** The users who lost rights, for reports of their work. */
+/** The users who lost rights by one change. */
 export interface Narrowed {
   /** Name of the changed user, group or organisation. */
   readonly name: string;
@@ -27,8 +27,9 @@ export class LeftWork {
   }
 
   /**
-   * Answers a sentence for each kind of work that continues, and writes an audit entry. Call it when the rights are
-   * lost: work that begins later has only the remaining rights. Never throws, because the rights are already lost.
+   * Finds work that continues although its users lost rights. Answers a sentence for each kind of work, and writes an
+   * audit entry. Call it after the rights are lost: work that begins later has only the remaining rights. Never throws,
+   * because the change is already made.
    */
   async told(principal: Principal, whose: Narrowed): Promise<readonly string[]> {
     const found = await Promise.all(this.#with.begun.map((work) => goingOn(work, principal, whose)));

@@ -10,13 +10,19 @@ import { repeated, type UserRecord } from "../store.ts";
 
 /** Sign-in requirements of a tenant besides a password. */
 export interface SignInPolicy {
-  /** Users who need a second factor. Administrators are users who may change groups by any right. */
+  /**
+   * Users who need a second factor. `administrators` are all users with the permission to change groups
+   * (`perms:write`).
+   */
   readonly secondFactor: "optional" | "administrators" | "everybody";
-  /** `once`: a password set by another user only permits its own change, and only for `FIRST_PASSWORD_MS`. */
+  /**
+   * `once`: after another user has set a user's password, the user can only change it, and only for
+   * `FIRST_PASSWORD_MS`.
+   */
   readonly firstPasswords: "lasting" | "once";
 }
 
-/** Absent members stay as they are. */
+/** A change of the policy; absent members stay unchanged. */
 export type PolicyChange = { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined };
 
 interface StoredPolicy {
@@ -28,14 +34,14 @@ interface StoredPolicy {
 export const SIGN_IN_POLICY = "signinpolicy";
 const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
 
-/** Requirements for users under the policy of their tenant, to be done before anything else. */
+/** Sign-in requirements of a tenant's policy that users must fulfil before anything else. */
 export class PendingRequirements {
   readonly #stores: Stores;
   readonly #clock: Clock;
   readonly #mayEnrol: boolean;
   readonly #recent: RecentReads<StoredPolicy>;
 
-  /** `mayEnrol`: true if there is a key to seal second factors with; without it none is required. */
+  /** `mayEnrol`: true if there is a key to seal second factors. Without such a key, no second factor is required. */
   constructor(stores: Stores, clock: Clock, mayEnrol: boolean) {
     this.#stores = stores;
     this.#clock = clock;
@@ -47,7 +53,7 @@ export class PendingRequirements {
     return (await this.#read(tenant)).policy;
   }
 
-  /** The present policy, and the policy after `change`. */
+  /** The current policy, and the policy after `change`. */
   async previewed(
     tenant: string,
     change: PolicyChange,
@@ -56,7 +62,10 @@ export class PendingRequirements {
     return { before: policy, after: this.#changed(policy, change) };
   }
 
-  /** Absent members stay as they are. */
+  /**
+   * Stores the policy and answers it; absent members stay unchanged. `AppError("conflict")` if the policy was changed
+   * meanwhile.
+   */
   async setPolicy(tenant: string, change: PolicyChange): Promise<SignInPolicy> {
     const { policy, revision } = await this.#read(tenant);
     const next = this.#changed(policy, change);
@@ -67,13 +76,13 @@ export class PendingRequirements {
     return next;
   }
 
-  /** Time until which a password works that another user sets now; undefined: no limit. */
+  /** Expiry of a password that another user sets now; undefined: it does not expire. */
   async firstPasswordUntilMs(tenant: string): Promise<number | undefined> {
     const { firstPasswords } = await this.policy(tenant);
     return firstPasswords === "once" ? this.#clock.nowMs() + FIRST_PASSWORD_MS : undefined;
   }
 
-  /** For every call: the policy is at most `SIGN_IN_CACHE_MS` old. */
+  /** The requirement that the user must fulfil now, or undefined. The policy is at most `SIGN_IN_CACHE_MS` old. */
   async of(user: UserRecord, powers: Pick<Principal, "grants">): Promise<Principal["owes"]> {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
@@ -81,7 +90,7 @@ export class PendingRequirements {
     return this.under(policy, user, powers);
   }
 
-  /** The duty that the user would have under that policy. */
+  /** The requirement that the user would have under `policy`, or undefined. */
   under(policy: SignInPolicy, user: UserRecord, powers: Pick<Principal, "grants">): Principal["owes"] {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
@@ -112,7 +121,10 @@ export class PendingRequirements {
   }
 }
 
-/** Throws `AppError("denied")` for an expired first password. To be called only after that password was verified. */
+/**
+ * Throws `AppError("denied")` for an expired first password. Call it only after the password was verified, so that
+ * guessers learn nothing.
+ */
 export function requireFresh({ firstPasswordUntilMs = Infinity }: UserRecord, nowMs: number): void {
   if (nowMs < firstPasswordUntilMs) return;
   const day = new Date(firstPasswordUntilMs).toISOString().slice(0, 10);

@@ -12,7 +12,7 @@ export interface PolicyStops {
   /** Names of users whose Basic sign-in is refused until they have done what the policy requires. */
   readonly users: readonly string[];
   readonly userCount: number;
-  /** Tokens that are refused until then. */
+  /** Tokens that are refused until their users have done so. */
   readonly tokens: readonly { readonly user: string; readonly name: string }[];
   readonly tokenCount: number;
 }
@@ -41,7 +41,8 @@ export class StopsByPolicy {
     principal: Principal,
     { before, after }: { readonly before: SignInPolicy; readonly after: SignInPolicy },
   ): Promise<PolicyStops> {
-    // A password becomes a first password by the policy at the time it is set: switching that setting affects none.
+    // A password becomes a first password when it is set, by the policy of that time. So a change of `firstPasswords`
+    // stops no program.
     if (before.secondFactor === after.secondFactor) return NOTHING;
     const { activity, requirements, users, powers, tokens, reader } = this.#with;
     const sees = await reader.seenNames(principal);

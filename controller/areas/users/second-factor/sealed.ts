@@ -3,7 +3,7 @@ import type { Stores } from "../../../store/engine.ts";
 import { FACTORS, type FactorRecord } from "./store.ts";
 import { factorContext } from "./second-factor.ts";
 
-/** Seeds of second factors. */
+/** The stored secrets of second factors. */
 export function sealedUsers(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {
   return [
     {

@@ -34,8 +34,8 @@ const CODE = /^\d{6}$/;
 
 /**
  * One-time passwords by time (RFC 6238: SHA-1, 6 digits, 30 seconds, as every authenticator supports), and recovery
- * codes. Every tried code is one write under the revision of the record, so that across all controllers a code is
- * accepted once and wrong codes are counted.
+ * codes. Each checked code is one write, conditional on the revision of the record. So a code is accepted only once,
+ * and all wrong codes are counted, across all controllers.
  */
 export class SecondFactors {
   readonly #store: FactorStore;
@@ -48,7 +48,7 @@ export class SecondFactors {
     this.#secrets = secrets;
   }
 
-  /** Replaces one that was begun and not confirmed. `AppError("conflict")` if there is a confirmed one. */
+  /** Replaces an unconfirmed second factor. `AppError("conflict")` if there is a confirmed one. */
   async begin(user: UserRecord): Promise<NewSecondFactor> {
     if (user.id === "") throw new AppError("unavailable", "The tree of users is being repaired; come back later.");
     const before = await this.#store.get(user);
@@ -71,7 +71,7 @@ export class SecondFactors {
     return { uri: totp(user, secret).toString(), secret: secret.base32 };
   }
 
-  /** From here on sign-in needs a code. Answers the recovery codes, which are shown once. */
+  /** Activates the second factor: sign-in then needs a code. Answers the recovery codes, which are shown once. */
   async confirm(user: UserRecord, code: string): Promise<readonly string[]> {
     const stored = await this.#store.get(user);
     const isLate = stored === undefined || stored.record.untilMs <= this.#runtime.clock.nowMs();
@@ -96,8 +96,9 @@ export class SecondFactors {
   }
 
   /**
-   * True if the code is right; it is then used up. After many wrong codes, counted over all addresses,
-   * `AppError("limited")` for some time, without counting the code: a person who tries codes has the password already.
+   * True if the code is right; it is then used up. Wrong codes are counted over all addresses, because a person who
+   * tries codes already has the password. After many of them, throws `AppError("limited")` for some time; codes are not
+   * counted meanwhile.
    */
   async accepts(user: UserRecord, code: string): Promise<boolean> {
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -106,7 +107,7 @@ export class SecondFactors {
       this.#refuseWhileBlocked(stored.record);
       const spent = this.#spent(user, stored.record, code);
       const record = spent === undefined ? this.#failed(stored.record) : this.#succeeded(stored.record, spent);
-      // After a lost race the code is checked again: the other call may have used it.
+      // If another write came first, the code is checked again: the other call may have used it.
       if (await this.#store.put(user, record, stored)) return spent !== undefined;
     }
     throw new AppError("limited", "Too many codes at once; come back later.");
@@ -129,7 +130,10 @@ export class SecondFactors {
     return recovery.includes(digest) ? { lastStep, recovery: recovery.filter((one) => one !== digest) } : undefined;
   }
 
-  /** The time step of this code, unless it is over or a code of it was used. */
+  /**
+   * The time step of this code. Undefined if the code is wrong or too old, or if a code of this or a later step was
+   * used.
+   */
   #stepOf(user: UserRecord, { sealed, lastStep }: FactorRecord, text: string): number | undefined {
     const token = text.replace(/\s/g, "");
     if (!CODE.test(token)) return undefined;
@@ -177,7 +181,10 @@ export function factorContext({ tenant, id }: Pick<UserRecord, "tenant" | "id">)
   return `${tenant}/user/${id}/secondfactor`;
 }
 
-/** Digest of a recovery code, however it is typed. Codes are random, so a slow hash would add no protection. */
+/**
+ * Digest of a recovery code; case, spaces and hyphens do not matter. Codes are random, so a slow hash would add no
+ * protection.
+ */
 function digestOf(code: string): string {
   return hash("sha256", code.replace(/[\s-]/g, "").toLowerCase());
 }

@@ -11,16 +11,16 @@ export interface FactorRecord {
   /** The shared secret, sealed. */
   readonly sealed: string;
   readonly isConfirmed: boolean;
-  /** End of the time to confirm it. Needed because stores drop expired entries later than that. */
+  /** End of the time to confirm the factor. Needed because stores may remove expired entries late. */
   readonly untilMs: number;
-  /** Latest time step with an accepted code: codes of this step and of earlier ones are refused. */
+  /** Latest time step with an accepted code. Codes of this step and of earlier ones are refused. */
   readonly lastStep: number;
-  /** Digests of the recovery codes that are left. */
+  /** Digests of the unused recovery codes. */
   readonly recovery: readonly string[];
-  /** Wrong codes since the last right one. */
+  /** Number of wrong codes since the last right one. */
   readonly failures: number;
   readonly blockedUntilMs: number;
-  /** New with every write, so that of two equal changes by two writers one is refused. */
+  /** A new random text with every write, so that no two writes are equal. */
   readonly change: string;
 }
 
@@ -35,7 +35,7 @@ export const factorKey = (userId: string): string => FACTORS + userId;
 
 type Whose = Pick<UserRecord, "tenant" | "username" | "id">;
 
-/** Second factors in their tenant's key-value store, by user id: a new user of the same name does not get them. */
+/** Second factors in their tenant's key-value store, by user id. A later user of the same name does not get them. */
 export class FactorStore {
   readonly #stores: Stores;
   readonly #users: UserStore;
@@ -50,7 +50,7 @@ export class FactorStore {
     return entry && { record: decodeStored<FactorRecord>(entry.value), revision: entry.revision };
   }
 
-  /** False if another write was first. `revision` 0: there must be none. */
+  /** Stores the factor if it is still at `revision`; 0: if there is none. False if another write came first. */
   async put(
     { tenant, id }: Whose,
     record: FactorRecord,
@@ -61,7 +61,7 @@ export class FactorStore {
     return (await putOnce(await this.#kv(tenant), put, repeated)).ok;
   }
 
-  /** False if the factor is no longer at `revision`. From here on sign-in asks for it. */
+  /** Stores the confirmed factor, so that sign-in asks for it. False if the factor is no longer at `revision`. */
   confirm(whose: Whose, record: FactorRecord, revision: number): Promise<boolean> {
     const put = { kind: "put", key: factorKey(whose.id), value: encodeJson(record) } as const;
     return this.#withUser(whose, true, { change: put, revision });
@@ -71,7 +71,10 @@ export class FactorStore {
     await this.#withUser(whose, false, { change: { kind: "delete", key: factorKey(whose.id) } });
   }
 
-  /** Changes the factor together with the mark on the user; repeats while others change the user. */
+  /**
+   * Changes the factor and the mark on the user in one transaction. Repeats if the user was changed meanwhile. False if
+   * the factor is no longer at `revision`.
+   */
   async #withUser(
     whose: Whose,
     secondFactor: boolean,

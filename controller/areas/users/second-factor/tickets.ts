@@ -3,7 +3,7 @@ import { SIGN_IN_TICKET_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 
-/** Sign-in after a right password, while the code is missing: the request without the password. */
+/** A sign-in whose password was right and whose code is missing: the request without the password. */
 export interface Ticket {
   readonly tenant: string;
   readonly username: string;
@@ -19,7 +19,7 @@ interface Sealed extends Ticket {
 
 const CONTEXT = "signin/ticket";
 
-/** A code is missing or wrong; with the ticket, the code alone is enough. */
+/** Thrown if a code is missing or wrong. With the ticket, the next request needs only the code. */
 export class CodeNeeded extends AppError {
   readonly isWrong: boolean;
   readonly ticket: string;
@@ -34,7 +34,7 @@ export class CodeNeeded extends AppError {
   }
 }
 
-/** Sealed, not stored: every controller accepts tickets of any other. */
+/** Sealed tickets. They are not stored, and every controller accepts the tickets of all others. */
 export class Tickets {
   readonly #secrets: SecretBox;
   readonly #clock: Clock;

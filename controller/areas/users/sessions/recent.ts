@@ -7,9 +7,9 @@ interface Entry<T> {
 }
 
 /**
- * Caches reads for a short time, so that a program that calls often does not load the store. A value is never older
- * than `SIGN_IN_CACHE_MS`, counted from before its read, even while the store is unavailable. Writes made through
- * `written` are visible at once.
+ * Caches reads for a short time, so that a program that calls often does not load the store. A value is used for
+ * `SIGN_IN_CACHE_MS` from the start of its read, and never longer, even while the store is unavailable. Writes made
+ * through `written` are visible at once.
  */
 export class RecentReads<T> {
   readonly #clock: Clock;
@@ -25,14 +25,15 @@ export class RecentReads<T> {
     if (known !== undefined && nowMs < known.untilMs) return known.value;
     const entry = { value: load(), untilMs: nowMs + SIGN_IN_CACHE_MS };
     this.#keep(key, entry);
-    // Only existing values are kept: unknown keys of strangers would push them out.
+    // Only existing values are cached. Otherwise calls with unknown keys would push out the useful entries.
     const drop = (): void => void (this.#entries.get(key) === entry && this.#entries.delete(key));
     entry.value.then((value) => value === undefined && drop(), drop);
     return entry.value;
   }
 
   /**
-   * Drops the value before and after the write: a read that began before the write ended may have seen the old value.
+   * Runs the write, and drops the cached value before and after it. A read that began before the end of the write may
+   * have returned the old value.
    */
   async written<R>(key: string, write: () => Promise<R>): Promise<R> {
     this.#entries.delete(key);

@@ -15,7 +15,7 @@ interface OpenOptions {
   readonly remote: string;
 }
 
-/** Sessions. Each use moves their end, up to `SESSION_MAX_MS` after they were opened. */
+/** Sessions. Each use prolongs a session, up to `SESSION_MAX_MS` after it was opened. */
 export class Sessions {
   readonly #runtime: Runtime;
   readonly #store: SessionStore;
@@ -25,7 +25,7 @@ export class Sessions {
     this.#store = store;
   }
 
-  /** The id of a new session: 256 unpredictable bits. */
+  /** Opens a session and answers its id: 256 unpredictable bits. */
   async open(user: UserRecord, options: OpenOptions): Promise<string> {
     const id = Buffer.from(this.#runtime.random.bytes(32)).toString("base64url");
     const createdMs = this.#nowMs();
@@ -37,7 +37,7 @@ export class Sessions {
     return id;
   }
 
-  /** The session if it is not over. Use may prolong it. */
+  /** The session, or undefined if it has ended. Use may prolong it. */
   async use(id: string): Promise<SessionRecord | undefined> {
     const session = await this.#store.recent(id);
     if (session === undefined || session.record.expiresMs <= this.#nowMs()) return undefined;
@@ -49,7 +49,7 @@ export class Sessions {
     return this.#store.remove(id);
   }
 
-  /** Removes sessions that are over. Several controllers may do it at once. */
+  /** Removes expired sessions and answers their number. Several controllers may do it at once. */
   async sweep(): Promise<number> {
     let removed = 0;
     for await (const session of this.#store.all()) {

@@ -14,7 +14,7 @@ export interface TokenRecord {
   readonly tenant: string;
   readonly ospace: string;
   readonly username: string;
-  /** Id of the user who created it: a new user of the same name does not get the token. */
+  /** Id of the user who created it. A later user of the same name does not get the token. */
   readonly userId: string;
   readonly scopes: readonly string[];
   readonly expiresMs: number;
@@ -24,12 +24,12 @@ type Kept = Omit<TokenView, "id">;
 
 const TOKENS = "tokens/";
 const KIND = "token/";
-/** Prefix of every token, so that a token in a log or a file can be found. */
+/** Prefix of every token, so that searches find tokens in logs and files. */
 const PREFIX = "odp_";
 
 /**
- * Tokens of programs, in the system store under a digest: a reader of the store cannot use them. The store itself
- * removes expired ones.
+ * Tokens of programs, in the system store. Keys contain only a digest of the token, so a reader of the store cannot use
+ * the tokens. The store removes expired ones.
  */
 export class Tokens {
   readonly #stores: Stores;
@@ -66,7 +66,7 @@ export class Tokens {
     return token;
   }
 
-  /** The token is at most `SIGN_IN_CACHE_MS` old; undefined for a text that is not, or no longer, a token. */
+  /** The record of a token, at most `SIGN_IN_CACHE_MS` old. Undefined for an unknown, expired or removed token. */
   async use(text: string): Promise<TokenRecord | undefined> {
     if (!text.startsWith(PREFIX)) return undefined;
     const key = TOKENS + digestOf(text);
@@ -96,7 +96,7 @@ export class Tokens {
     return names;
   }
 
-  /** False if the user has no such token. */
+  /** Ends one token of a user. False if the user has no such token. */
   async remove(user: Pick<User, "tenant" | "username">, id: string): Promise<boolean> {
     const { kv } = await this.#stores.system();
     if (!/^[0-9a-f]{64}$/.test(id) || (await kv.get(indexKey(user, id))) === undefined) return false;
@@ -112,7 +112,7 @@ export class Tokens {
     return tokens.length;
   }
 
-  /** Drops a cached token by its digest, or all without one, because another controller may have ended it. */
+  /** Drops a cached token, because another controller may have ended it. Drops all tokens if `digest` is undefined. */
   forget(digest: string | undefined): void {
     if (digest === undefined) this.#recent.forgetAll();
     else this.#recent.forget(TOKENS + digest);
