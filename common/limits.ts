@@ -1,4 +1,7 @@
-/** Every bound of the program, by name and with its unit last; in `limits/`, grouped by the part that keeps it. */
+/**
+ * All limits of the program. A name ends with its unit. `limits/` groups them by the part of the program that uses
+ * them.
+ */
 export * from "./limits/agent.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";

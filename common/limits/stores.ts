@@ -215,7 +215,7 @@ export const ORDERED_TIED_SCANS_MAX = 4;
  * longest call and the difference of clocks together.
  */
 export const SCRUB_AGE_MIN_MS = 3_600_000;
-/** A write made or repeated later than this after its time is late: the data derived from it gets the present time. */
+/** A write made or repeated later than this after its time is late: the data derived from it gets the current time. */
 export const WRITE_LATE_MS = 1_800_000;
 /** Time per round of one tenant's maintenance for objects that have ended, or are to end as a whole. */
 export const ENDS_MAINTAINED_MS = 20_000;
