@@ -1,6 +1,5 @@
 /**
- * All limits of the program. A name ends with its unit. `limits/` groups them by the part of the program that uses
- * them.
+ * Every bound of the program, by name and with its unit last. The files in `limits/` group them by part of the program.
  */
 export * from "./limits/agent.ts";
 export * from "./limits/config.ts";

@@ -24,7 +24,7 @@ export function parseTimestamp(value: Value): number | undefined {
   return match === null ? undefined : fromParts(match);
 }
 
-/** `YYYY-MM-DD` of a date or any timestamp of the years 1 to 9999. */
+/** `YYYY-MM-DD` of a date or timestamp in the years 1 to 9999; `undefined` for anything else. */
 export function parseDate(value: Value): string | undefined {
   const timeMs = parseTimestamp(value);
   if (timeMs === undefined || timeMs < FIRST_DAY_MS || timeMs > LAST_DAY_MS) return undefined;

@@ -204,9 +204,12 @@ export const FIND_ROUNDS_PER_PAGE_MAX = 6;
 export const ORDERED_WINDOW_ROWS = 500;
 /** Number of times that one page chooses such a range. */
 export const ORDERED_READS_PER_PAGE_MAX = 6;
-/** Entities of one number whose keys are read for a page in order; more come in the order of the driver. */
+/**
+ * Entities of one number whose keys are read and sorted for a page in order. If there are more, their order is that of
+ * the driver.
+ */
 export const ORDERED_TIED_KEYS_MAX = 50_000;
-/** Pages of one read that read these keys: one whose first rows do not pass takes the order of the driver then. */
+/** Pages of one read that read these keys. Later pages take the order of the driver. */
 export const ORDERED_TIED_SCANS_MAX = 4;
 
 // Scrubbing.

@@ -109,7 +109,7 @@ function asksRawBytes(principal: Principal, { class: path }: NotifiedObject, cat
   return classAccess(principal, view).parts.some(({ where = "" }) => namesRawBytes(where));
 }
 
-/** Most conditions are not parsed for it. */
+/** Searches the text first, so that most conditions need not be parsed. */
 function namesRawBytes(where: string): boolean {
   if (!where.toLowerCase().includes(RAW_BYTES_FIELD)) return false;
   return partsOfCondition(parseConditionText(where)).some(

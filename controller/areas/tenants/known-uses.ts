@@ -81,8 +81,8 @@ export class KnownUses {
   }
 
   /**
-   * Writes the use that `next` computes from the stored one. The growth it reports is then no longer unreported.
-   * Answers the stored use. If a write exceeds a quota or ends that, an audit entry says so.
+   * Writes the use that `next` computes from the stored one, and returns the stored use. The growth that the write
+   * reports is then no longer unreported. If the write changes which quotas are exceeded, an audit entry reports it.
    */
   change(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
     return this.#queue.run([tenant], () => this.#changeNow(tenant, next));
