@@ -3,7 +3,7 @@ export class KeyedQueue {
   readonly #tails = new Map<string, Promise<void>>();
 
   async run<T>(keys: readonly string[], job: () => Promise<T>): Promise<T> {
-    // All keys are taken at once, so no two jobs can wait for each other.
+    // All keys are taken in one step, so no two jobs can wait for each other.
     const before = new Set(keys.flatMap((key) => this.#tails.get(key) ?? []));
     let release = (): void => undefined;
     const mine = new Promise<void>((resolve) => {

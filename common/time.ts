@@ -18,8 +18,8 @@ export interface Random {
 }
 
 /**
- * Resolves after `delayMs`, or at once when a signal fires. Listens to each signal directly, because `AbortSignal.any`
- * leaks memory at a long-lived signal.
+ * Resolves after `delayMs`, or immediately when a signal fires. Listens to each signal directly, because
+ * `AbortSignal.any` leaks memory at a long-lived signal.
  */
 export function wait(clock: Clock, delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {

@@ -200,7 +200,7 @@ export const REMOVED_CELLS_PER_STATEMENT = 100;
 export const REWRITES_PER_SWEEP_BATCH = 2_000;
 /** Rounds in which a page searches further, each time for twice as many, if few of the entities match. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
-/** Entities of a range of numbers sorted at once, where the engine has no ordered index. */
+/** Entities of a range of numbers that are sorted together, where the engine has no ordered index. */
 export const ORDERED_WINDOW_ROWS = 500;
 /** Number of times that one page chooses such a range. */
 export const ORDERED_READS_PER_PAGE_MAX = 6;

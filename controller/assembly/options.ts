@@ -17,7 +17,10 @@ export interface AssemblyOptions {
   /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
-  /** The address at which hosts reach the HTTP interface. Absent: commands of job runs are told that it is not set. */
+  /**
+   * The address at which hosts reach the HTTP interface. Absent: commands of job runs get the message that it is not
+   * set.
+   */
   readonly httpUrl?: string | undefined;
   /** Absent: none. */
   readonly trustedProxies?: readonly string[];

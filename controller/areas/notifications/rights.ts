@@ -20,8 +20,8 @@ type Seen = Promise<Notification | undefined>;
 export class NotificationRights {
   readonly #objects: Pick<Objects, "catalog" | "get">;
   /**
-   * Receivers with the same rights see the same, so each frame is checked once for all of them, unless the owner of a
-   * class hides some of its objects from them.
+   * Results by rights: receivers with the same rights see the same part of a frame, so it is checked once for them. Not
+   * used if the owner of a class hides some of its objects from some of them.
    */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 

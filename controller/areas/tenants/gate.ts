@@ -190,7 +190,7 @@ export class TenantGate implements Stores {
     this.#left = this.#left.then(() => this.#followers.acknowledge(revision));
   }
 
-  /** A listener that hangs blocks neither the deletion nor the next tenant's. */
+  /** Waits a limited time, so that a listener that hangs does not block this deletion or later ones. */
   async #told(tenant: string, listener: LeaveListener): Promise<void> {
     const { clock, log } = this.#with.runtime;
     try {

@@ -28,7 +28,7 @@ export function ticketCookie(isSecure: boolean): string {
   return isSecure ? "__Host-odpTicket" : "odpTicket";
 }
 
-/** Header of an answer from which a limit has left out rows that the caller did not exclude. */
+/** Header of an answer without some rows, because of a limit that the caller did not set. */
 const MORE_HEADER = "x-odp-more";
 const JSON_TYPE = "application/json; charset=utf-8";
 

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../../../common/errors.ts";
 import { HTTP_COMPRESS_MIN_BYTES } from "../../../common/limits.ts";
 
-/** Fast, with little memory: hundreds of answers at once may take 128 KiB each. */
+/** Fast, with little memory: hundreds of concurrent answers may take 128 KiB each. */
 const GZIP = { level: 4, windowBits: 14, memLevel: 7 } as const;
 /**
  * Types of text that is sent as a whole. Lines and events that are sent as they arise would be delayed in a compressor.

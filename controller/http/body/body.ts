@@ -27,7 +27,8 @@ export interface Body {
 export const NO_BODY: Body = { fields: new Map(), isJson: false, text: undefined, files: [] };
 
 /**
- * Name of the session in a form. Any body with this member is read as a form, whatever the endpoint's own members are.
+ * Name of the session in a form or in JSON. A body with this member is not a free text, even if it has no member of the
+ * endpoint.
  */
 export const SESSION_FIELD = "sessionid";
 

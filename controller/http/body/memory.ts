@@ -34,9 +34,9 @@ interface Shares {
 
 /**
  * Limits the memory for the bodies of calls in this process, in their decoded form. A caller may use the fraction
- * `HTTP_BODY_MEMORY_OF_CALLER` of it, and a tenant `HTTP_BODY_MEMORY_OF_TENANT`. Callers who are not signed in are told
- * apart by address; together they may use as much as one tenant. The first `HTTP_STRANGER_FREE_BYTES` of each of their
- * calls count only for the address, so that large bodies of strangers cannot keep others from signing in.
+ * `HTTP_BODY_MEMORY_OF_CALLER` of it, and a tenant `HTTP_BODY_MEMORY_OF_TENANT`. A caller who is not signed in is
+ * identified by address; together, these callers may use as much as one tenant. The first `HTTP_STRANGER_FREE_BYTES` of
+ * each of their calls count only for the address, so that large bodies of strangers cannot keep others from signing in.
  */
 export class BodyMemory {
   readonly #process: Share;
@@ -116,7 +116,7 @@ export class CallMemory {
   }
 
   /**
-   * Takes so many bytes more; a negative number gives bytes back. `AppError("limited")`, and no change, if a share is
+   * Takes that many more bytes; a negative number gives bytes back. `AppError("limited")`, and no change, if a share is
    * used up. `AppError("too_large")` if this call alone needs more than the share of its caller.
    */
   hold(bytes: number): void {
@@ -128,7 +128,7 @@ export class CallMemory {
     this.#bytes += bytes;
   }
 
-  /** True if there is room for so many bytes more. */
+  /** True if there is room for that many more bytes. */
   fits(bytes: number): boolean {
     if (this.#isOver) return true;
     return this.#fullWith(this.#entered(), bytes) === undefined;
@@ -181,7 +181,7 @@ export class CallMemory {
     if (full !== undefined) throw limited(full);
   }
 
-  /** The first share without room for so many bytes more. */
+  /** The first share without room for that many more bytes. */
   #fullWith(shares: Shares, bytes: number): Share | undefined {
     const { caller, tenant } = shares;
     const parts = [

@@ -17,8 +17,8 @@ interface Gate {
 }
 
 /**
- * Limits how much of something one name, such as a tenant, does at once. The rest waits in order. Admitted work begins
- * in rotation with that of other names.
+ * Limits how much of something one name, such as a tenant, does concurrently. The rest waits in order. Admitted work
+ * begins in rotation with that of other names.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;

@@ -4,7 +4,7 @@ import type { Clock } from "../../../common/time.ts";
 /**
  * The calls in progress on this controller. At an orderly stop they have `SHUTDOWN_WORK_MS` to end by themselves. Those
  * that last longer are ended, and have `SHUTDOWN_ANSWERS_MS` for their answer. A call that enters after that is ended
- * at once.
+ * immediately.
  */
 export class OpenCalls {
   readonly #clock: Clock;

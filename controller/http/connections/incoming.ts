@@ -12,8 +12,8 @@ export interface TakeOptions {
 
 /**
  * Passes received bytes on in small pieces, each in a turn of its own. A frame may have only a few bytes, so thousands
- * of frames at once would block all other connections. Reading stops while pieces wait. Call this after the socket's
- * `data` listeners are added. Call the returned function at the end of each message.
+ * of frames in one turn would block all other connections. Reading stops while pieces wait. Call this after the
+ * socket's `data` listeners are added. Call the returned function at the end of each message.
  */
 export function takeInTurns(socket: Duplex, { turn, memory, onRefused }: TakeOptions): () => void {
   const listeners = socket.listeners("data") as ((piece: Buffer) => void)[];

@@ -3,10 +3,10 @@ import type { Duplex } from "node:stream";
 import { HTTP_PIPELINED_AT_ONCE_MAX, HTTP_PIPELINED_MAX } from "../../../common/limits.ts";
 
 /**
- * Limits the open calls of one connection. A client may send calls without waiting for answers. Few of them run at
- * once; the next one begins when the network has taken an answer. So answers to a client that does not read do not fill
- * the memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed after these are answered; the client must
- * send later calls again.
+ * Limits the open calls of one connection. A client may send calls without waiting for answers. Few of them run
+ * concurrently; the next one begins when the network has taken an answer. So answers to a client that does not read do
+ * not fill the memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed after these are answered; the client
+ * must send later calls again.
  */
 export class Pipelines {
   readonly #connections = new WeakMap<Duplex, Pipeline>();

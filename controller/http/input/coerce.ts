@@ -225,7 +225,7 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
 
 /**
  * Decodes JSON texts that are where a list or an object is wanted. The first `charactersAtOnce` characters of them are
- * decoded at once. The rest is decoded by `decodeMissing`, in slices; then the values must be coerced again.
+ * decoded immediately. The rest is decoded by `decodeMissing`, in slices; then the values must be coerced again.
  */
 export class JsonTexts {
   /** Name of the input member that is being coerced, for errors. */
@@ -245,7 +245,7 @@ export class JsonTexts {
   })[] = [];
   #takesLists: boolean;
 
-  /** Without `charactersAtOnce`, every text is decoded or written, and every list coerced, at once. */
+  /** Without `charactersAtOnce`, every text is decoded or written, and every list coerced, immediately. */
   constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
     this.#leftAtOnce = charactersAtOnce;
     this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
