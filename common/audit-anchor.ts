@@ -1,28 +1,28 @@
-/** A digest of the audit trail as it is kept outside the store: this entry was there at that time. */
+/** A digest of the audit trail, kept outside the store. It proves that this entry existed at that time. */
 export interface Anchor {
-  /** When its entry was made. */
+  /** Time of the entry. */
   readonly timeMs: number;
   /** Empty: the installation itself. */
   readonly tenant: string;
-  /** Empty: the sealed heads of all runs. */
+  /** Empty: the anchor is for the sealed heads of all runs. */
   readonly run: string;
   /** The sequence of an entry, or the version of the heads. */
   readonly sequence: number;
-  /** The digest of that entry, which covers all before it in its run, or the seal of the heads. */
+  /** Hash of that entry, which covers all earlier entries of its run; or the seal of the heads. */
   readonly hash: string;
 }
 
 /** `Anchor.run` of the sealed heads of a tenant's trail. */
 export const ANCHOR_OF_HEADS = "";
 
-/** One line of an anchor file, with its end. */
+/** One line of an anchor file, with its line break. */
 export function anchorLine({ timeMs, tenant, run, sequence, hash }: Anchor): string {
   const time = new Date(timeMs).toISOString();
   const what = run === ANCHOR_OF_HEADS ? { heads: sequence } : { run, sequence };
   return `${JSON.stringify({ time, tenant, ...what, hash })}\n`;
 }
 
-/** Undefined of what is no such line: one that was cut off when a disk was full, or changed. */
+/** `undefined` if the line is no anchor: it was changed, or cut off on a full disk. */
 export function anchorOf(line: string): Anchor | undefined {
   try {
     const { time, tenant, hash, heads, ...entry } = JSON.parse(line) as Record<string, unknown>;
@@ -36,7 +36,7 @@ export function anchorOf(line: string): Anchor | undefined {
   }
 }
 
-/** The newest of each run of a tenant, from lines in any order: it vouches for all before it. */
+/** The newest anchor of each run of a tenant, from lines in any order. It covers all earlier entries of its run. */
 export class NewestAnchors {
   readonly #tenant: string;
   readonly #newest = new Map<string, Anchor>();
@@ -63,7 +63,7 @@ export class NewestAnchors {
     return [...this.#newest.values()];
   }
 
-  /** Lines that are none. */
+  /** Number of lines that are no anchors. */
   get unreadable(): number {
     return this.#unreadable;
   }

@@ -1,6 +1,9 @@
 import type { Clock } from "./time.ts";
 
-/** The answers in the order of `items`, with at most `limit` pieces of work at a time. The first failure fails all, and nothing is begun after it. */
+/**
+ * Runs `work` for each item, at most `limit` at a time. Returns the results in the order of `items`. The first failure
+ * fails the call, and no further work begins.
+ */
 export async function mapLimited<T, R>(
   items: readonly T[],
   limit: number,
@@ -22,9 +25,9 @@ export async function mapLimited<T, R>(
 }
 
 /**
- * Yields each item with the pieces that `open` gives of it, in the order of `items`. It has begun to read the first
- * pieces of the next `ahead` items by then. The caller reads the pieces of an item before it asks for the next item. A
- * failure is thrown where its piece would come.
+ * Yields each item with the pieces that `open` yields for it, in the order of `items`. By then it has begun to read the
+ * first pieces of the next `ahead` items. The caller must read the pieces of an item before it asks for the next item.
+ * A failure is thrown at the position of its piece.
  */
 export async function* readAhead<I, T>(
   items: readonly I[],
@@ -50,7 +53,7 @@ interface Begun<T> {
 
 function begin<T>(rest: AsyncGenerator<T>): Begun<T> {
   const first = rest.next();
-  // `continued` throws its failure, if its turn comes.
+  // `continued` throws this failure if it reads this source.
   first.catch(() => undefined);
   return { first, rest };
 }
@@ -66,7 +69,7 @@ async function* continued<T>({ first, rest }: Begun<T>): AsyncGenerator<T> {
   }
 }
 
-/** The result of `work`, or `undefined` when there is none within `timeoutMs`; a later result or failure is ignored. */
+/** The result of `work`; `undefined` if it takes longer than `timeoutMs`. A later result or failure is ignored. */
 export function withinTime<T>(clock: Clock, work: Promise<T>, timeoutMs: number): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(Math.max(0, timeoutMs), () => resolve(undefined));

@@ -7,13 +7,13 @@ export interface DescriptorFiles {
 
 const FOLDER = "/proc/self/fd";
 const CLOSE_ON_EXEC = 0o2000000;
-/** Input, output and error output are passed on purpose. */
+/** Standard input, output and error output are inherited on purpose. */
 const STANDARD_DESCRIPTORS = 3;
 
 /**
- * Closes the descriptors that this process inherited and would pass on to every process it starts. Node marks those
- * below 16 itself, and all that it opens later. Answers how many were closed: 0 where there is no /proc. Call it before
- * anything opens files in another way than by Node.
+ * Closes the descriptors that this process inherited and would pass on to every process it starts. Node already
+ * prevents this for descriptors below 16, and for all that it opens later. Returns the number of closed ones: 0 without
+ * /proc. Call it before anything other than Node opens files.
  */
 export function closeInherited(files: DescriptorFiles): number {
   let closed = 0;
@@ -38,7 +38,7 @@ function isPassedOn(files: DescriptorFiles, name: string): boolean {
     const flags = /^flags:\s*([0-7]+)$/m.exec(files.readFileSync(`${FOLDER}info/${name}`, "utf8"))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
-    // The descriptor by which the folder was read is closed again.
+    // The descriptor that was used to read the folder is already closed.
     return false;
   }
 }

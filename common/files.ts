@@ -1,13 +1,13 @@
 /**
- * The disk as the programs see it where an answer depends on it; `node:fs/promises` is one as it stands. What was
- * written is safe from a power cut when the file was synced, a name when its folder was (`open(folder, "r")`, `sync`);
- * until then any part may be lost.
+ * The disk, for code that depends on what survives a power cut; `node:fs/promises` implements it. Written data is safe
+ * after its file is synced, a name after its folder is synced (`open(folder, "r")`, `sync`). Until then any part may be
+ * lost.
  */
 export interface Files {
   open(path: string, flags: string, mode?: number): Promise<OpenFile>;
   readFile(path: string): Promise<Uint8Array>;
   readdir(path: string): Promise<string[]>;
-  /** The first folder that was made; undefined when all were there. */
+  /** Returns the first folder that was made; `undefined` if all existed. */
   mkdir(path: string, options: { readonly recursive: true; readonly mode?: number }): Promise<string | undefined>;
   rename(from: string, to: string): Promise<void>;
   link(existing: string, path: string): Promise<void>;
@@ -16,9 +16,9 @@ export interface Files {
 }
 
 export interface OpenFile {
-  /** May read less than is there. */
+  /** May read fewer bytes than the file has. */
   read(into: Uint8Array, offset: number, length: number, position: number): Promise<{ readonly bytesRead: number }>;
-  /** May write less than it is given. */
+  /** May write fewer bytes than it is given. */
   write(
     bytes: Uint8Array,
     offset: number,

@@ -1,6 +1,6 @@
 /**
  * Forms of identifiers. An object id is `<label>:<key>`: the last component of its class path, the first colon, and any
- * text. Made here are only the forms; randomness, hashes and times are given.
+ * text. Randomness, hashes and times are parameters here.
  */
 
 export interface ObjectIdParts {
@@ -8,7 +8,7 @@ export interface ObjectIdParts {
   readonly key: string;
 }
 
-/** The parts of a whole id; `undefined` when the text has no label or no key. */
+/** Splits a whole id; `undefined` if the text has no label or no key. */
 export function parseObjectId(id: string): ObjectIdParts | undefined {
   const colon = id.indexOf(":");
   if (colon <= 0 || colon === id.length - 1) return undefined;
@@ -20,8 +20,8 @@ export function formatObjectId(label: string, key: string): string {
 }
 
 /**
- * One text for the values of several key columns, different for different values: joined by `:`, with `:` and `\`
- * inside a value escaped by `\`. A single value stays as it is.
+ * Joins the values of several key columns by `:`; `:` and `\` inside a value are escaped by `\`. Different values give
+ * different texts. A single value stays unchanged.
  */
 export function joinKeys(values: readonly string[]): string {
   if (values.length === 1) return values[0] ?? "";
@@ -36,13 +36,13 @@ const TIME_CHARACTERS = 10;
 export const ULID_TIME_MAX_MS = 2 ** 48 - 1;
 const ULID_CHARACTERS = 26;
 const NO_DIGIT = 255;
-/** The value of each digit by its character code. */
+/** Value of each digit, by its character code. */
 const DIGITS = new Uint8Array(128).fill(NO_DIGIT);
 for (let digit = 0; digit < CROCKFORD.length; digit++) DIGITS[CROCKFORD.charCodeAt(digit)] = digit;
 
 /**
- * A ULID of a time and 80 bits: the same time and bytes always make the same id. `entropy` is random, or the beginning
- * of a hash of what the record comes from; bytes after the tenth are not looked at.
+ * Makes a ULID from a time and 80 bits; the same time and bytes always give the same id. `entropy` is random, or the
+ * beginning of a hash of the record's origin. Only its first ten bytes are used.
  */
 export function ulidOf(timeMs: number, entropy: Uint8Array): string {
   if (entropy.length < 10) throw new RangeError("A ULID needs ten bytes.");
@@ -50,11 +50,11 @@ export function ulidOf(timeMs: number, entropy: Uint8Array): string {
 }
 
 /**
- * Ten bytes that are greater by a number than those given: ids of the same time made of them ascend with it. Behind the
- * greatest number comes zero.
+ * Adds a number to ten bytes, so that ids of one time made of them ascend with the number. After the greatest value
+ * comes zero.
  */
 export function entropyPlus(entropy: Uint8Array, count: number): Uint8Array {
-  // `slice` of a Buffer is a view of the caller's bytes.
+  // `slice` of a Buffer would be a view of the caller's bytes.
   const sum = new Uint8Array(entropy.subarray(0, ENTROPY_BYTES));
   let carry = count;
   for (let at = ENTROPY_BYTES - 1; at >= 0 && carry > 0; at--) {
@@ -67,13 +67,13 @@ export function entropyPlus(entropy: Uint8Array, count: number): Uint8Array {
 
 const ENTROPY_BYTES = 10;
 
-/** Characters of a ULID's entropy that a series counts in. */
+/** Number of characters of a ULID's entropy that hold the ordinal of a series. */
 const ORDINAL_CHARACTERS = 5;
 export const ULID_ORDINALS_MAX = 32 ** ORDINAL_CHARACTERS;
 
 /**
- * ULIDs of one source and time in the order of their ordinals: 55 bits of `entropy`, then the ordinal, below
- * `ULID_ORDINALS_MAX`.
+ * Makes the ULIDs of one source and time, in the order of their ordinals: 55 bits of `entropy`, then the ordinal, which
+ * is below `ULID_ORDINALS_MAX`.
  */
 export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: number) => string {
   const stem = ulidOf(timeMs, entropy).slice(0, -ORDINAL_CHARACTERS);
@@ -84,7 +84,7 @@ export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: numbe
   };
 }
 
-/** The time inside a ULID; `undefined` when the text is none. */
+/** The time in a ULID; `undefined` if the text is no ULID. */
 export function ulidTimeMs(id: string): number | undefined {
   if (id.length !== ULID_CHARACTERS) return undefined;
   let timeMs = 0;
@@ -108,14 +108,14 @@ export function uuidOf(timeMs: number, entropy: Uint8Array): string {
 }
 
 /**
- * A text by which keys that the platform makes, ULIDs and UUIDs of version 7, follow each other in the order in which
- * they were made, also one kind among the other. Other keys stay as they are.
+ * Sort text of a key. Keys made by the platform (ULIDs and UUIDs of version 7, also mixed) sort in the order in which
+ * they were made. Other keys stay unchanged.
  */
 export function arrivalText(key: string): string {
   if (ulidTimeMs(key) === undefined) return UUID_7.test(key) ? key.replaceAll("-", "") : key;
   let bits = 0n;
   for (const character of key) bits = bits * 32n + BigInt(CROCKFORD.indexOf(character.toUpperCase()));
-  // A UUID has its version and variant in the place of six bits of the ten bytes.
+  // In a UUID, version and variant replace six bits of the ten bytes.
   const asUuid = (bits & ~UUID_7_REPLACED) | UUID_7_MARKS;
   return asUuid.toString(16).padStart(32, "0");
 }

@@ -13,25 +13,25 @@ import {
 } from "./limits.ts";
 import { numberOf } from "./numbers.ts";
 
-/** A bound as errors tell it. */
+/** A bound, with its name for errors. */
 export interface Bound {
   readonly name: string;
   readonly max: number;
 }
 
-/** Bounds of one JSON text. A text beyond one of them is refused by the bound's name. */
+/** Bounds of one JSON text. An error about a bound contains its name. */
 export interface JsonBounds {
-  /** Objects and lists within each other. */
+  /** Nesting of objects and lists. */
   readonly depth: Bound;
   /** Members of all objects together. */
   readonly members: Bound;
   /** Elements of all lists together. */
   readonly elements: Bound;
-  /** Characters of one string or name as it is written. */
+  /** Characters of one string or name as written. */
   readonly stringCharacters: Bound;
 }
 
-/** The bounds of texts that come by HTTP. */
+/** Bounds of texts that arrive by HTTP. */
 export const HTTP_JSON_BOUNDS: JsonBounds = {
   depth: { name: "HTTP_JSON_DEPTH_MAX", max: HTTP_JSON_DEPTH_MAX },
   members: { name: "HTTP_JSON_MEMBERS_MAX", max: HTTP_JSON_MEMBERS_MAX },
@@ -39,10 +39,12 @@ export const HTTP_JSON_BOUNDS: JsonBounds = {
   stringCharacters: { name: "HTTP_JSON_STRING_MAX_CHARACTERS", max: HTTP_JSON_STRING_MAX_CHARACTERS },
 };
 
-/** A piece of work ends after so many values, or so many characters of one string. */
+/** Values, and characters of one string, after which a piece of work ends. */
 const PIECE_VALUES = 1_000;
 const PIECE_CHARACTERS = 262_144;
-/** V8 makes a longer part of a text without a copy, and a short string would keep a whole body in memory. */
+/**
+ * V8 copies substrings up to this length. A longer one refers to the whole text, and would keep a whole body in memory.
+ */
 const COPIED_MAX_CHARACTERS = 12;
 
 const QUOTE = 34;
@@ -56,7 +58,7 @@ const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-/** No double has so many digits that matter. */
+/** Longer numbers are refused: no double has so many significant digits. */
 const NUMBER_MAX_CHARACTERS = 1_000;
 /** The longest escape sequence has the form `\u0041`. */
 const ESCAPE_MAX_CHARACTERS = 6;
@@ -69,26 +71,26 @@ const WORDS = new Map<number, readonly [string, boolean | null]>([
 
 type Container = Record<string, unknown> | unknown[];
 
-/** Objects and lists whose values were counted; to count them anew takes as long as to go through them. */
+/** Objects and lists that are known to be large. Counting their values again would take as long as reading them. */
 const large = new WeakSet<object>();
 
 /**
- * True for an object or list of a decoder that holds more than `HTTP_TURN_LIST_MAX_ITEMS` values in all depths: it is
- * gone through in slices.
+ * True for an object or list from a decoder with more than `HTTP_TURN_LIST_MAX_ITEMS` values at all depths. Such a
+ * value must be processed in slices.
  */
 export function isLargeJson(value: unknown): value is object {
   return typeof value === "object" && value !== null && large.has(value);
 }
 
-/** Says so of what is made of a large one. */
+/** Marks a value that was made from a large one as large. */
 export function noteLargeJson(value: object): void {
   large.add(value);
 }
 
 /**
- * Decodes one JSON text in pieces, so that others have their turns between them. It differs from `JSON.parse` in three
- * ways: numbers beyond 2^53 without an exponent become text, as `Value` has them (`numberOf`); the members `__proto__`, and those
- * named `constructor` that hold an object with a member `prototype`, are left out; and it has bounds.
+ * Decodes one JSON text in pieces, so that other work can run between them. It differs from `JSON.parse` in three ways.
+ * Numbers beyond 2^53 without an exponent become text (`numberOf`). Members named `__proto__` are left out, and so are
+ * members named `constructor` whose value is an object with a member `prototype`. The text has bounds.
  */
 export class JsonDecoder {
   readonly #text: string;
@@ -97,15 +99,15 @@ export class JsonDecoder {
   #members = 0;
   #elements = 0;
   #weight = 0;
-  /** Containers that are open, the innermost last, and the names under which the members of objects come. */
+  /** Open containers, the innermost last. `#names` has the names of the members that are being read. */
   readonly #open: Container[] = [];
-  /** Values before each of them. */
+  /** Number of values before each open container. */
   readonly #before: number[] = [];
   readonly #names: string[] = [];
-  /** Decoded parts of a string whose end was not reached yet. */
+  /** Decoded parts of a string whose end is not reached yet. */
   #parts: string[] | undefined;
   #state: "value" | "first" | "name" | "string" | "named" | "after" | "end" = "value";
-  /** The string that is read is the name of a member. */
+  /** True if the current string is the name of a member. */
   #isName = false;
   #stringFrom = 0;
   #result: unknown;
@@ -115,12 +117,12 @@ export class JsonDecoder {
     this.#bounds = bounds;
   }
 
-  /** The decoded value, once `step` answered true. */
+  /** The decoded value. Valid after `step` has returned true. */
   get value(): unknown {
     return this.#result;
   }
 
-  /** Bytes of the values that were made since this was asked last. */
+  /** Estimated bytes of the values that were decoded since the last call. */
   takeWeight(): number {
     const weight = this.#weight;
     this.#weight = 0;
@@ -128,8 +130,8 @@ export class JsonDecoder {
   }
 
   /**
-   * Does one piece of the work, of so many values at most and a millisecond or so, and answers true at the end of the
-   * text. `AppError("syntax")` for what is no JSON, `AppError("too_large")` for what is beyond a bound.
+   * Does one piece of work: at most `values` values, about a millisecond. Returns true at the end of the text.
+   * `AppError("syntax")` for a text that is no JSON, `AppError("too_large")` beyond a bound.
    */
   step(values = PIECE_VALUES): boolean {
     const end = this.#at + PIECE_CHARACTERS;
@@ -159,7 +161,7 @@ export class JsonDecoder {
     }
   }
 
-  /** Right behind the sign that opens a container. */
+  /** After the sign that opens a container. */
   #first(): void {
     const isList = Array.isArray(this.#open.at(-1));
     const code = this.#next();
@@ -168,7 +170,7 @@ export class JsonDecoder {
     else this.#name(code);
   }
 
-  /** Behind a value: one more of its container, or the container's end. */
+  /** After a value: the next one of its container, or the container's end. */
   #after(): void {
     const container = this.#open.at(-1);
     if (container === undefined) {
@@ -217,7 +219,7 @@ export class JsonDecoder {
     this.#put(container);
   }
 
-  /** Gives a value to the container it belongs to. */
+  /** Adds a value to its container. */
   #put(value: unknown): void {
     this.#state = "after";
     const container = this.#open.at(-1);
@@ -243,7 +245,7 @@ export class JsonDecoder {
     this.#isName = isName;
     const from = ++this.#at;
     const text = this.#text;
-    // Most strings are short and plain.
+    // Most strings are short and plain, so they are read directly.
     const most = from + COPIED_MAX_CHARACTERS;
     for (let at = from; at <= most; at++) {
       const code = text.charCodeAt(at);
@@ -258,7 +260,7 @@ export class JsonDecoder {
     this.#goOnWithString();
   }
 
-  /** Decodes the next part of a long string, or all of it. */
+  /** Decodes the next part of a long string, or the whole string. */
   #goOnWithString(): void {
     const from = this.#at;
     const { end, isLast } = endOfStringPart(this.#text, from);
@@ -283,7 +285,7 @@ export class JsonDecoder {
     this.#state = "named";
   }
 
-  /** A number, or the text of one that no double may hold. */
+  /** A number; its text if no double can hold it (`numberOf`). */
   #number(): number | string {
     const from = this.#at;
     const text = this.#text;
@@ -305,7 +307,7 @@ export class JsonDecoder {
     return value;
   }
 
-  /** The next sign that is no space; its place is `#at`. */
+  /** Skips whitespace. Returns the code of the next character, which is at `#at`. */
   #next(): number {
     this.#skipSpace();
     if (this.#at >= this.#text.length) throw endsTooEarly();
@@ -330,7 +332,9 @@ function isOfNumber(code: number): boolean {
   return (code >= 48 && code <= 57) || code === MINUS || code === 43 || code === 46 || code === 101 || code === 69;
 }
 
-/** The end of the string whose rest begins at `from`, or of a part of it that cuts no escape sequence. */
+/**
+ * The end of the string whose rest begins at `from`, or of a part of it. A part never ends within an escape sequence.
+ */
 function endOfStringPart(text: string, from: number): { readonly end: number; readonly isLast: boolean } {
   const most = Math.min(text.length, from + PIECE_CHARACTERS);
   for (let at = from; at < most; at++) {
@@ -344,7 +348,7 @@ function endOfStringPart(text: string, from: number): { readonly end: number; re
   return { end: most, isLast: false };
 }
 
-/** The meaning of a part of a string, made by `JSON.parse`, which is the fastest at escape sequences. */
+/** Decodes a part of a string. `JSON.parse` is the fastest decoder of escape sequences. */
 function unescaped(text: string, from: number, end: number): string {
   try {
     return JSON.parse(`"${text.slice(from, end)}"`) as string;

@@ -2,30 +2,27 @@ import { AppError, errorText } from "./errors.ts";
 import { JSON_LEADING_BLANKS_MAX } from "./limits.ts";
 import { type Bound, HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "./json-decoder.ts";
 
-/**
- * Anything that could spell `__proto__` or `constructor`, escaped or not: only such texts pay for the check of every
- * member.
- */
+/** Any text that could spell `__proto__` or `constructor`, also escaped. The members of other texts need no check. */
 const SUSPICIOUS = /__proto__|constructor|\\u/;
 
-/** A text with so many digits in a row may have a whole number that no double holds. */
+/** A text with this many digits in a row may have a whole number that no double can hold. */
 const LONG_NUMBER = /\d{16}/;
 
-/** True for a text whose numbers `JSON.parse` may alter. */
+/** True for a text whose numbers `JSON.parse` may change. */
 export function hasLongNumber(text: string): boolean {
   return LONG_NUMBER.test(text);
 }
 
 /**
- * Parses a text that a client sent, all at once: whole numbers beyond 2^53 become decimal text; members that would reach
- * a prototype are left out. `AppError("syntax")` when it is no JSON.
+ * Parses a text from a client in one go. Numbers beyond 2^53 become decimal text, and members that would reach a
+ * prototype are left out. `AppError("syntax")` if the text is no JSON.
  */
 export function parseJson(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS): unknown {
   if (hasLongNumber(text)) return decoded(text, bounds);
   checkDepth(text, bounds.depth);
   try {
     const value: unknown = JSON.parse(text);
-    // No reviver: V8 keeps a second tree for one, which takes several times the memory of the values.
+    // Without a reviver: for one, V8 keeps a second tree, which takes several times the memory of the values.
     if (SUSPICIOUS.test(text)) leaveOutPrototypes(value);
     return value;
   } catch (error) {
@@ -40,21 +37,24 @@ function decoded(text: string, bounds: JsonBounds): unknown {
 }
 
 /**
- * True for a text that could be a JSON object or list. At most `JSON_LEADING_BLANKS_MAX` blanks stand before it: a look
- * through millions of them would hold the thread.
+ * True for a text that could be a JSON object or list. It may begin with at most `JSON_LEADING_BLANKS_MAX` blanks:
+ * reading millions of them would block the thread.
  */
 export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text.slice(0, JSON_LEADING_BLANKS_MAX + 1));
 }
 
-/** Throws `AppError("syntax")` for a text whose blanks alone keep it from being looked at as JSON. */
+/** `AppError("syntax")` for a text with so many leading blanks that `looksLikeJson` cannot decide. */
 export function requireFewLeadingBlanks(text: string): void {
   if (text.length <= JSON_LEADING_BLANKS_MAX || text.slice(0, JSON_LEADING_BLANKS_MAX + 1).trim() !== "") return;
   const message = `Not valid JSON: it begins with more than ${JSON_LEADING_BLANKS_MAX} blanks.`;
   throw new AppError("syntax", message, { details: { limit: "JSON_LEADING_BLANKS_MAX" } });
 }
 
-/** Name of a member at any depth that `parseJson` leaves out. Throws `SyntaxError` for a text that it refuses. */
+/**
+ * Name of a member, at any depth, that `parseJson` leaves out; `undefined` if there is none. May throw `SyntaxError` if
+ * the text is no JSON.
+ */
 export function memberLeftOut(text: string): string | undefined {
   return SUSPICIOUS.test(text) ? prototypeMember(JSON.parse(text)) : undefined;
 }
@@ -85,7 +85,7 @@ function hasPrototype(value: unknown): boolean {
   return typeof value === "object" && value !== null && "prototype" in value;
 }
 
-/** `AppError("too_large")` for what is nested deeper than `HTTP_JSON_DEPTH_MAX`. */
+/** `AppError("too_large")` for a text that is nested deeper than `bound`. */
 export function checkDepth(text: string, bound: Bound = HTTP_JSON_BOUNDS.depth): void {
   let depth = 0;
   let quoted = false;

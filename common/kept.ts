@@ -1,4 +1,4 @@
-/** Values that are kept by key, at most `max` of them; the one that was made first goes first. */
+/** Caches at most `max` values by key. When it is full, the value that was made first is removed. */
 export class KeptBy<K, T> {
   readonly #max: number;
   readonly #made = new Map<K, T>();
@@ -7,7 +7,7 @@ export class KeptBy<K, T> {
     this.#max = max;
   }
 
-  /** Throws what `make` throws, and then keeps nothing. */
+  /** If `make` throws, this throws too, and nothing is cached. */
   of(key: K, make: (key: K) => T): T {
     const known = this.#made.get(key);
     if (known !== undefined) return known;
@@ -19,7 +19,7 @@ export class KeptBy<K, T> {
   }
 }
 
-/** As `KeptBy`, with values that are all made in one way. */
+/** As `KeptBy`, with one function that makes all values. */
 export class Kept<K, T> {
   readonly #kept: KeptBy<K, T>;
   readonly #make: (key: K) => T;

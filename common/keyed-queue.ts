@@ -1,9 +1,9 @@
-/** Runs jobs of the same key one after the other, in the order they came; a job may have several keys. */
+/** Runs jobs with the same key one after another, in the order of the calls. A job may have several keys. */
 export class KeyedQueue {
   readonly #tails = new Map<string, Promise<void>>();
 
   async run<T>(keys: readonly string[], job: () => Promise<T>): Promise<T> {
-    // All keys are taken in one go, so no two jobs can wait for each other.
+    // All keys are taken in one step, so no two jobs can wait for each other.
     const before = new Set(keys.flatMap((key) => this.#tails.get(key) ?? []));
     let release = (): void => undefined;
     const mine = new Promise<void>((resolve) => {

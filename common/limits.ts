@@ -1,4 +1,6 @@
-/** Every bound of the program, by name and with its unit last; in `limits/`, grouped by the part that keeps it. */
+/**
+ * Every bound of the program, by name and with its unit last. The files in `limits/` group them by part of the program.
+ */
 export * from "./limits/agent.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";

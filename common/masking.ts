@@ -4,8 +4,8 @@ export const RUN_CONTEXT_TOKEN = "ODP_CONTEXT_TOKEN";
 const MASK = new TextEncoder().encode("******");
 
 /**
- * Leaves a secret out of what a command writes, wherever it is cut into pieces. What may be its beginning waits for the
- * next piece, at most the length of the secret.
+ * Replaces a secret in the output of a command, even if the output arrives in pieces. Bytes that may begin the secret
+ * are held back until the next piece; they are always fewer than the secret has.
  */
 export class MaskedOutput {
   readonly #secret: Uint8Array;
@@ -30,12 +30,15 @@ export class MaskedOutput {
     return joined([...parts, text.subarray(from, at)]);
   }
 
-  /** The bytes that are still held back, once no more output comes. */
+  /** The bytes held back, when no more output comes. */
   rest(stderr: boolean): Uint8Array {
     return this.#held[stderr ? "err" : "out"];
   }
 
-  /** The first place where the secret begins, or where it may have begun that the next piece goes on with. */
+  /**
+   * Position of the secret, or of its possible beginning at the end of `text`; the length of `text` if there is
+   * neither.
+   */
   #begins(text: Uint8Array, from: number): number {
     const [first = 0] = this.#secret;
     for (let at = text.indexOf(first, from); at >= 0; at = text.indexOf(first, at + 1)) {
@@ -56,7 +59,10 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-/** Masks the token that the variables of a command hold; absent: they hold none. Its beginning is no secret. */
+/**
+ * Masks the last part of the token in the variables of a command; the parts before it are not secret. `undefined` if
+ * the variables have no token.
+ */
 export function maskedOutputOf(environment: Readonly<Record<string, string>> | undefined): MaskedOutput | undefined {
   const secret = environment?.[RUN_CONTEXT_TOKEN]?.split(".").at(-1);
   return secret ? new MaskedOutput(secret) : undefined;

@@ -1,10 +1,10 @@
 import { AppError } from "./errors.ts";
 
-// Control characters, and halves of a pair, which no UTF-8 holds.
+// Control characters and lone surrogates, which UTF-8 cannot encode.
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 const encoder = new TextEncoder();
 
-/** How errors call a name, and the maximum length of it. `limit` is the name of `maxBytes`. */
+/** `what` is the word for the name in errors. `limit` is the name of the constant that `maxBytes` comes from. */
 export interface NameRule {
   readonly what: string;
   readonly maxBytes: number;
@@ -12,8 +12,8 @@ export interface NameRule {
 }
 
 /**
- * For names that are keys of a store and nothing else, slashes and blanks included. `AppError("invalid")` for an empty
- * one and for control characters, `AppError("too_large")`.
+ * Checks a name that is only the key of a store; slashes and blanks are allowed. `AppError("invalid")` for an empty
+ * name or control characters, `AppError("too_large")` beyond `maxBytes`.
  */
 export function checkName(name: string, { what, maxBytes, limit }: NameRule): void {
   if (name === "") throw new AppError("invalid", `The ${what} is empty.`);

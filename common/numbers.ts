@@ -1,9 +1,8 @@
 const FRACTION_OF_ZEROS = /\.0+$/;
 
 /**
- * The number that a text of a number means, in the form of `Value`: as it is written, without a plus sign or a fraction
- * of zeros, where it is beyond 2^53 and has no exponent. A type takes it exactly from there, or rounds it. A text with
- * an exponent means a double.
+ * Converts the text of a number to a `Value`. Beyond 2^53 and without an exponent it stays a text, so that no digit is
+ * lost; only a plus sign and a fraction of zeros are removed. Otherwise it becomes a number.
  */
 export function numberOf(text: string): number | string {
   const number = Number(text);

@@ -9,7 +9,7 @@ export interface OutputProcess {
   on(event: "SIGHUP" | "exit", listener: () => void): unknown;
 }
 
-/** `isatty` of `node:tty`, and the calls of `node:fs` that put another file in the place of a terminal. */
+/** `isatty` of `node:tty`, and the calls of `node:fs` that replace a terminal by another file. */
 export interface TerminalCalls {
   isatty(descriptor: number): boolean;
   closeSync(descriptor: number): void;
@@ -19,9 +19,9 @@ export interface TerminalCalls {
 const STANDARD_DESCRIPTORS = [0, 1, 2];
 
 /**
- * Keeps a program running when its output cannot be written: a file on a full disk, a pipe without a reader, a terminal
- * that was closed. Node would end it by the stream's error or by the terminal's signal. `onLost` gets each failure of
- * the standard output.
+ * Keeps a program running when its output cannot be written: to a file on a full disk, a pipe without a reader, or a
+ * closed terminal. Otherwise the stream's error or the terminal's signal would end the program. `onLost` gets each
+ * failure of the standard output.
  */
 export function outliveOutput(
   program: OutputProcess,
@@ -36,14 +36,14 @@ export function outliveOutput(
 }
 
 /**
- * Node puts terminals back into their mode when it exits, and aborts where one was closed. Not before the exit: another
- * thread could open a file between the two calls, and get the number.
+ * Replaces closed terminals. At its exit Node resets the mode of terminals, and aborts if one is closed. Call it only
+ * at the exit: earlier, another thread could open a file between the two calls and get the descriptor.
  */
 function releaseClosed(terminals: readonly number[], { isatty, closeSync, openSync }: TerminalCalls): void {
   for (const descriptor of terminals) {
     if (isatty(descriptor)) continue;
     closeSync(descriptor);
-    // Gets the lowest free number: the one that was just closed.
+    // Gets the lowest free descriptor: the one that was just closed.
     openSync("/dev/null", "r+");
   }
 }

@@ -1,7 +1,7 @@
-/** The pages of all parts, one after the other. Nothing of a part is read before those of the part before it are. */
+/** The pages of all parts, one part after another. A part is not read before all pages of the earlier parts are. */
 export function chained<T>(parts: readonly AsyncIterable<T>[]): AsyncIterable<T> {
   const [only] = parts;
-  // Handed on as it is: a step of its own for every page costs as much as a short read.
+  // A single part is returned directly: an additional step for each page costs as much as a short read.
   return only !== undefined && parts.length === 1 ? only : allOf(parts);
 }
 
@@ -10,8 +10,8 @@ async function* allOf<T>(parts: readonly AsyncIterable<T>[]): AsyncGenerator<T> 
 }
 
 /**
- * Pages of a source that takes time to find: `open` is called by the first `next`. Its iterator is handed on as it is,
- * without a step of its own.
+ * Pages of a source that takes time to find: the first `next` calls `open`. The source's iterator is then used
+ * directly, without an additional step for each page.
  */
 export function lazyPages<T>(open: () => Promise<AsyncIterable<T>>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new LazyIterator(open) };

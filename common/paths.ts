@@ -2,18 +2,18 @@ import { AppError } from "./errors.ts";
 import { PATH_DEPTH_MAX, PATH_MAX_BYTES, PATH_SEGMENT_MAX_BYTES } from "./limits.ts";
 
 /**
- * The one place where paths that came from outside are made safe. Everything that writes files by such a path (depots,
- * archives, agents, the file system) goes through here and uses only the answer.
+ * Makes paths from outside safe. Everything that writes files by such a path (depots, archives, agents, the file
+ * system) calls a function of this file and uses only its result.
  */
 
-// Control characters, and the ones that change how a name is shown.
+// Control characters, and characters that change how a name is displayed.
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/;
 const DRIVE = /^[A-Za-z]:/;
 const encoder = new TextEncoder();
 
 /**
- * A relative path inside some folder: segments joined by single slashes, no `.`, no `..`, no leading or trailing slash.
- * `AppError("invalid")` when the text could leave the folder, names the folder itself or means different things on
+ * Returns a relative path inside a folder: segments joined by single slashes, no `.`, no `..`, no slash at either end.
+ * `AppError("invalid")` if the text could leave the folder, is the folder itself, or means different things on
  * different systems.
  */
 export function relativePath(text: string): string {
@@ -26,8 +26,8 @@ export function relativePath(text: string): string {
 }
 
 /**
- * An absolute folder on a POSIX host, normalised; the root itself is refused, for what is put there could replace the
- * system.
+ * Returns a normalised absolute path of a folder on a POSIX host. Refuses the root, because files put there could
+ * replace the system.
  */
 export function absolutePath(text: string): string {
   refuseUnclean(text);
@@ -37,7 +37,7 @@ export function absolutePath(text: string): string {
   return `/${segments.join("/")}`;
 }
 
-/** One path segment, such as a depot's name: safe as the name of a file or folder. */
+/** Returns one path segment, such as a depot's name, that is safe as the name of a file or folder. */
 export function fileName(text: string): string {
   refuseUnclean(text);
   if (text.includes("/")) throw refused(text, "contains a slash");
@@ -47,7 +47,7 @@ export function fileName(text: string): string {
   return text;
 }
 
-/** True when `path` is in `folder` or is it; both already normalised. */
+/** True if `path` is `folder` or inside it. Both must be normalised. */
 export function isInside(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

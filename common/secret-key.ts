@@ -13,9 +13,9 @@ export function secretKeyLine(key: Uint8Array): string {
 }
 
 /**
- * Keys as a text: one `odp-key-1:<base64 of 32 bytes>` per line, the first seals, older ones below it still open. Empty
- * lines and lines that begin with `#` do not count. `source` begins the sentence of the error, which never tells the
- * text.
+ * Reads keys: one `odp-key-1:<base64 of 32 bytes>` per line. The first key seals; the older ones below it still open.
+ * Empty lines and lines that begin with `#` are ignored. `AppError("invalid")`: the message begins with `source` and
+ * never contains the text.
  */
 export function parseSecretKeys(text: string, source: string): readonly Uint8Array[] {
   const lines = text
@@ -28,7 +28,7 @@ export function parseSecretKeys(text: string, source: string): readonly Uint8Arr
   return keys.map((key) => Uint8Array.from(atob(key ?? ""), (character) => character.charCodeAt(0)));
 }
 
-/** Names a key and tells nothing of it: 12 hexadecimal digits, derived by HKDF (RFC 5869, SHA-256). */
+/** Identifies a key without revealing it: 12 hexadecimal digits, derived by HKDF (RFC 5869, SHA-256). */
 export function secretKeyId(key: Uint8Array): string {
   const id = hkdf(sha256, key, undefined, new TextEncoder().encode("odp/id"), ID_BYTES);
   return Array.from(id, (byte) => byte.toString(16).padStart(2, "0")).join("");

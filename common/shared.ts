@@ -2,11 +2,14 @@ import type { Clock } from "./time.ts";
 
 interface Kept {
   readonly clock: Clock;
-  /** How long after its end a result is answered. */
+  /** Time after its end for which a result is still returned. */
   readonly keptMs: number;
 }
 
-/** Calls at the same time share the work, and those that come soon after its end: all get its result or its failure. */
+/**
+ * Concurrent calls share one run of `work`; with `kept`, calls soon after its end share it, too. All get its result or
+ * its failure.
+ */
 export function shared<T>(work: () => Promise<T>, kept?: Kept): () => Promise<T> {
   let last: Promise<T> | undefined;
   let untilMs = Number.POSITIVE_INFINITY;

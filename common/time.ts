@@ -1,25 +1,25 @@
-/** Time is passed in, never looked up: only `main.ts` knows the real clock. */
+/** Time is a parameter, never read from a global: only `main.ts` uses the real clock. */
 
 export interface Clock {
-  /** Milliseconds since 1970, may jump. */
+  /** Milliseconds since 1970. May jump. */
   nowMs(): number;
-  /** Milliseconds that never go back, for measuring spans and deadlines. */
+  /** Milliseconds that never go back, for durations and deadlines. */
   monotonicMs(): number;
-  /** Calls back once after `delayMs`; the answer cancels it. Does not keep the process alive. */
+  /** Calls `callback` once after `delayMs`. The returned function cancels the call. Does not keep the process alive. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** Randomness is passed in as well, so that a seed replays a run. */
+/** Randomness is a parameter, too, so that a seed can replay a run. */
 export interface Random {
   /** In [0, 1). */
   next(): number;
-  /** Unpredictable bytes when the source is the real one. */
+  /** Unpredictable if the source is the real one. */
   bytes(count: number): Uint8Array;
 }
 
 /**
- * Resolves after `delayMs`, at once when one of the signals fires. Each is listened to by itself: `AbortSignal.any` leaves
- * something behind at a signal that lasts.
+ * Resolves after `delayMs`, or immediately when a signal fires. Listens to each signal directly, because
+ * `AbortSignal.any` leaks memory at a long-lived signal.
  */
 export function wait(clock: Clock, delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {

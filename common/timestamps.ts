@@ -5,14 +5,14 @@ const DAY_MS = 86_400_000;
 const CYCLE_MS = 146_097 * DAY_MS;
 const FIRST_DAY_MS = -62_135_596_800_000;
 const LAST_DAY_MS = 253_402_300_799_999;
-/** Greatest time that has a calendar date. */
+/** Latest time that has a calendar date. */
 const TIME_MAX_MS = 8.64e15;
 const DATE_TIME =
   /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d{2}:?\d{2})?$/;
 
 /**
- * Milliseconds since 1970 of a number of milliseconds or a text `YYYY-MM-DD[ HH:mm[:ss[.SSS]]][zone]`, UTC without a
- * zone.
+ * Milliseconds since 1970. `value` is a number of milliseconds, or a text `YYYY-MM-DD[ HH:mm[:ss[.SSS]]][zone]`, in UTC
+ * if it has no zone. `undefined` for anything else.
  */
 export function parseTimestamp(value: Value): number | undefined {
   if (typeof value === "number")
@@ -24,7 +24,7 @@ export function parseTimestamp(value: Value): number | undefined {
   return match === null ? undefined : fromParts(match);
 }
 
-/** `YYYY-MM-DD` of a date or any timestamp of the years 1 to 9999. */
+/** `YYYY-MM-DD` of a date or timestamp in the years 1 to 9999; `undefined` for anything else. */
 export function parseDate(value: Value): string | undefined {
   const timeMs = parseTimestamp(value);
   if (timeMs === undefined || timeMs < FIRST_DAY_MS || timeMs > LAST_DAY_MS) return undefined;
@@ -36,10 +36,11 @@ function fromParts(match: RegExpExecArray): number | undefined {
     .slice(1, 7)
     .map((part) => Number(part ?? 0));
   if (year === 0) return undefined;
-  // `Date.UTC` takes the years 0 to 99 for those of 1900; calendars repeat after 400 years.
+  // `Date.UTC` would read the years 0 to 99 as 1900 to 1999. The calendar repeats after 400 years, so another year is
+  // used.
   const alike = 2_000 + (year % 400);
   const timeMs = Date.UTC(alike, month - 1, day, hour, minute, second) + ((year - alike) / 400) * CYCLE_MS;
-  // A day or an hour that does not exist would silently become another one.
+  // `Date.UTC` would turn a day or an hour that does not exist into another one.
   const back = new Date(timeMs);
   const real = back.getUTCMonth() === month - 1 && back.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
   if (!real) return undefined;

@@ -1,12 +1,15 @@
 export interface TogetherOptions<T> {
-  /** Pieces of work under way at once; what is asked for meanwhile waits, to go as one. */
+  /**
+   * Maximum number of concurrent calls of `work`. Items that arrive meanwhile wait, and the next call takes them
+   * together.
+   */
   readonly lanes: number;
-  /** Items of one piece. */
+  /** Maximum number of items per call of `work`. */
   readonly most: number;
   readonly work: (items: readonly T[]) => Promise<void>;
   /**
-   * True for an error with which the work fails for each of its items. Otherwise each item is done alone, so that no
-   * item fails by another's fault.
+   * True if the error applies to each item of the call. After any other error each item is tried alone, so that no item
+   * fails because of another.
    */
   readonly failsAll: (error: unknown) => boolean;
 }
@@ -18,8 +21,8 @@ interface Asked<T> {
 }
 
 /**
- * Does together what is asked for while others of its kind are done. Items may be done twice, those of a piece that
- * failed in any order; else they are begun in the order in which they were asked for.
+ * Collects the items that arrive while earlier ones are worked on, and works on them together. Items begin in the order
+ * of the calls. If a call of `work` fails, its items may be worked on again, in any order.
  */
 export class Together<T> {
   readonly #options: TogetherOptions<T>;
@@ -30,12 +33,12 @@ export class Together<T> {
     this.#options = options;
   }
 
-  /** Nothing is under way, and nothing waits. */
+  /** True if no work runs and no item waits. */
   get isIdle(): boolean {
     return this.#lanes === 0;
   }
 
-  /** Resolves when it is done. */
+  /** Resolves when the work on the item has succeeded; rejects when it has failed. */
   do(item: T): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
@@ -48,14 +51,14 @@ export class Together<T> {
     for (;;) {
       const settle = await this.#piece(this.#waiting.splice(0, this.#options.most));
       const isLast = this.#waiting.length === 0;
-      // Before anyone is told, who may then see that it is idle.
+      // Before the callers are notified, because they may then read `isIdle`.
       if (isLast) this.#lanes -= 1;
       settle();
       if (isLast) return;
     }
   }
 
-  /** Answers what tells those who asked. */
+  /** Returns the function that notifies the callers. */
   async #piece(asked: readonly Asked<T>[]): Promise<() => void> {
     try {
       await this.#options.work(asked.map(({ item }) => item));

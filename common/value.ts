@@ -1,6 +1,6 @@
 /**
- * A value of a class column, as MQL, scripts and the HTTP interface show it: plain JSON.
- * Times are milliseconds since 1970, blobs base64 text, integers beyond 2^53 decimal text.
+ * A value of a class column in MQL, scripts and the HTTP interface: plain JSON. Times are milliseconds since 1970,
+ * blobs are base64 text, integers beyond 2^53 are decimal text.
  */
 export type Value = string | number | boolean | null | readonly Value[] | { readonly [key: string]: Value };
 

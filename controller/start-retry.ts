@@ -15,7 +15,7 @@ export class StartRetry {
   }
 
   /**
-   * Repeats an idempotent step while a store is unavailable, and logs the reason for each wait. Throws at once if a
+   * Repeats an idempotent step while a store is unavailable, and logs the reason for each wait. Throws immediately if a
    * store is damaged.
    */
   async during<T>(step: () => Promise<T>): Promise<T> {

@@ -1,10 +1,9 @@
 import { AppError } from "../errors.ts";
 
 /**
- * Terms on which both ends of an enrolment agree. A join token is `odp1.<id>.<secret>`; it proves the controller to the
- * agent as well as the agent to the controller, so the first contact needs no certificate. The key of both proofs is
- * the secret's text in UTF-8, the function HMAC-SHA256, the form base64: the agent proves over the DER of its request,
- * the controller over all it answers (`answerProofText`).
+ * A join token, `odp1.<id>.<secret>`. It proves the agent to the controller and the controller to the agent, so the
+ * first contact needs no certificate. A proof is an HMAC-SHA256 in base64; its key is the secret as UTF-8 text. The
+ * agent's proof covers the DER of its request, the controller's proof its whole answer (`answerProofText`).
  */
 export interface JoinToken {
   readonly id: string;
@@ -24,7 +23,7 @@ export interface EnrolAnswer {
   /** DER, base64. */
   readonly certificate: string;
   readonly authorities: readonly string[];
-  /** On the host of the URL that was asked; used when `controllers` is empty. */
+  /** Port on the host of the requested URL. Used if `controllers` is empty. */
   readonly agentPort: number;
   /** `host:port` each. */
   readonly controllers: readonly string[];
@@ -47,7 +46,7 @@ export function printJoinToken(token: JoinToken): string {
   return `${PREFIX}.${token.id}.${token.secret}`;
 }
 
-/** The bytes that the controller's proof covers: all members of the answer but the proof, as JSON in this order. */
+/** The bytes that the controller's proof covers: all members of the answer except the proof, as JSON in this order. */
 export function answerProofText(answer: Omit<EnrolAnswer, "proof">): Uint8Array {
   const { certificate, authorities, agentPort, controllers, host, tenant } = answer;
   return new TextEncoder().encode(JSON.stringify({ certificate, authorities, agentPort, controllers, host, tenant }));

@@ -2,8 +2,8 @@ import type { LogPolicySpec } from "../api/policies.ts";
 import { encodingNamed, type Encoding } from "../text/encodings.ts";
 
 /**
- * The encoding that the attributes of a policy name. Absent when they name none or UTF-8: then bytes are sent as they
- * are. Throws `AppError("invalid")` for a name that is none.
+ * Encoding that the attributes of a policy name. `undefined` for none or UTF-8: bytes are then sent unchanged. Throws
+ * `AppError("invalid")` for an unknown name.
  */
 export function policyEncoding({ attrs }: Pick<LogPolicySpec, "attrs">): Encoding | undefined {
   const name = attrs?.["encoding"] ?? "";

@@ -2,29 +2,29 @@ import type { LogPolicySpec } from "../api/policies.ts";
 import { AppError, errorText, isAppError } from "../errors.ts";
 import { compilePattern } from "../regex/pattern.ts";
 
-/** How a heading line of a file is known, which names the columns of the lines behind it. */
+/** Recognises the heading lines of a file. A heading line names the columns of the lines after it. */
 export interface HeadingRule {
-  /** The attribute as it is written: a heading line that was found by another one says nothing. */
+  /** Value of the attribute. A heading line that was recognised by another value is not used. */
   readonly text: string;
   /** True: the first line of each file is its heading line. */
   readonly isFirst: boolean;
-  /** True for a line that is a heading line wherever it stands. */
+  /** True if the line is a heading line, at any position of the file. */
   readonly matches: (line: string) => boolean;
-  /** First bytes of lines that may match; absent: any. So that most lines need not be made texts. */
+  /** First bytes of lines that may match, so that most lines need not be decoded. Absent: any. */
   readonly firstBytes?: ReadonlySet<number>;
 }
 
 /** The attribute of a log policy that says which lines are headings. */
 const HEADING = "heading";
 const FIRST = "first";
-/** First bytes of `#`, and of a mark of UTF-8. */
+/** First byte of `#`, and of a UTF-8 byte order mark. */
 const W3C_FIRST_BYTES: ReadonlySet<number> = new Set([0x23, 0xef]);
 const W3C = /^\uFEFF?#Fields:/i;
 const MARK = "\uFEFF";
 
 /**
- * By the attributes of a log policy: `first`, or a regular expression that each line is tried on. Without the attribute
- * the lines `#Fields:` of W3C logs are headings. Throws `AppError("invalid")` for another value.
+ * Reads the attribute of a log policy: `first`, or a regular expression that is tested on each line. Without the
+ * attribute, `#Fields:` lines of W3C logs are headings. Throws `AppError("invalid")` for another value.
  */
 export function policyHeading({ attrs }: Pick<LogPolicySpec, "attrs">): HeadingRule {
   const text = attrs?.[HEADING] ?? "";
@@ -37,7 +37,7 @@ export function policyHeading({ attrs }: Pick<LogPolicySpec, "attrs">): HeadingR
     );
   const pattern = patternOf(text);
   const isHeading = (line: string) => pattern.fits(line) && pattern.test(line);
-  // The first line of a file may have a mark of UTF-8 before it.
+  // The first line of a file may begin with a UTF-8 byte order mark.
   const matches = (line: string) => isHeading(line) || (line.startsWith(MARK) && isHeading(line.slice(MARK.length)));
   return { text, isFirst: false, matches };
 }

@@ -5,17 +5,19 @@ import { UTF8, type Encoding } from "../text/encodings.ts";
 import { decodeText } from "../text/text-stream.ts";
 
 /**
- * Cuts bytes into raw records, the same for followed files, output of commands and uploaded text.
+ * Rules for cutting bytes into raw records: the same for followed files, output of commands and uploaded text.
  *
- * Without a delimiter a record is a line. A delimiter is a regular expression: it begins a record, or with
- * `delimitereol` ends one; it stays part of the record. One that is anchored (`^…` or `…$`) is tried on each line; any
- * other is searched in the bytes, so it may span lines; there a character beyond ASCII may stand only by itself, not in
- * a class. One of more than `DELIMITER_MAX_BYTES` may not be found, and a line too long for an anchored one holds none.
- * Line breaks around a record are taken off, empty records left out. A record longer than `RECORD_MAX_BYTES` keeps its
- * beginning, up to a whole character, and is marked.
+ * Without a delimiter each line is a record. A delimiter is a regular expression that begins a record, or ends it with
+ * `delimitereol`; it is part of the record. An anchored expression (`^…` or `…$`) is tested on each line; a line that
+ * is too long for the test is no delimiter. Any other expression is searched in the bytes, so it may span lines. In it,
+ * a non-ASCII character may occur only by itself, not in a character class. A delimiter longer than
+ * `DELIMITER_MAX_BYTES` may not be found.
  *
- * The bytes begin where a code unit of the encoding begins; all places given and answered do. In another encoding than
- * UTF-8 only lines, and delimiters that are tried on each line, are found.
+ * Line breaks at both ends of a record are removed. Empty records are omitted. A record longer than `RECORD_MAX_BYTES`
+ * is cut at the end of a character, and marked.
+ *
+ * The bytes begin at a code unit of the encoding, and so does every position. Encodings other than UTF-8 support only
+ * lines and anchored delimiters.
  */
 export interface CutRules {
   readonly delimiter?: string | undefined;
@@ -24,7 +26,7 @@ export interface CutRules {
   readonly encoding?: Encoding | undefined;
 }
 
-/** A record's place in the bytes given. */
+/** Position of a record in the given bytes. `cut`: its end is missing. */
 export interface Piece {
   readonly start: number;
   readonly end: number;
@@ -32,15 +34,15 @@ export interface Piece {
 }
 
 export interface CutOptions {
-  /** Nothing will follow: what is left is a record. */
+  /** Nothing follows, so the remaining bytes are a record. */
   readonly final?: boolean;
-  /** The bytes begin in the middle of a record whose beginning was already given, cut. */
+  /** The bytes begin within a record whose beginning was already returned as cut. */
   readonly skipping?: boolean;
 }
 
 export interface CutResult {
   readonly pieces: readonly Piece[];
-  /** Bytes done with; the next call begins behind them. */
+  /** Number of bytes that are done. The next call begins after them. */
   readonly consumed: number;
   readonly skipping: boolean;
 }
@@ -61,7 +63,7 @@ const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 const LINE_DELIMITERS = new Set(["", "\n", "\r\n", "\\n", "\\r\\n", "\\r?\\n", "\r?\n"]);
 
-/** Throws `AppError("invalid")` for a delimiter that is not usable. */
+/** Throws `AppError("invalid")` for a delimiter that cannot be used. */
 export function compileCutter(rules: CutRules): RecordCutter {
   const { encoding = UTF8 } = rules;
   const boundaries = boundariesOf(rules, encoding);
@@ -86,7 +88,7 @@ function* lineBreaks(bytes: Uint8Array, encoding: Encoding): Iterable<Boundary> 
     yield { end: at, next: at + encoding.unitBytes };
 }
 
-/** The place of the next line feed; -1 when there is none. */
+/** Position of the next line feed; -1 if there is none. */
 export function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
   if (unitBytes === 1) return bytes.indexOf(LINE_FEED, from);
   const [first = 0, second] = newline;
@@ -118,7 +120,7 @@ function placesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
     let from = 0;
     while (from <= text.length) {
       const match = nextMatch(pattern, text, from);
-      // A match at the very end could grow with what follows.
+      // A match at the very end could be longer once more bytes arrive.
       if (!match || (match.end === text.length && !final)) return;
       if (match.end > match.start)
         yield atEnd ? { end: match.end, next: match.end } : { end: match.start, next: match.start };
@@ -128,8 +130,8 @@ function placesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
 }
 
 /**
- * The next match, looked for in windows: an expression that looks far ahead would otherwise read all of the text again
- * behind each of its matches.
+ * Finds the next match, in windows. Without windows, an expression that looks far ahead would read the whole text again
+ * after each match.
  */
 function nextMatch(pattern: Pattern, text: string, from: number): PatternMatch | undefined {
   let at = from;
@@ -139,7 +141,7 @@ function nextMatch(pattern: Pattern, text: string, from: number): PatternMatch |
     const match = matchBetween(pattern, text, { at, end });
     if (end === text.length || (match && match.end < end)) return match;
     if (match && !pattern.fits(text.slice(at, at + 2 * length))) return match;
-    // A match that ends with the window may go on behind it; one that begins near its end may end behind it.
+    // A match that ends with the window may continue after it. A match that begins near its end may end after it.
     if (match) length *= 2;
     else at = end - DELIMITER_MAX_BYTES;
   }
@@ -150,7 +152,7 @@ function matchBetween(
   text: string,
   { at, end }: { readonly at: number; readonly end: number },
 ): PatternMatch | undefined {
-  // The character before a place decides if a word begins there.
+  // The character before a position decides whether a word begins there.
   const start = Math.max(0, at - 1);
   const match = pattern.exec(text.slice(start, end), at - start);
   return match && { ...match, start: match.start + start, end: match.end + start };
@@ -167,7 +169,7 @@ function cut({ boundaries, encoding }: Cutting, bytes: Uint8Array, options: CutO
   let skipping = options.skipping ?? false;
   const add = (from: number, to: number) => addPiece(pieces, bytes, { from, to, encoding });
   for (const { end, next } of boundaries(bytes, options.final ?? false)) {
-    // A record cannot be empty, but the rest of a cut one can.
+    // A record cannot be empty, but the rest of a cut record can.
     if (next === start && !skipping) continue;
     if (!skipping) add(start, end);
     skipping = false;
@@ -200,7 +202,7 @@ function addPiece(
   pieces.push({ start, end: start + kept, cut: start + kept < end });
 }
 
-/** How many bytes of a text in UTF-8 are kept as a record, up to a whole character. */
+/** Number of bytes of a UTF-8 text that a record keeps, up to the end of a character. */
 export function keptBytes(bytes: Uint8Array): number {
   if (bytes.length <= RECORD_MAX_BYTES) return bytes.length;
   let at = RECORD_MAX_BYTES;
@@ -218,14 +220,14 @@ function isBreak(bytes: Uint8Array, at: number, encoding: Encoding): boolean {
   return isUnit(bytes, at, LINE_FEED, encoding) || isUnit(bytes, at, CARRIAGE_RETURN, encoding);
 }
 
-/** True when the code unit at a place is that ASCII character. */
+/** True if the code unit at a position is that ASCII character. */
 function isUnit(bytes: Uint8Array, at: number, character: number, { unitBytes, newline }: Encoding): boolean {
   if (unitBytes === 1) return bytes[at] === character;
   const low = newline[0] === LINE_FEED ? at : at + 1;
   return bytes[low] === character && bytes[low === at ? at + 1 : at] === 0;
 }
 
-// One character per byte, so that places in the text are places in the bytes.
+// One character per byte, so that positions in the text are positions in the bytes.
 function byteText(bytes: Uint8Array): string {
   return new TextDecoder("latin1").decode(bytes);
 }
@@ -234,14 +236,14 @@ function asBytes(source: string): string {
   return byteText(new TextEncoder().encode(source));
 }
 
-/** A record of a stream, with the place of its first byte in it. */
+/** A record of a stream. `offset`: position of its first byte in the stream. */
 export interface StreamRecord {
   readonly bytes: Uint8Array;
   readonly offset: number;
   readonly cut: boolean;
 }
 
-/** Cuts a stream that comes in chunks; holds at most one record's beginning. */
+/** Cuts a stream that arrives in chunks. Holds at most the beginning of one record. */
 export class RecordStream {
   readonly #cutter: RecordCutter;
   readonly #encoding: Encoding;
@@ -249,7 +251,7 @@ export class RecordStream {
   #offset = 0;
   #skipping = false;
 
-  /** `encoding`: the one that the cutter was compiled for. */
+  /** `encoding` must be the one that the cutter was compiled for. */
   constructor(cutter: RecordCutter, encoding: Encoding = UTF8) {
     this.#cutter = cutter;
     this.#encoding = encoding;
@@ -261,15 +263,15 @@ export class RecordStream {
   }
 
   /**
-   * For a stream that has been silent for a while: a record whose next has not begun is taken as complete, unless it
-   * stops in the middle of a line.
+   * Call it when a stream is silent for a while. Returns the last record although the next one has not begun, unless it
+   * ends within a line.
    */
   settle(): StreamRecord[] {
     const last = this.#rest.length - this.#encoding.unitBytes;
     return last >= 0 && isUnit(this.#rest, last, LINE_FEED, this.#encoding) ? this.#cut(this.#rest, true) : [];
   }
 
-  /** The last one. */
+  /** Returns the last record. */
   end(): StreamRecord[] {
     return this.#cut(this.#rest, true);
   }

@@ -3,10 +3,10 @@ import { TIME_MAX_MS, type Zone } from "./zones.ts";
 const DAY_MS = 86_400_000;
 /** 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
-/** Clocks are set forward or back by a day at most: steps from here on are wider than any change. */
+/** Clocks change by at most a day, so a step of this width or more is wider than any change. */
 const WIDE_MS = 2 * DAY_MS;
 
-/** Units by their kind: those of the clock in milliseconds, the others in days or months. */
+/** Units by their kind. `size` is in milliseconds for clock units, otherwise in days or months. */
 const UNITS = {
   second: { kind: "clock", size: 1_000 },
   minute: { kind: "clock", size: 60_000 },
@@ -21,20 +21,20 @@ const UNITS = {
 export type CalendarUnit = keyof typeof UNITS;
 export const CALENDAR_UNITS = Object.keys(UNITS) as readonly CalendarUnit[];
 
-/** So many units, such as 3 months. */
+/** A number of units, such as 3 months. */
 export interface CalendarWidth {
   /** A whole number above 0. */
   readonly count: number;
   readonly unit: CalendarUnit;
 }
 
-/** In any case, with or without an s at its end. */
+/** The unit with that name, in any case, with or without an s at the end. */
 export function unitNamed(text: string): CalendarUnit | undefined {
   const name = text.toLowerCase().replace(/s$/, "");
   return CALENDAR_UNITS.find((unit) => unit === name);
 }
 
-/** `5 minutes`; undefined for anything but a whole number above 0 and a unit. */
+/** Parses a width such as `5 minutes`; `undefined` if the text is not a whole number above 0 and a unit. */
 export function widthOf(text: string): CalendarWidth | undefined {
   const [amount = "", name = "", ...more] = text.trim().split(/\s+/);
   const unit = more.length === 0 ? unitNamed(name) : undefined;
@@ -43,20 +43,23 @@ export function widthOf(text: string): CalendarWidth | undefined {
 }
 
 /**
- * The steps of equal width that all times lie in, by the clocks of a zone. Each is called by its first moment.
+ * Divides time into steps of equal width, by the clocks of a zone. A step is identified by its first moment.
  *
- * Days, weeks (from Monday), months, quarters and years are those of the calendar: a step holds the times whose local
- * date lies in it, and begins when the clocks first show the midnight before it, or skip it. Several at once are counted
- * from 1970-01-01, weeks from 1970-01-05. Steps of hours and less begin whenever the clocks come to a multiple of the
- * width since midnight of 1970-01-01, or are set forward over one. Where the clocks are set back by a multiple of the
- * width, its steps come again, each of its own; by less than a width, that step lasts longer; by more, one begins then.
+ * Days, weeks (from Monday), months, quarters and years follow the calendar. A step contains the times whose local date
+ * is in it. It begins when the clocks first show the midnight before it, or skip it. Steps of several units are counted
+ * from 1970-01-01, those of weeks from 1970-01-05.
+ *
+ * Steps of hours and less begin whenever the clocks reach a multiple of the width, counted from midnight of 1970-01-01,
+ * or are set forward over one. If the clocks are set back by a multiple of the width, the same steps occur again as
+ * separate steps. If they are set back by less than the width, the current step lasts longer. If they are set back by
+ * more, a step begins at that moment.
  */
 export class CalendarSteps {
   readonly #zone: Zone;
   readonly #kind: "clock" | "day" | "week" | "month";
-  /** Milliseconds of a clock's step, or months. */
+  /** Width of a step: months for the kind `month`, otherwise milliseconds. */
   readonly #size: number;
-  /** Times from here to there lie in the step that was answered last. */
+  /** The last result: times from `fromMs` to before `untilMs` are in the step that begins at `startMs`. */
   #latest = { fromMs: Infinity, untilMs: -Infinity, startMs: Number.NaN };
 
   constructor({ count, unit }: CalendarWidth, zone: Zone) {
@@ -66,7 +69,7 @@ export class CalendarSteps {
     this.#size = kind === "day" || kind === "week" ? count * size * DAY_MS : count * size;
   }
 
-  /** The first moment of the step that the time lies in; `NaN` where one of both has no calendar date. */
+  /** First moment of the step that contains the time; `NaN` if one of the two has no calendar date. */
   startMs(utcMs: number): number {
     const latest = this.#latest;
     if (utcMs >= latest.fromMs && utcMs < latest.untilMs) return latest.startMs;
@@ -76,16 +79,16 @@ export class CalendarSteps {
     const firstMs = this.#kind === "clock" ? this.#clockStartMs(utcMs) : this.#zone.reachedMs(localMs);
     const startMs = Math.abs(firstMs) <= TIME_MAX_MS ? firstMs : Number.NaN;
     const nextMs = this.#localNextMs(localMs);
-    // The clocks show the same step in all of that part of the span.
+    // In this part of the span the clocks always show the same step.
     const fromMs = Math.max(span.fromMs, localMs - span.offsetMs);
     this.#latest = { fromMs, untilMs: Math.min(span.untilMs, nextMs - span.offsetMs), startMs };
     return startMs;
   }
 
-  /** The first moment of the step behind the one that begins then; `NaN` where that has no calendar date. */
+  /** First moment of the step after the one that begins at `startMs`; `NaN` if it has no calendar date. */
   nextMs(startMs: number): number {
     if (this.#kind === "clock" && this.#size < WIDE_MS) return this.#clockNextMs(startMs);
-    // A day that the clocks skip has no step: at the change they show the one behind it.
+    // A day that the clocks skip has no step: at the change they already show the next day.
     const localMs = this.#localStartMs(startMs + this.#zone.offsetMs(startMs));
     return this.#zone.reachedMs(this.#localNextMs(localMs));
   }
@@ -113,7 +116,7 @@ export class CalendarSteps {
     if (fromMs === -Infinity) return localMs - offsetMs;
     if (width >= WIDE_MS) return this.#zone.reachedMs(localMs);
     const startMs = localMs - offsetMs;
-    // A change further back than a day and a step has no part in this one.
+    // A change that is at least a day before this step does not affect it.
     if (startMs - fromMs >= DAY_MS) return startMs;
     const beforeMs = this.#zone.offsetMs(fromMs - 1);
     const changeMs = offsetMs - beforeMs;
@@ -126,7 +129,7 @@ export class CalendarSteps {
   #clockNextMs(startMs: number): number {
     let atMs = startMs + this.#size;
     while (this.startMs(atMs) <= startMs) atMs += this.#size;
-    // A change may have put a shorter step between.
+    // A change may have inserted a shorter step.
     let nextMs = this.startMs(atMs);
     for (;;) {
       const beforeMs = this.startMs(nextMs - 1);

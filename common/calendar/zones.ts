@@ -9,47 +9,53 @@ const DAY_MS = 86_400_000;
 /** A mean Gregorian year: 400 of them are whole days, after which the calendar repeats. */
 const YEAR_MS = 31_556_952_000;
 const CYCLE_YEARS = 400;
-/** The table has entries for parts of years, some 46 days long: most questions are about few days of a year. */
+/** Table entries per year, each for some 46 days: most callers need only few days of a year. */
 const YEAR_PARTS = 8;
 const PART_MS = YEAR_MS / YEAR_PARTS;
 const CYCLE_PARTS = CYCLE_YEARS * YEAR_PARTS;
-/** 1800: no zone of the database changed its clocks before. */
+/** 1800: before it, no zone of the database changed its clocks. */
 const FIRST_PART = -170 * YEAR_PARTS;
-/** 2100: from then on only rules are left that repeat with the calendar. */
+/** 2100: from then on the rules of all zones repeat with the calendar. */
 const REPEATING_PART = 130 * YEAR_PARTS;
-/** More than a table has. */
+/** More than the number of entries of one zone. */
 const PARTS = 2 ** 13;
-/** An offset that a zone leaves and comes back to is left for longer: the shortest time is 6.96 days, as of America/Recife in 2000. */
+/**
+ * Interval of the search for changes. A zone that leaves an offset and returns to it stays away for longer: for at
+ * least 6.96 days, as America/Recife did in 2000.
+ */
 const PROBE_MS = 6 * DAY_MS;
-/** The entry of a part begins so long before it. */
+/** The entry of a part of a year begins this long before the part. */
 const LEAD_MS = 4 * DAY_MS;
-/** Greatest time that has a calendar date. */
+/** Latest time that has a calendar date. */
 export const TIME_MAX_MS = 8.64e15;
 const OFFSET = /^([+-])(\d\d)(?::?([0-5]\d))?$/;
 const UTC = /^(?:utc|z)$/i;
 
-/** A span of time in which the clocks of a zone stay at the same offset, the end excluded. */
+/** A span of time with one offset, the end excluded. */
 export interface ZoneSpan {
-  /** The last change, if it was less than four days before the time that was asked for. */
+  /** The last change, if it was less than four days before the requested time. Otherwise a time after that change. */
   readonly fromMs: number;
   readonly untilMs: number;
   readonly offsetMs: number;
 }
 
 /**
- * The clocks of a time zone. A local time is a number of milliseconds as well: the one at which UTC shows it. Offsets
- * come from a table that is filled from `Intl` by parts of years, when a time of that part is asked for first.
+ * A time zone. A local time is in milliseconds, too: those of the moment at which UTC shows the same date and time.
+ * Offsets come from a table. Its entry for a part of a year is read from `Intl` when it is first needed.
  */
 export class Zone {
   static #count = 0;
   readonly #source: (utcMs: number) => number;
-  /** Tells the parts of this zone from those of others. */
+  /** Distinguishes the table entries of this zone from those of others. */
   readonly #number = (Zone.#count += 1);
   #latest: ZoneSpan;
-  /** From here on `#latest` is the span that its part has; before, it lacks a change that is too long ago for it. */
+  /**
+   * From this time on `#latest` is what the table returns. An earlier time has another entry, which may know an earlier
+   * change.
+   */
   #latestFromMs: number;
 
-  /** `source` answers the offset at a time; without one the offset is always `offsetMs`. */
+  /** `source` returns the offset at a time. Without it the offset is always `offsetMs`. */
   constructor(offsetMs: number, source?: (utcMs: number) => number) {
     this.#source = source ?? (() => offsetMs);
     this.#latest = source
@@ -63,7 +69,7 @@ export class Zone {
     return this.spanAt(utcMs).offsetMs;
   }
 
-  /** The span that the time is in. Times beyond the calendar are in one at offset 0. */
+  /** The span that contains the time. A time without a calendar date has an empty span with offset 0. */
   spanAt(utcMs: number): ZoneSpan {
     const latest = this.#latest;
     if (utcMs >= this.#latestFromMs && utcMs < latest.untilMs) return latest;
@@ -75,9 +81,9 @@ export class Zone {
   }
 
   /**
-   * The moment at which the clocks show this local time. If they show it twice, because they are set back over it, the
-   * first of both. If they never show it, because they are set forward over it, the moment that it would be without the
-   * change: the clocks then show a time that is later by as much as they were set forward.
+   * The moment at which the clocks show this local time. If they show it twice, because they are set back, the first
+   * moment. If they skip it, because they are set forward, the moment that it would be without the change; the clocks
+   * then show a time that is later by the length of the change.
    */
   utcOf(localMs: number): number {
     const offset = this.offsetMs(localMs - DAY_MS);
@@ -87,14 +93,20 @@ export class Zone {
     return this.offsetMs(localMs - later) === later ? localMs - later : moment;
   }
 
-  /** The first moment at which the clocks show this local time or a later one: of a time they skip, that of the change. */
+  /**
+   * The first moment at which the clocks show this local time or a later one. For a skipped time, the moment of the
+   * change.
+   */
   reachedMs(localMs: number): number {
     const moment = this.utcOf(localMs);
     const { fromMs, offsetMs } = this.spanAt(moment);
     return moment + offsetMs === localMs ? moment : fromMs;
   }
 
-  /** The first moment after `afterMs`, `untilMs` included, at which the offset is another one than just before. */
+  /**
+   * The first moment after `afterMs`, up to and including `untilMs`, at which the offset changes; `undefined` if there
+   * is none.
+   */
   changeMs(afterMs: number, untilMs: number): number | undefined {
     for (let span = this.spanAt(afterMs); span.untilMs <= untilMs; ) {
       const next = this.spanAt(span.untilMs);
@@ -126,7 +138,7 @@ export class Zone {
     };
   }
 
-  /** The spans of a part of a year and of the days before it. */
+  /** The spans of a part of a year and of `LEAD_MS` before it. */
   #spansOf(part: number): readonly ZoneSpan[] {
     return parts.of(this.#number * PARTS + part - FIRST_PART, () => this.#filled(part));
   }
@@ -140,7 +152,7 @@ export class Zone {
       const nextMs = Math.min(atMs + PROBE_MS, endMs);
       if (this.#source(nextMs) === offsetMs) atMs = nextMs;
       else {
-        // There may be another change before `nextMs`, so that it is asked about again.
+        // There may be further changes before `nextMs`, so the search continues at this one.
         atMs = this.#changeBetween(atMs, nextMs, offsetMs);
         spans.push({ fromMs, untilMs: atMs, offsetMs });
         [fromMs, offsetMs] = [atMs, this.#source(atMs)];
@@ -150,14 +162,14 @@ export class Zone {
     return spans;
   }
 
-  /** The first second of the new offset: clocks change at whole seconds, and nearly always at a quarter of an hour. */
+  /** The first second of the new offset. Clocks change at whole seconds, nearly always at a quarter of an hour. */
   #changeBetween(fromMs: number, toMs: number, offsetMs: number): number {
     const quarterMs = this.#firstBetween({ fromMs, toMs, unitMs: QUARTER_MS, offsetMs });
     if (this.#source(quarterMs - SECOND_MS) === offsetMs) return quarterMs;
     return this.#firstBetween({ fromMs: quarterMs - QUARTER_MS, toMs: quarterMs, unitMs: SECOND_MS, offsetMs });
   }
 
-  /** The first multiple of the unit at which the offset is another one. */
+  /** The first multiple of the unit that has another offset. */
   #firstBetween({ fromMs, toMs, unitMs, offsetMs }: Search): number {
     let [low, high] = [Math.floor(fromMs / unitMs), Math.ceil(toMs / unitMs)];
     while (high - low > 1) {
@@ -173,17 +185,17 @@ interface Search {
   readonly fromMs: number;
   readonly toMs: number;
   readonly unitMs: number;
-  /** The one before the change. */
+  /** The offset before the change. */
   readonly offsetMs: number;
 }
 
-/** Entries of the tables of all zones. */
+/** Table entries of all zones. */
 const parts = new KeptBy<number, readonly ZoneSpan[]>(ZONE_PARTS_KEPT);
-/** A format is made in the time of so many questions to it. */
+/** Making a format takes as long as this many calls of it. */
 const FORMAT_WORK = 50;
 let work = 0;
 
-/** How much work zones have made in this thread so far, in questions to `Intl`, each of which takes about 1 µs. */
+/** Work that zones have caused in this thread so far, in calls of `Intl`. Each takes about 1 µs. */
 export function zoneWork(): number {
   return work;
 }
@@ -193,8 +205,8 @@ export const UTC_ZONE = new Zone(0);
 const zones = new Kept(ZONES_KEPT, (name: string) => new Zone(0, offsetsOf(name)));
 
 /**
- * The zone of an IANA name in any case, `UTC`, `Z`, or an offset `+01`, `+0100` or `+01:00` of less than a day; undefined
- * for anything else.
+ * The zone of an IANA name in any case, `UTC`, `Z`, or an offset `+01`, `+0100` or `+01:00` of less than a day.
+ * `undefined` for any other text.
  */
 export function zoneNamed(name: string): Zone | undefined {
   if (UTC.test(name)) return UTC_ZONE;
@@ -205,16 +217,16 @@ export function zoneNamed(name: string): Zone | undefined {
   }
   if (name.length > ZONE_NAME_MAX_CHARACTERS || !/^[a-z]/i.test(name)) return undefined;
   try {
-    // Other spellings are the same zone.
+    // All spellings of a name share one zone.
     return zones.of(name.toLowerCase());
   } catch {
     return undefined;
   }
 }
 
-/** `RangeError` for a name that is no zone. */
+/** Returns the function that looks up offsets of the zone. `RangeError` for an unknown name. */
 function offsetsOf(timeZone: string): (utcMs: number) => number {
-  // With one short member beside the offset a text is made a quarter sooner than with the date.
+  // With only one short member besides the offset, formatting takes a quarter less time than with the date.
   const format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset", minute: "numeric" });
   work += FORMAT_WORK;
   return (utcMs) => {

@@ -18,12 +18,12 @@ export interface FetchResponse {
 }
 
 export interface ClientOptions {
-  /** Such as `http://127.0.0.1:8080`. */
+  /** For example `http://127.0.0.1:8080`. */
   readonly url: string;
   /** Value of the Authorization header. */
   readonly authorization: string;
   readonly fetch: Fetch;
-  /** Limit for one call. */
+  /** Timeout of one `call`. */
   readonly timeoutMs: number;
 }
 
@@ -31,9 +31,9 @@ export interface CallOptions {
   readonly query?: Readonly<Record<string, string | undefined>>;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Called when a limit that the call did not give left rows out. */
+  /** Called if a limit that the call did not set has left out rows. */
   readonly onMore?: () => void;
-  /** Called for each accepted option that has no effect. */
+  /** Called for each warning of the answer. */
   readonly onWarning?: (text: string) => void;
 }
 
@@ -49,7 +49,7 @@ interface Envelope {
   readonly warnings?: unknown;
 }
 
-/** Speaks the HTTP interface: unpacks the envelope, and throws what it says went wrong as the `AppError` it was. */
+/** A client of the HTTP interface. Unpacks the envelope, and throws a failure in it as an `AppError`. */
 export class Client {
   readonly #options: ClientOptions;
 
@@ -57,14 +57,14 @@ export class Client {
     this.#options = options;
   }
 
-  /** The envelope's message. `AppError("signin")` when the credentials are not accepted. */
+  /** Returns the message of the envelope. `AppError("signin")` if the credentials are not accepted. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<unknown> {
     return this.#message(await this.#envelope(method, path, options));
   }
 
   /**
-   * Lines of JSON as they come. What the controller answers instead, an envelope, is thrown as by `call`. Firing
-   * `signal` ends the call.
+   * Yields lines of JSON as they arrive. If the controller answers with an envelope instead, its failure is thrown as
+   * by `call`. `signal` ends the call.
    */
   async *lines(method: string, path: string, { query, body, signal }: LinesOptions): AsyncGenerator<unknown> {
     const { url, authorization, fetch } = this.#options;

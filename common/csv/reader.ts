@@ -1,14 +1,14 @@
 import { AppError } from "../errors.ts";
 
-/** How values are written. */
+/** The notation of values. */
 export interface CsvForm {
-  /** One character between values. */
+  /** Character between values. */
   readonly separator: string;
-  /** One character around a value that may hold separators and line breaks; empty: there is none. */
+  /** Character around a value that may contain separators and line breaks. Empty: there is none. */
   readonly quote: string;
-  /** One character before a quote within quotes. The quote itself in RFC 4180. */
+  /** Character before a quote within quotes. In RFC 4180 it is the quote itself. */
   readonly escape: string;
-  /** Blanks between a closing quote and the separator are left out; otherwise they are a fault. */
+  /** True: blanks between a closing quote and the separator are ignored. Otherwise they are a fault. */
   readonly allowsBlanks?: boolean;
 }
 
@@ -20,12 +20,12 @@ export interface CsvCell {
 }
 
 export interface CsvRow {
-  /** From 1. */
+  /** Number of the row, from 1. */
   readonly number: number;
   /** The line in which the row begins, from 1. */
   readonly line: number;
   readonly cells: readonly CsvCell[];
-  /** The reason why the row cannot be read; it is the last one. */
+  /** Reason why the row cannot be read. No row follows it. */
   readonly fault?: string;
 }
 
@@ -36,8 +36,8 @@ export interface CsvBounds {
 }
 
 /**
- * Reads CSV that comes in pieces: a line ends with LF, CR LF or CR, a value in quotes may have all of them. Holds one
- * row. An empty line is a row of one empty value. Without bounds the caller bounds the text.
+ * Reads CSV that arrives in pieces. A line ends with LF, CR LF or CR; a quoted value may contain all of them. Holds one
+ * row. An empty line is a row with one empty value. Without `bounds` the caller must limit the text.
  */
 export class CsvReader {
   readonly #form: CsvForm;
@@ -45,9 +45,9 @@ export class CsvReader {
   readonly #stop: RegExp;
   readonly #quotedStop: RegExp;
   #found: CsvRow[] = [];
-  /** A return at the end of a piece: a line feed may follow. */
+  /** A CR at the end of a piece: an LF may follow. */
   #held = "";
-  /** `padded`: behind a closing quote and blanks. */
+  /** `padded`: after a closing quote and blanks. */
   #state: "start" | "plain" | "quoted" | "escaped" | "closed" | "padded" = "start";
   #cells: CsvCell[] = [];
   #text = "";
@@ -64,7 +64,7 @@ export class CsvReader {
     this.#quotedStop = new RegExp(`[${coded(form.quote)}${coded(form.escape)}]`, "g");
   }
 
-  /** The text so far ends within quotes. */
+  /** True if the text so far ends within quotes. */
   get isInQuotes(): boolean {
     return this.#state === "quoted" || this.#state === "escaped";
   }
@@ -75,7 +75,7 @@ export class CsvReader {
     return this.#read(text.slice(0, text.length - this.#held.length));
   }
 
-  /** To be called when the text is over. */
+  /** Call it at the end of the text. */
   end(): readonly CsvRow[] {
     const rows = [...this.#read(this.#held)];
     this.#held = "";
@@ -95,7 +95,7 @@ export class CsvReader {
     return found;
   }
 
-  /** Where the next step begins. */
+  /** Returns the position at which the next step begins. */
   #step(text: string, at: number): number {
     switch (this.#state) {
       case "start":
@@ -132,7 +132,10 @@ export class CsvReader {
     return found + 1;
   }
 
-  /** Behind an escape that is not the quote itself: before other characters it stays. */
+  /**
+   * After an escape that is not the quote itself. Before any character except a quote or an escape, the escape is an
+   * ordinary character.
+   */
   #escaped(text: string, at: number): number {
     const { quote, escape } = this.#form;
     const next = text.charAt(at);
@@ -205,7 +208,7 @@ export class CsvReader {
   }
 }
 
-/** A character in a set of a regular expression; nothing of an empty text. */
+/** A character for a character class of a regular expression; empty for an empty text. */
 function coded(character: string): string {
   return character === "" ? "" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -37,7 +37,7 @@ export const RULE_FAILURES_LOGGED_MAX = 1_000;
 export const RULE_FAILED_LINE_MAX_CHARACTERS = 1_000;
 /** A longer raw record is parsed up to this length, and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
-/** Lines sent with malformed bytes are looked through in pieces of so many bytes, between which other work goes on. */
+/** Bytes per piece when lines with malformed bytes are searched; other work runs between two pieces. */
 export const LINE_MARKS_TURN_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
@@ -61,7 +61,7 @@ export const PIN_TOLD_FRESH_MS = 1_000;
 export const PIN_AHEAD_MAX_US = 5_000_000;
 /** Time for which the text of a rule is kept after an agent was last told about it. */
 export const RULE_TEXT_KEPT_MS = 30 * 24 * 3_600_000;
-/** If the text is told again, its time is extended only after this much of it has passed. */
+/** When an agent is told about the text again, its time is extended only if this much of it has passed. */
 export const RULE_TEXT_RENEW_MS = 24 * 3_600_000;
 /** Names of policies and rules sent to a host: maximum number kept (the latest), and their maximum bytes. */
 export const SENT_POLICIES_KEPT_MAX = 1_000;
@@ -187,11 +187,13 @@ export const LOG_LAST_LINE_MS = 30_000;
 /** Bytes at the beginning of a followed file, and before the read position, that identify the file. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
-/** A heading line of a file that is sent with its records; a longer one is not. */
+/** Bytes of a heading line that is sent with the records of its file; a longer one is not sent. */
 export const LOG_HEADING_MAX_BYTES = 8 * KIB;
-/** Heading lines in the marks of all files of a policy together; those of further files are in memory only. */
+/**
+ * Bytes of the heading lines in the marks of all files of a policy. Heading lines of further files are in memory only.
+ */
 export const LOG_HEADINGS_KEPT_MAX_BYTES = MIB;
-/** Bytes before the place read in which an agent that does not know the heading line of a file looks for it. */
+/** Bytes before the read position in which an agent searches for the heading line of a file. */
 export const LOG_HEADING_SEARCH_MAX_BYTES = 64 * MIB;
 /** Minimum length of a beginning that identifies a copy which ends before the read position. */
 export const LOG_COPY_MIN_BYTES = 64;
@@ -207,17 +209,17 @@ export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
 export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
 /** Unpacked bytes of one packed file that is read. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
-/** Lives of a policy that ended: their packed files are known by these, and are not read again. */
+/** Ended lives that a policy remembers, so that it recognises their packed files and does not read them again. */
 export const LOG_ENDED_LIVES_MAX = 100;
-/** Packed files of a policy that hold nothing new. */
+/** Packed files without new content that a policy remembers. */
 export const LOG_PACKED_KNOWN_MAX = 500;
 /** Interval between two looks into an incomplete packed file. */
 export const LOG_PACKED_LOOK_MS = 1_000;
 /** Time after which the content of an incomplete packed file counts as lost. */
 export const LOG_PACKED_WAIT_MS = 30_000;
 /**
- * How long the lines of a new file wait for the rest of the one before it, which no look finds or which is being packed;
- * longer than `LOG_PACKED_WAIT_MS`.
+ * Time that the lines of a new file wait for the rest of the previous file, if that file is not found or is being
+ * packed. Longer than `LOG_PACKED_WAIT_MS`.
  */
 export const LOG_ORDER_WAIT_MS = 40_000;
 /** Number of failed looks for a file in its folder before it counts as deleted. */

@@ -9,7 +9,7 @@ export const CONFIG_VALUE_MAX_BYTES = 256 * KIB;
 export const CONFIG_STORED_MAX_BYTES = 512 * KIB;
 /** A longer ttl is refused. */
 export const CONFIG_TTL_MAX_SECONDS = 36_500 * DAY_SECONDS;
-/** Kept versions of one key, including the present one and deletions, and the time for which they are kept. */
+/** Kept versions of one key, including the current one and deletions, and the time for which they are kept. */
 export const CONFIG_HISTORY_MAX_ENTRIES = 50;
 export const CONFIG_HISTORY_KEEP_DAYS = 90;
 /** Attempts of one change; each attempt starts from what other controllers have just written. */

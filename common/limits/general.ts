@@ -15,8 +15,8 @@ export const CALL_ANSWER_RESERVE_MS = 500;
 export const READY_WAIT_MS = 5_000;
 export const READY_KEPT_MS = 1_000;
 /**
- * Total duration of an orderly stop. Parts of it: for running work and calls to end by themselves, to answer cancelled
- * calls, for WebSocket clients to confirm that their connection is closed, and for agents to end their streams.
+ * Total duration of an orderly stop. The others are parts of it: time for running work and calls to end by themselves,
+ * for cancelled calls to be answered, for WebSocket clients to confirm the close, and for agents to end their streams.
  */
 export const SHUTDOWN_DEADLINE_MS = 10_000;
 export const SHUTDOWN_WORK_MS = 3_000;

@@ -146,7 +146,7 @@ export const JOB_CHANGE_ATTEMPTS_MAX = 20;
 export const JOB_PARAM_MAX_BYTES = 64 * KIB;
 export const JOB_DEFAULT_S = 60;
 export const JOB_MAX_S = 86_400;
-/** Time of a script that the controller runs for a job, however long the run may take. */
+/** Maximum time of a script that the controller runs for a job. The time of the run does not change it. */
 export const JOB_SCRIPT_MAX_MS = 600_000;
 /** Characters of a host's message that the script at the end of a run gets. */
 export const JOB_SCRIPT_MESSAGE_MAX_CHARACTERS = 500;
@@ -211,7 +211,7 @@ export const SCHEDULE_PERIOD_MAX_S = 366 * DAY_SECONDS;
 export const SCHEDULE_JITTER_MAX_S = DAY_SECONDS;
 /** Lateness from which a time counts as missed. A time that is less late is still fired. */
 export const SCHEDULE_LATE_MS = 60_000;
-/** Time after which another controller fires schedules if the present one is gone. */
+/** Time after which another controller fires schedules if the current one is gone. */
 export const SCHEDULER_LEASE_MS = 10_000;
 /** Interval at which the others check whether a controller fires schedules. */
 export const SCHEDULER_LOOK_MS = 2_000;

@@ -34,13 +34,13 @@ export const HTTP_PUBLIC_BODY_MAX_BYTES = 8 * KIB;
 /** If nothing else identifies the caller, the session must be within this many bytes from the beginning of the body. */
 export const HTTP_SESSION_WITHIN_BYTES = 8 * KIB;
 /**
- * Bytes of a multipart form that may arrive before its session is seen: the network delivers several fields at once.
+ * Bytes of a multipart form that may arrive before its session is seen: the network delivers several fields together.
  */
 export const HTTP_STRANGER_FORM_MAX_BYTES = MIB;
 /** Body of an endpoint that takes names and settings. */
 export const HTTP_SMALL_BODY_MAX_BYTES = 64 * KIB;
 /**
- * Memory that the bodies of all calls of one controller may use at once, in decoded form: default and minimum of the
+ * Memory that the bodies of all calls of one controller may use together, in decoded form: default and minimum of the
  * setting `body_memory_mib`.
  */
 export const HTTP_BODY_MEMORY_DEFAULT_MIB = 1_024;
@@ -88,7 +88,7 @@ export const HTTP_PIECE_BYTES = 64 * KIB;
 /** Interval at which deadlines of connections are checked. */
 export const HTTP_DEADLINE_CHECK_MS = 1_000;
 export const HTTP_CONNECTIONS_MAX = 16_384;
-/** Calls that a client may send over one connection before their answers, and calls of them that run at once. */
+/** Calls that a client may send over one connection before their answers, and calls of them that run concurrently. */
 export const HTTP_PIPELINED_MAX = 256;
 export const HTTP_PIPELINED_AT_ONCE_MAX = 4;
 /** Unauthenticated calls per address. */
@@ -107,7 +107,7 @@ export const HTTP_JSON_STRING_MAX_CHARACTERS = 16 * MIB;
 export const HTTP_TURN_LIST_MAX_ITEMS = 1_000;
 /** JSON texts and forms up to this size are decoded in one turn of the event loop, larger ones in slices. */
 export const HTTP_TURN_TEXT_MAX_CHARACTERS = 64 * KIB;
-/** Rows up to this size are sent at once, more are streamed. */
+/** Rows up to this size are sent as a whole, more are streamed. */
 export const HTTP_ROWS_BUFFER_BYTES = 64 * KIB;
 export const HTTP_EVENT_STREAMS_PER_TENANT_MAX = 1_000;
 /** Interval at which an idle event stream sends a sign of life and checks that its reader may still listen. */
@@ -153,7 +153,7 @@ export const PASSWORD_SCORE_MIN = 3;
 export const PASSWORD_MIN_CHARACTERS = 8;
 export const SESSION_IDLE_MS = 12 * 3_600_000;
 export const SESSION_REMEMBERED_MS = 30 * 24 * 3_600_000;
-/** Maximum duration of a session, however busy it is. */
+/** Maximum duration of a session, even if it is in constant use. */
 export const SESSION_MAX_MS = 90 * 24 * 3_600_000;
 /** Minimum interval between two writes of the sliding end. */
 export const SESSION_TOUCH_MS = 60_000;
@@ -218,7 +218,8 @@ export const RECOVERY_CODE_BYTES = 16;
 // Tenants.
 export const TENANTS_MAX = 10_000;
 /**
- * Attempts to register a tenant. An attempt fails if another tenant has the name, but no longer exists when it is read.
+ * Attempts to register a tenant. An attempt fails if a tenant of that name existed at the write but was gone at the
+ * read that followed.
  */
 export const TENANT_REGISTER_ATTEMPTS_MAX = 8;
 /** Time for which the data of a deleted tenant can be restored. */

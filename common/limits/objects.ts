@@ -59,7 +59,7 @@ export const TEXT_REMEMBERED_MAX_CHARACTERS = 1_048_576;
 export const SEARCH_WORDS_MAX = 16;
 /** Indexed words that a pattern such as `web*` may match. With more matches every object is checked. */
 export const WORD_PATTERN_WORDS_MAX = 48;
-/** Indexed words that are examined for a pattern, however few objects there are. */
+/** Indexed words that are examined for a pattern even if there are few objects. */
 export const WORD_PATTERN_EXAMINED_ALWAYS = 20_000;
 /**
  * Words examined per object that would be read otherwise, because a word costs far less than an object. If the store
@@ -138,7 +138,7 @@ export const TRIGGER_AGAIN_MAX_MS = 2_000;
  */
 export const CHANGE_FOREIGN_EVENTS_MAX = 2_000;
 /**
- * Changes that triggers take at once; more only if one write has more. The next ones wait until these are run or
+ * Changes that triggers take together; more only if one write has more. The next ones wait until these are run or
  * stored.
  */
 export const TRIGGER_EVENTS_AT_ONCE = 100;

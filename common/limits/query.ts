@@ -52,7 +52,7 @@ export const QUERY_TENANT_MEMORY_MAX_BYTES = 192 * MIB;
 export const QUERY_MEMORY_MAX_BYTES = 512 * MIB;
 /** Bytes of rows that a sort holds in memory before it writes them to disk. */
 export const QUERY_SORT_MEMORY_MAX_BYTES = 32 * MIB;
-/** Bytes of rows that a sort writes, reads or returns at once. */
+/** Bytes of rows that a sort writes, reads or returns in one piece. */
 export const QUERY_SORT_CHUNK_BYTES = 512 * KIB;
 /** Rows of a plain select without LIMIT. `LIMIT -1` removes the limit. */
 export const QUERY_DEFAULT_LIMIT_ROWS = 100;
@@ -94,7 +94,7 @@ export const SEARCH_FIELDS_MAX = 1_000;
 export const SEARCH_CALL_MAX_ROWS = 10_000;
 /** Depth of a tree that a search returns. */
 export const SEARCH_TREE_MAX_DEPTH = 100;
-/** Rows that a caller inside the controller may collect at once. */
+/** Rows that a caller inside the controller may collect in memory. */
 export const QUERY_COLLECT_MAX_ROWS = 100_000;
 /** Objects that one UPDATE may change. */
 export const QUERY_UPDATE_MAX_ROWS = 100_000;

@@ -129,7 +129,7 @@ export const RULE_RETRY_INTERVAL_MS = 60_000;
 export const RULE_RETRY_TOTAL_MAX = 100;
 /** Time from the first attempt to the last; less than `RULE_TEXT_KEPT_MS`. */
 export const RULE_RETRY_SPAN_MAX_MS = 7 * 24 * 3_600_000;
-/** Records per tenant that wait for a retry; any more fail at once. */
+/** Records per tenant that wait for a retry; any more fail immediately. */
 export const RULE_RETRIES_WAITING_MAX = 10_000;
 /** They are counted again after this time, or after this part (one n-th) of the free places is used. */
 export const RULE_RETRIES_COUNTED_MS = 1_000;

@@ -200,13 +200,16 @@ export const REMOVED_CELLS_PER_STATEMENT = 100;
 export const REWRITES_PER_SWEEP_BATCH = 2_000;
 /** Rounds in which a page searches further, each time for twice as many, if few of the entities match. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
-/** Entities of a range of numbers sorted at once, where the engine has no ordered index. */
+/** Entities of a range of numbers that are sorted together, where the engine has no ordered index. */
 export const ORDERED_WINDOW_ROWS = 500;
 /** Number of times that one page chooses such a range. */
 export const ORDERED_READS_PER_PAGE_MAX = 6;
-/** Entities of one number whose keys are read for a page in order; more come in the order of the driver. */
+/**
+ * Entities of one number whose keys are read and sorted for a page in order. If there are more, their order is that of
+ * the driver.
+ */
 export const ORDERED_TIED_KEYS_MAX = 50_000;
-/** Pages of one read that read these keys: one whose first rows do not pass takes the order of the driver then. */
+/** Pages of one read that read these keys. Later pages take the order of the driver. */
 export const ORDERED_TIED_SCANS_MAX = 4;
 
 // Scrubbing.
@@ -215,7 +218,7 @@ export const ORDERED_TIED_SCANS_MAX = 4;
  * longest call and the difference of clocks together.
  */
 export const SCRUB_AGE_MIN_MS = 3_600_000;
-/** A write made or repeated later than this after its time is late: the data derived from it gets the present time. */
+/** A write made or repeated later than this after its time is late: the data derived from it gets the current time. */
 export const WRITE_LATE_MS = 1_800_000;
 /** Time per round of one tenant's maintenance for objects that have ended, or are to end as a whole. */
 export const ENDS_MAINTAINED_MS = 20_000;

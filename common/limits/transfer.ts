@@ -3,7 +3,7 @@
 import { KIB, MIB } from "./units.ts";
 
 // Export and import.
-/** Ids of one class that an export sorts at once. */
+/** Ids of one class that an export sorts in one go. */
 export const EXPORT_IDS_HELD_MAX = 100_000;
 export const EXPORT_PAGE_ROWS = 500;
 /** Objects whose earlier states an export starts to read before it writes them. Each may hold a page of them. */
@@ -72,7 +72,7 @@ export const FILE_BLOB_CALLS_IN_FLIGHT = 8;
 export const FILE_WORKS_OPEN_MAX = 16;
 /** Attempts of one to begin. An attempt fails if another one begins at the same time. */
 export const FILE_WORK_BEGIN_ATTEMPTS_MAX = 16;
-/** Files that one of them writes at once. */
+/** Files that one of them writes in parallel. */
 export const FILE_WORK_BATCH_MAX = 64;
 /** Passes over a folder. Each finds entries written during the previous pass. */
 export const FILE_WORK_PASSES_MAX = 16;

@@ -57,8 +57,8 @@ export class StatementSplitter {
   #enclosure: Enclosure | undefined;
 
   /**
-   * Yields the statements that this piece completes, each found when it is asked for. Read all before the next call.
-   * `undefined` comes now and then, so that a reader can give way where no statement ends.
+   * Yields the statements that this piece completes, each found when the caller reads it. Read all before the next
+   * call. Also yields `undefined` now and then, so that the caller can let other work run.
    */
   *take(piece: string): Generator<StatementText | undefined> {
     this.#held += piece;

@@ -10,17 +10,21 @@ const DAY_HOURS = 24;
 const HOUR_S = 3_600;
 const MINUTE_S = 60;
 
-/** Field texts are few where patterns are many. A `Cron` takes some 100 KB, so that patterns share those of their days. */
+/**
+ * Patterns are many, but their fields are few. A `Cron` takes some 100 KB, so patterns with the same day fields share
+ * one.
+ */
 const days = new Kept(SCHEDULE_DAYS_KEPT, (text: string) => cronOf(`0 0 0 ${text}`));
 const hours = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`0 0 ${text} * * *`, HOUR_S));
 const minutes = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`0 ${text} * * * *`, MINUTE_S));
 const seconds = new Kept(SCHEDULE_FIELDS_KEPT, (text: string) => valuesOf(`${text} * * * * *`, 1));
 
 /**
- * The times of a pattern of five or six fields (the first of six: seconds) in a zone. A pattern of certain hours goes by
- * the clocks on the walls, each of whose times comes once: where clocks are set back over it, at its first occurrence;
- * where they are set forward over it, at the moment they are, together with all others that were skipped. A pattern
- * of every hour goes by the time that passes, and comes whenever the clocks show one of its times.
+ * The times of a cron pattern of five or six fields (the first of six: seconds) in a zone. A pattern of certain hours
+ * follows the local clocks, and each of its local times occurs once. If clocks are set back over a time, it occurs at
+ * the first time they show it. If clocks are set forward over it, it occurs at the moment of the change, together with
+ * all other skipped times. A pattern of every hour follows the elapsed time: it occurs whenever the clocks show one of
+ * its times.
  */
 export class CronTimes {
   readonly #zone: Zone;
@@ -29,7 +33,7 @@ export class CronTimes {
   readonly #minutes: readonly number[];
   readonly #seconds: readonly number[];
 
-  /** `AppError("invalid")` for what is no such pattern. */
+  /** `AppError("invalid")` for an invalid pattern. */
   constructor(pattern: string, zone: Zone) {
     const fields = pattern.split(/\s+/);
     if (fields.length !== 5 && fields.length !== 6)
@@ -50,7 +54,7 @@ export class CronTimes {
     }
   }
 
-  /** The first time after `afterMs`; `undefined`: none comes any more. */
+  /** The first time after `afterMs`; `undefined` if there is none. */
   next(afterMs: number): number | undefined {
     return this.#hours.length === DAY_HOURS ? this.#nextPassing(afterMs) : this.#nextShown(afterMs);
   }
@@ -61,7 +65,7 @@ export class CronTimes {
       const next = this.#nextLocal(localMs);
       if (next === undefined) return undefined;
       const moment = this.#zone.reachedMs(next);
-      // Clocks that were set back show times again that have come.
+      // After clocks are set back, they show times again that have already occurred.
       if (moment > afterMs) return moment;
       localMs = next;
     }
@@ -75,7 +79,7 @@ export class CronTimes {
       const moment = next - offset;
       const changeMs = this.#zone.changeMs(fromMs, moment);
       if (changeMs === undefined) return moment;
-      // From then on the clocks show other times, the first of them at the very moment.
+      // After the change the clocks show other times. The first of them may be the moment of the change itself.
       [fromMs, offset] = [changeMs - 1, this.#zone.offsetMs(changeMs)];
       const first = this.#nextLocal(fromMs + offset);
       if (first === changeMs + offset) return changeMs;
@@ -93,7 +97,10 @@ export class CronTimes {
     return next ? next.getTime() + (this.#timeFrom(0) ?? 0) * SECOND_MS : undefined;
   }
 
-  /** The first time of a day not before `fromS`, both in seconds since midnight; `undefined`: none comes that day. */
+  /**
+   * The first time of a day at or after `fromS`, both in seconds since midnight; `undefined` if there is none on that
+   * day.
+   */
   #timeFrom(fromS: number): number | undefined {
     const [hour, minute, second] = [Math.floor(fromS / HOUR_S), Math.floor(fromS / MINUTE_S) % 60, fromS % MINUTE_S];
     const [firstMinute = 0] = this.#minutes;
@@ -109,12 +116,12 @@ export class CronTimes {
   }
 }
 
-/** Not in the zone itself: where clocks are set forward or back is decided above. */
+/** Works in UTC: the code above handles changes of the clocks. */
 function cronOf(pattern: string): Cron {
   return new Cron(pattern, { paused: true, mode: "5-or-6-parts", sloppyRanges: true, utcOffset: 0 });
 }
 
-/** Values of the only field that a pattern restricts; they are `stepS` seconds apart. */
+/** Values of the only field that the pattern restricts. Neighbouring values are `stepS` seconds apart. */
 function valuesOf(pattern: string, stepS: number): readonly number[] {
   const cron = cronOf(pattern);
   const count = stepS === HOUR_S ? DAY_HOURS : 60;

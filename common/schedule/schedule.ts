@@ -21,9 +21,9 @@ type Overlap = (typeof OVERLAP)[number];
 export interface Schedule {
   readonly missed: Missed;
   readonly overlap: Overlap;
-  /** Each firing comes up to so much later. */
+  /** Maximum delay of a firing; see `jitterMs`. */
   readonly jitterMs: number;
-  /** The first due time after this moment, both in milliseconds since 1970; `undefined`: none comes any more. */
+  /** The first due time after `afterMs`, both in milliseconds since 1970; `undefined` if there is none. */
   next(afterMs: number): number | undefined;
 }
 
@@ -32,9 +32,10 @@ const OPTIONS = ["tz", "missed", "overlap", "jitter"] as const;
 type Options = Partial<Record<(typeof OPTIONS)[number], string>>;
 
 /**
- * `[cron] <five or six fields>`, `every <n>s|m|h|d` (counted from 1970) or `at <time>`, then, each after `;`, any of
- * `tz=<zone>` (else `zone`), `missed=skip|last|all` (else `last`), `overlap=skip|queue|allow` (else `skip`),
- * `jitter=<n>s|m|h|d`. `undefined`: the text is empty. `AppError("invalid")` says what of it cannot be read.
+ * Parses a schedule: `[cron] <five or six fields>`, `every <n>s|m|h|d` (counted from 1970) or `at <time>`. Options may
+ * follow, each after a `;`: `tz=<zone>` (default: `zone`), `missed=skip|last|all` (default: `last`),
+ * `overlap=skip|queue|allow` (default: `skip`), `jitter=<n>s|m|h|d`. `undefined` for an empty text.
+ * `AppError("invalid")` names the part that cannot be read.
  */
 export function parseSchedule(text: string, zone: string): Schedule | undefined {
   if (text.length > SCHEDULE_TEXT_MAX_CHARACTERS)
@@ -101,7 +102,7 @@ function every(text: string): Schedule["next"] {
   return (afterMs) => (Math.floor(afterMs / periodMs) + 1) * periodMs;
 }
 
-/** A time with a zone of its own, or in that of the schedule. */
+/** `at <time>`: in the zone that the time names, otherwise in that of the schedule. */
 function at(text: string, zone: Zone): Schedule["next"] {
   const asUtc = parseTimestamp(text);
   if (asUtc === undefined)

@@ -2,7 +2,7 @@ import type { Schedule } from "./schedule.ts";
 
 const FIRST_WINDOW_MS = 60_000;
 
-/** The first `count` times after `afterMs`, as many as there are. */
+/** The first `count` times after `afterMs`; fewer if there are no more. */
 export function nextTimes(schedule: Pick<Schedule, "next">, afterMs: number, count: number): readonly number[] {
   const times: number[] = [];
   for (let next = schedule.next(afterMs); next !== undefined && times.length < count; next = schedule.next(next))
@@ -10,12 +10,12 @@ export function nextTimes(schedule: Pick<Schedule, "next">, afterMs: number, cou
   return times;
 }
 
-/** The last time after `afterMs` and not after `untilMs`; `undefined`: there is none. */
+/** The last time after `afterMs`, up to and including `untilMs`; `undefined` if there is none. */
 export function lastTime(
   schedule: Pick<Schedule, "next">,
   { afterMs, untilMs }: { readonly afterMs: number; readonly untilMs: number },
 ): number | undefined {
-  // Going back by windows that double, the times that are counted are at most twice those of the least window needed.
+  // The windows double backwards, so at most twice as many times are counted as in the smallest window that suffices.
   for (let windowMs = FIRST_WINDOW_MS; ; windowMs *= 2) {
     const fromMs = Math.max(afterMs, untilMs - windowMs);
     let last: number | undefined;
@@ -25,10 +25,10 @@ export function lastTime(
   }
 }
 
-/** By how much this firing of a schedule comes later: the same on every controller, spread evenly over firings. */
+/** Delay of one firing: the same on every controller, and spread evenly over firings. */
 export function jitterMs({ jitterMs }: Pick<Schedule, "jitterMs">, name: string, dueMs: number): number {
   if (jitterMs === 0) return 0;
-  // FNV-1a, mixed at the end (murmur3), as its last characters differ most.
+  // FNV-1a with the final mix of murmur3, because the texts differ mostly in their last characters.
   let hash = 0x811c9dc5;
   for (const character of `${name}\n${dueMs}`)
     hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;

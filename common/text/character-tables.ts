@@ -1,24 +1,24 @@
 import type { Encoding } from "./encodings.ts";
 
-/** No character. */
+/** Entry for bytes that are no character. */
 export const NONE = 0;
 
-/** Characters of an encoding by their bytes; `NONE` for bytes that make none. */
+/** Maps the bytes of an encoding to UTF-16 units; `NONE` for bytes that are no character. */
 export interface CharacterTable {
-  /** By one byte from 0x80 on; below it bytes are ASCII. */
+  /** Index: a byte from 0x80. Bytes below are ASCII. */
   readonly single: Uint16Array;
-  /** 1 for the first bytes of longer characters. */
+  /** 1 for a byte that begins a longer character. */
   readonly leads: Uint8Array;
-  /** By two bytes, the first in the upper half. Empty for encodings of one byte. */
+  /** Index: two bytes, the first from 0x80. Empty for encodings of one byte per character. */
   readonly pairs: Uint16Array;
-  /** By three bytes: the second two, behind 0x8F (EUC-JP). */
+  /** Index: the second and third byte after 0x8F. Empty except for EUC-JP. */
   readonly triples: Uint16Array;
-  /** True where four bytes are a character (GB18030, and GBK as the Encoding Standard reads it). */
+  /** True if four bytes may be one character: GB18030, and GBK as the Encoding Standard decodes it. */
   readonly hasQuads: boolean;
 }
 
 const UPPER = range(0x80, 0xff);
-/** Second bytes; none is a control character, so a line end is never within a character. */
+/** Possible second bytes. None is a control character, so a line end is never within a character. */
 const SECONDS = range(0x30, 0xff);
 export const TRIPLE_LEAD = 0x8f;
 const EMPTY = new Uint16Array(0);
@@ -26,23 +26,24 @@ const REPLACEMENT = 0xfffd;
 const EURO = 0x20ac;
 
 /**
- * windows-1252 from 0x80 to 0x9F, where five bytes are control characters. Some versions of Node read it as Latin-1.
+ * windows-1252 from 0x80 to 0x9F; five of these bytes are control characters. Some versions of Node decode Latin-1
+ * instead.
  */
 const WINDOWS_1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ";
 
 const tables = new Map<string, CharacterTable>();
 
-/** The type of the global class, which has no name where the types of Node are in force. */
+/** Type of the global class. The types of Node declare only the value `TextDecoder`, not a type of that name. */
 type Decoder = InstanceType<typeof TextDecoder>;
 
-/** Made once for each encoding out of the runtime's decoder. There are fewer than 40 encodings. */
+/** Makes the table of an encoding once, with the runtime's decoder. There are fewer than 40 encodings. */
 export function tableOf(encoding: Encoding): CharacterTable {
   let table = tables.get(encoding.name);
   if (table === undefined) tables.set(encoding.name, (table = madeTable(encoding)));
   return table;
 }
 
-/** The character of four bytes of GB18030, as one or two code units; `undefined` when there is none. */
+/** Decodes a GB18030 character of four bytes to one or two UTF-16 units; `undefined` if there is none. */
 export function quadText(bytes: Uint8Array, at: number): string | undefined {
   try {
     return GB18030.decode(bytes.subarray(at, at + 4));
@@ -55,13 +56,14 @@ const GB18030 = new TextDecoder("gb18030", { fatal: true, ignoreBOM: true });
 
 function madeTable({ name, kind }: Encoding): CharacterTable {
   const isGb = name === "gbk" || name === "gb18030";
-  // The Encoding Standard reads GBK by the table of GB18030, which has all of it.
+  // The Encoding Standard decodes GBK with the table of GB18030, which includes it.
   const decoder = new TextDecoder(isGb ? "gb18030" : name);
   const bytes = UPPER.map((byte) => [byte]);
   const single = new Uint16Array(256);
   single.set(unitsOf(decoder, bytes), 0x80);
   if (isGb) single[0x80] = EURO;
-  // The runtime reads the unused bytes of these as control characters, so the halves of a character would be two.
+  // The runtime decodes unused single bytes of these encodings to control characters. Then each half of a character
+  // would be read as a character.
   if (name === "big5" || name.startsWith("euc-")) single.fill(NONE);
   if (name === "windows-1252") for (let at = 0; at < 32; at++) single[0x80 + at] = WINDOWS_1252.charCodeAt(at);
   const leads = new Uint8Array(256);
@@ -89,7 +91,9 @@ function pairTable(decoder: Decoder, before: readonly number[]): Uint16Array {
   return table;
 }
 
-/** The code unit that each of the sequences is, when it is one. A line end between them ends what is incomplete. */
+/**
+ * UTF-16 unit of each sequence; `NONE` if the sequence is not exactly one. A line feed after each ends incomplete ones.
+ */
 function unitsOf(decoder: Decoder, sequences: readonly (readonly number[])[]): readonly number[] {
   const texts = decoder.decode(Uint8Array.from(sequences.flatMap((bytes) => [...bytes, 0x0a]))).split("\n");
   return sequences.map((_, at) => {

@@ -1,4 +1,4 @@
-/** Changes between two words that may still be taken for one. */
+/** Maximum number of changes between words that count as similar. */
 export const FUZZY_CHANGES_MAX = 2;
 
 /**

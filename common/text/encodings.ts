@@ -9,15 +9,15 @@ export type EncodingKind = "utf-8" | "utf-16" | "single-byte" | "multi-byte";
 export interface Encoding {
   readonly name: string;
   readonly kind: EncodingKind;
-  /** Bytes of one code unit: a line ends at a multiple of it from the beginning of the text. */
+  /** Bytes of one code unit. Lines end at multiples of it from the beginning of the text. */
   readonly unitBytes: 1 | 2;
-  /** The bytes of a line feed. No character of the encoding has them within it, at a multiple of `unitBytes`. */
+  /** The bytes of a line feed. At a multiple of `unitBytes` they never occur inside a character. */
   readonly newline: Uint8Array;
 }
 
-/** Encodings that write a character in one to four bytes, by tables. */
+/** Encodings with one to four bytes per character, decoded by tables. */
 const MULTI_BYTE: ReadonlySet<string> = new Set(["gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr"]);
-/** Names of the standard that are no encoding of texts here: a state between characters, or no characters at all. */
+/** Names of the standard that are not supported: a stateful encoding, and names that encode no text. */
 const NOT_OFFERED: ReadonlySet<string> = new Set(["iso-2022-jp", "replacement", "x-user-defined"]);
 /** Common names that the standard does not have. */
 const ALIASES: Readonly<Record<string, string>> = {
@@ -42,14 +42,15 @@ const MARKS: readonly (readonly [encoding: string, bytes: readonly number[]])[] 
 
 /** Bytes of the longest byte order mark. */
 export const MARK_MAX_BYTES = 3;
-/** Names for messages that ask to name an encoding. */
+/** Examples for messages that ask for the name of an encoding. */
 export const ENCODING_EXAMPLES = "such as utf-8, utf-16le, gb18030, big5, shift_jis or windows-1252";
 
 export const UTF8: Encoding = encodingOf("utf-8");
 
 /**
- * The encoding of a name, in any case: a label of the Encoding Standard (so `iso-8859-1` and `ascii` are windows-1252, as
- * in browsers) or a code page as `cp936`. `AppError("invalid")` names the parameter and the name otherwise.
+ * Finds an encoding by its name in any case: a label of the Encoding Standard, or a code page such as `cp936`. As in
+ * browsers, `iso-8859-1` and `ascii` are windows-1252. `AppError("invalid")` for another name; the error names the
+ * parameter.
  */
 export function encodingNamed(name: string, parameter = "encoding"): Encoding {
   const plain = name.trim().toLowerCase();
@@ -62,12 +63,12 @@ export function encodingNamed(name: string, parameter = "encoding"): Encoding {
   );
 }
 
-/** The same of a name that may be absent or empty: UTF-8 then. */
+/** As `encodingNamed`; UTF-8 if the name is absent or empty. */
 export function encodingGiven(name: string | undefined, parameter?: string): Encoding {
   return name === undefined || name.trim() === "" ? UTF8 : encodingNamed(name, parameter);
 }
 
-/** The name of the encoding whose byte order mark a text begins with. */
+/** Name of the encoding whose byte order mark the text begins with; `undefined` without a mark. */
 export function markedEncoding(bytes: Uint8Array): string | undefined {
   return MARKS.find(([, mark]) => mark.every((byte, at) => bytes[at] === byte))?.[0];
 }

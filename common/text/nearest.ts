@@ -1,8 +1,8 @@
 import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
 
 /**
- * The name that a word was probably meant to be: a few changes away, in any case of letters; the first of those that
- * are as near.
+ * The name that was probably meant by `word`: at most `FUZZY_CHANGES_MAX` changes away, ignoring case. Of equally near
+ * names the first.
  */
 export function nearestName(word: string, names: Iterable<string>): string | undefined {
   const wanted = Array.from(word.toLowerCase());
@@ -15,8 +15,8 @@ export function nearestName(word: string, names: Iterable<string>): string | und
 }
 
 /**
- * Ends a complaint about a name: it asks whether the nearest one was meant, with `before` in front of it, or is a full
- * stop.
+ * Ends an error message about an unknown name: asks whether the nearest name, with `before` in front of it, was meant.
+ * Only a full stop if no name is near.
  */
 export function suggestion(word: string, names: Iterable<string>, before = ""): string {
   const nearest = nearestName(word, names);

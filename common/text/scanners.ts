@@ -1,13 +1,18 @@
 import { NONE, quadText, TRIPLE_LEAD, tableOf, type CharacterTable } from "./character-tables.ts";
 import type { Encoding } from "./encodings.ts";
 
-/** Whole characters of some bytes; a malformed one is U+FFFD. `end` is where a character begins that is cut off. */
+/**
+ * The complete characters of some bytes; a malformed one is U+FFFD. `end` is the position of an incomplete last
+ * character, otherwise the number of bytes.
+ */
 export interface Scanned {
   readonly text: string;
   readonly end: number;
 }
 
-/** `isEnd`: nothing follows, so a character that is cut off is malformed. `note` gets where a malformed one begins. */
+/**
+ * `isEnd`: nothing follows, so an incomplete character is malformed. `note` gets the position of each malformed one.
+ */
 export type Scanner = (bytes: Uint8Array, isEnd: boolean, note: (at: number) => void) => Scanned;
 
 const REPLACEMENT = 0xfffd;
@@ -21,7 +26,7 @@ export function scannerOf(encoding: Encoding): Scanner {
   return encoding.kind === "single-byte" ? scanSingle(table) : scanMulti(table);
 }
 
-/** Malformed parts are as long as the Encoding Standard says: the bytes that may begin a character. */
+/** A malformed part has the length that the Encoding Standard defines: the bytes that could begin a character. */
 function scanUtf8(bytes: Uint8Array, isEnd: boolean, note: (at: number) => void): Scanned {
   const end = isEnd ? bytes.length : wholeUtf8(bytes);
   try {
@@ -41,20 +46,20 @@ function scanUtf8(bytes: Uint8Array, isEnd: boolean, note: (at: number) => void)
   }
 }
 
-/** The place where a cut-off last character begins; the length when the last character is whole. */
+/** Position of an incomplete last character; the number of bytes if the last character is complete. */
 function wholeUtf8(bytes: Uint8Array): number {
   const { length } = bytes;
   for (let at = length - 1; at >= Math.max(0, length - 3); at--) {
     const byte = bytes[at] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;
     const needed = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 1;
-    // A beginning that cannot become a character is malformed at once.
+    // Bytes that cannot become a character are malformed at once.
     return byte <= 0xf4 && at + needed > length && -utf8Length(bytes, at, length) === length - at ? at : length;
   }
   return length;
 }
 
-/** Bytes of the character at a place; negative: of a malformed part. */
+/** Number of bytes of the character at a position; negative: of a malformed part. */
 function utf8Length(bytes: Uint8Array, at: number, end: number): number {
   const lead = bytes[at] ?? 0;
   if (lead < 0x80) return 1;
@@ -75,7 +80,7 @@ function utf8Point(bytes: Uint8Array, at: number, length: number): number {
   return point;
 }
 
-/** A surrogate without its other half, and half of a character at the end, are malformed. */
+/** Malformed are a surrogate without its other half, and an incomplete character at the end. */
 function scanUtf16(low: 0 | 1, high: 0 | 1): Scanner {
   return (bytes, isEnd, note) => {
     const units = new Units((bytes.length + 1) >> 1);
@@ -123,8 +128,8 @@ function scanSingle({ single }: CharacterTable): Scanner {
 }
 
 /**
- * Characters of one to four bytes. As in the Encoding Standard, an ASCII byte behind a first byte that it makes no
- * character with is read by itself, so a quote or a line end is never lost to a malformed byte before it.
+ * Decodes characters of one to four bytes. As in the Encoding Standard, an ASCII byte that does not complete the
+ * character before it is a character of its own. So a malformed byte never hides a quote or a line end.
  */
 function scanMulti(table: CharacterTable): Scanner {
   const { single } = table;
@@ -152,10 +157,10 @@ function scanMulti(table: CharacterTable): Scanner {
   };
 }
 
-/** The bytes end within a character. */
+/** Length of a character that the end of the bytes cuts off. */
 const CUT_OFF = 0;
 
-/** Bytes of the character of more than one byte at a place; negative: of a malformed part. */
+/** Number of bytes of the longer character at a position, or `CUT_OFF`; negative: of a malformed part. */
 function longerLength(table: CharacterTable, bytes: Uint8Array, at: number): number {
   const lead = bytes[at] ?? 0;
   if (table.leads[lead] === 0) return -1;
@@ -190,7 +195,7 @@ function addLonger(units: Units, table: CharacterTable, bytes: Uint8Array, at: n
   else units.add(table.pairs[(bytes[at] ?? 0) * 256 + (bytes[at + 1] ?? 0)] ?? NONE);
 }
 
-/** UTF-16 units of a text, at most as many as its bytes. */
+/** Collects the UTF-16 units of a text. */
 class Units {
   readonly #units: Uint16Array;
   #length = 0;

@@ -4,28 +4,33 @@ import { ENCODING_EXAMPLES, markedEncoding, UTF8, type Encoding } from "./encodi
 import { scannerOf, type Scanner } from "./scanners.ts";
 
 export interface TextStreamOptions {
-  /** Makes the error that the first malformed character throws. Absent: each is read as U+FFFD and counted. */
+  /**
+   * Makes the error to throw for the first malformed character. Absent: each malformed character becomes U+FFFD and is
+   * counted.
+   */
   readonly refuse?: MalformedRefusal;
-  /** True where the bytes do not begin a text: a byte order mark at their beginning is a character then. */
+  /** True if the bytes do not begin the text: a byte order mark at their beginning is then an ordinary character. */
   readonly isWithin?: boolean;
 }
 
-/** Gets the place of the first byte of the malformed character, from 0 on. */
+/** Gets the position of the first byte of the malformed character, from 0. */
 export type MalformedRefusal = (byte: number, encoding: Encoding) => AppError;
 
 /** A text and its malformed characters. */
 export interface DecodedText {
   readonly text: string;
-  /** Malformed characters; each is U+FFFD in the text. A U+FFFD that the bytes themselves say is not counted. */
+  /**
+   * Number of malformed characters. Each is U+FFFD in the text. A U+FFFD that is encoded in the bytes is not counted.
+   */
   readonly malformed: number;
-  /** The first bytes of the first `TEXT_PLACES_MAX` of them. */
+  /** Positions of the first `TEXT_PLACES_MAX` malformed characters: that of the first byte of each, from 0. */
   readonly places: readonly number[];
 }
 
 /**
- * A text whose bytes come in pieces. A character that a piece cuts comes with the next one. Every byte of a piece is read
- * or kept (at most three) before `take` answers, so the sender may use its buffer again. The mark of the encoding at the
- * beginning is no part of the text.
+ * Decodes a text that arrives in pieces. If a piece ends within a character, the next piece returns that character.
+ * `take` decodes or copies every byte before it returns, and keeps at most three, so the sender may reuse its buffer. A
+ * byte order mark at the beginning is not part of the text.
  */
 export class TextStream {
   readonly encoding: Encoding;
@@ -33,11 +38,11 @@ export class TextStream {
   readonly #scanner: Scanner;
   readonly #places: number[] = [];
   #malformed = 0;
-  /** The beginning of a character that has not come whole. */
+  /** Bytes of an incomplete character. */
   #rest: Uint8Array = NOTHING;
-  /** Bytes before `#rest`. */
+  /** Number of bytes before `#rest`. */
   #read = 0;
-  /** True until the first character is read. */
+  /** True while a byte order mark may still come. */
   #mayBeMark: boolean;
 
   constructor(encoding: Encoding = UTF8, { refuse, isWithin = false }: TextStreamOptions = {}) {
@@ -47,22 +52,22 @@ export class TextStream {
     this.#scanner = scannerOf(encoding);
   }
 
-  /** Malformed characters so far. */
+  /** Number of malformed characters so far. */
   get malformed(): number {
     return this.#malformed;
   }
 
-  /** The first bytes of the first `TEXT_PLACES_MAX` malformed characters, from the beginning of the stream. */
+  /** Positions of the first `TEXT_PLACES_MAX` malformed characters, from the beginning of the stream. */
   get places(): readonly number[] {
     return this.#places;
   }
 
-  /** Throws what `refuse` makes of a malformed character; the stream is of no use after that. */
+  /** Throws the error that `refuse` makes for a malformed character. Do not use the stream after that. */
   take(bytes: Uint8Array): string {
     return this.#decoded(joined(this.#rest, bytes), false);
   }
 
-  /** The text of the bytes that `take` kept: they are a cut-off character, which is malformed. Called once, at the end. */
+  /** The text of the bytes that `take` kept: an incomplete character, which is malformed. Call it once, at the end. */
   end(): string {
     const text = this.#decoded(this.#rest, true);
     this.#rest = NOTHING;
@@ -72,7 +77,7 @@ export class TextStream {
   #decoded(bytes: Uint8Array, isEnd: boolean): string {
     const { text, end } = this.#scanner(bytes, isEnd, (at) => this.#note(this.#read + at));
     this.#read += end;
-    // `slice` of a Buffer is a view of the sender's bytes.
+    // `slice` of a Buffer would be a view of the sender's bytes; this is a copy.
     this.#rest = new Uint8Array(bytes.subarray(end));
     if (!this.#mayBeMark || text === "") return text;
     this.#mayBeMark = false;
@@ -86,14 +91,14 @@ export class TextStream {
   }
 }
 
-/** The text of bytes that are all there. */
+/** Decodes the complete bytes of a text. */
 export function decodeText(bytes: Uint8Array, encoding: Encoding = UTF8, options: TextStreamOptions = {}): DecodedText {
   const stream = new TextStream(encoding, options);
   const text = stream.take(bytes) + stream.end();
   return { text, malformed: stream.malformed, places: stream.places };
 }
 
-/** Refuses malformed bytes of something that its sender may name the encoding of. Tells their place counted from 1. */
+/** Refuses malformed bytes of data whose sender may name the encoding. The error tells the position from 1. */
 export function refusing(
   subject: string,
   hint = `name its encoding by encoding=, ${ENCODING_EXAMPLES}`,
@@ -104,12 +109,12 @@ export function refusing(
     });
 }
 
-/** The whole text of bytes without malformed characters, else the error of `refusing`. */
+/** Decodes a complete text; throws the error of `refuse` for a malformed character. */
 export function textOf(bytes: Uint8Array, refuse: MalformedRefusal, encoding: Encoding = UTF8): string {
   return decodeText(bytes, encoding, { refuse }).text;
 }
 
-/** `AppError("invalid")` where the beginning of a text has the mark of another encoding than the one it is read in. */
+/** `AppError("invalid")` if a text begins with the byte order mark of another encoding than the one it is read in. */
 export function requireMarkOf(beginning: Uint8Array, { name }: Encoding, subject: string): void {
   const marked = markedEncoding(beginning);
   if (marked === undefined || marked === name) return;

@@ -1,9 +1,10 @@
 /**
- * Words of a text for full-text search: runs of letters, digits and `_`, in lower case and compatibility form. Scripts
- * written without spaces (Han, Kana, Hangul) give every pair of neighbouring characters; a lone character gives itself.
+ * Words (tokens) of a text for full-text search: runs of letters, digits and `_`, in lower case and Unicode
+ * compatibility form (NFKC). In scripts without spaces (Han, Kana, Hangul), each pair of neighbouring characters is a
+ * token, and so is a lone character.
  */
 
-/** Longer words are cut, on both sides of a comparison. */
+/** Longer words are cut, both in texts and in conditions. */
 export const TOKEN_MAX_CHARACTERS = 64;
 
 const PLAIN = /^[\0-\x7f]*$/;
@@ -11,7 +12,7 @@ const PLAIN_WORD = /[a-z0-9_]+/g;
 const RUN = /[\p{L}\p{N}\p{M}_]+/gu;
 const UNSPACED = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]+)/u;
 
-/** In the order of the text, with repetitions. */
+/** The tokens in the order of the text, with repetitions. */
 export function tokens(text: string): string[] {
   const found: string[] = [];
   if (PLAIN.test(text)) {
@@ -27,19 +28,19 @@ export function runs(text: string): readonly string[] {
   return comparable(text).match(RUN) ?? [];
 }
 
-/** Lower case and compatibility form. */
+/** Lower case and compatibility form (NFKC). */
 export function comparable(text: string): string {
   return PLAIN.test(text) ? text.toLowerCase() : text.normalize("NFKC").toLowerCase();
 }
 
-/** A run by its scripts: `unspaced` are those written without spaces. */
+/** Splits a run by script. `unspaced`: the script is written without spaces. */
 export function parts(run: string): readonly { readonly text: string; readonly unspaced: boolean }[] {
   if (PLAIN.test(run)) return [{ text: run, unspaced: false }];
   // Splitting by a captured pattern puts the unspaced parts at odd places.
   return run.split(UNSPACED).flatMap((text, at) => (text === "" ? [] : [{ text, unspaced: at % 2 === 1 }]));
 }
 
-/** Adds the tokens of `text` to `into` until it has `max` of them. False when some were left out. */
+/** Adds the tokens of `text` to `into` until `into` has `max` of them. Returns false if some were left out. */
 export function collectTokens(text: string, into: Set<string>, max: number): boolean {
   for (const token of tokens(text)) {
     if (into.has(token)) continue;
@@ -50,8 +51,8 @@ export function collectTokens(text: string, into: Set<string>, max: number): boo
 }
 
 /**
- * Tokens that every text with this word in it has; `undefined` when nothing can be said about them: a beginning
- * (`web*`), or a lone character of a script whose texts give pairs.
+ * Tokens that every text with this word contains. `undefined` if there are none that are certain: for a word with `*`
+ * (`web*`), and for a lone character of a script that is indexed by pairs.
  */
 export function searchTokens(word: string): readonly string[] | undefined {
   if (word.includes("*")) return undefined;

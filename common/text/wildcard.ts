@@ -1,4 +1,4 @@
-/** `*` stands for any text. Time is linear in the text for each part of the pattern. */
+/** Compiles a pattern in which `*` stands for any text. Each part of the pattern takes time linear in the text. */
 export function wildcard(pattern: string): (text: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";

@@ -4,17 +4,17 @@ import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
 import { comparable, parts, runs, searchTokens, TOKEN_MAX_CHARACTERS, tokens } from "./tokens.ts";
 import { wildcard } from "./wildcard.ts";
 
-/** Something that is looked for in the words of texts. */
+/** A full-text condition. */
 export interface WantedText {
-  /** True when a text has it. */
+  /** True if the text fulfils the condition. */
   readonly isIn: (text: string) => boolean;
-  /** Words that every text with it has, for the index. */
+  /** Words to look up in the index: every matching text contains them. */
   readonly indexed: readonly string[];
-  /** Patterns each of which fits a token of every such text, with `*` for any letters. */
+  /** Patterns with `*` for any letters. Each of them matches a token of every matching text. */
   readonly patterns: readonly string[];
 }
 
-/** Successive conditions often read the same text: it is cut into words once. */
+/** Successive conditions often read the same text, so the result for the latest text is kept. */
 const tokensOfText = remembered(tokens);
 const runsOfText = remembered(runs);
 const comparableText = remembered(comparable);
@@ -23,16 +23,16 @@ const differentWords = remembered((text) => [...new Set(tokens(text))].map((word
 const PIECE = /[\p{L}\p{N}\p{M}_*]+/gu;
 
 /**
- * A word, or several that follow each other (`web-1`), is found where its tokens are; one with `*`, or a lone character
- * of a script without spaces, where each of its pieces fits a word of the text. `AppError("invalid")` for a text
- * without letters and digits, `too_large` for one with more than `TEXT_WORDS_MAX` words.
+ * Finds a word, or several words in sequence such as `web-1`: the text must contain their tokens in sequence. For a
+ * word with a `*`, or a lone character of a script without spaces, each of its pieces must match a word of the text.
+ * `AppError("invalid")` for a text without letters, digits and `*`; `too_large` for more than `TEXT_WORDS_MAX` words.
  */
 export function wantedWord(text: string): WantedText {
   const wanted = tokensOf(text, text.includes("*"));
   return searchTokens(text) ? { isIn: phraseTest(wanted), indexed: [text], patterns: [] } : patternTest(text);
 }
 
-/** All words of the text, wherever they stand. */
+/** All words of the text must occur, at any position. */
 export function wantedWords(text: string): WantedText {
   const words = bounded(text.split(/\s+/u).filter((word) => word !== "")).map(wantedWord);
   if (words.length === 0) throw nothingWanted(text);
@@ -43,12 +43,12 @@ export function wantedWords(text: string): WantedText {
   };
 }
 
-/** The words of the text in their order, one behind the other. A `*` means nothing here. */
+/** The words of the text must occur in sequence. A `*` has no meaning. */
 export function wantedPhrase(text: string): WantedText {
   return wantedWord(text.replaceAll("*", " "));
 }
 
-/** The words of the text one behind the other, the last of which may go on. */
+/** The words of the text must occur in sequence; the last one may be the beginning of a longer word. */
 export function wantedPrefix(text: string): WantedText {
   const wanted = tokensOf(text);
   const before = wanted.slice(0, -1);
@@ -63,7 +63,10 @@ export function wantedPrefix(text: string): WantedText {
   return { isIn, indexed: before, patterns: [`${last}*`] };
 }
 
-/** For every word of the text one that is the same up to `FUZZY_CHANGES_MAX` changes, fewer than it has characters. */
+/**
+ * For each word of the text a similar word must occur: at most `FUZZY_CHANGES_MAX` changes, and fewer than the word has
+ * characters. `AppError("too_large")` for more than `FUZZY_WORDS_MAX` words.
+ */
 export function wantedNearly(text: string): WantedText {
   const wanted = bounded(tokensOf(text), { most: FUZZY_WORDS_MAX, limit: "FUZZY_WORDS_MAX" }).map((word) =>
     Array.from(word),
@@ -97,7 +100,7 @@ function nothingWanted(text: string): AppError {
 function phraseTest(wanted: readonly string[]): (text: string) => boolean {
   const [first = ""] = wanted;
   return (text) => {
-    // A token stands in the text as it is: most texts need not be cut into tokens to be refused.
+    // A token occurs unchanged in the comparable text, so most texts need not be split into tokens to be refused.
     if (!comparableText(text).includes(first)) return false;
     const found = tokensOfText(text);
     for (let at = found.indexOf(first); at !== -1; at = found.indexOf(first, at + 1)) {
@@ -116,8 +119,8 @@ function patternTest(text: string): WantedText {
 }
 
 /**
- * Patterns each of which fits a token of every text that the wildcard matches as a whole. A sign may melt into the last
- * letter before a `*`, so that it is left out.
+ * Patterns for the index: each matches a token of every text that the wildcard matches as a whole. They omit the last
+ * letter before a `*`, because a combining mark after it may change it. Empty for a wildcard with non-ASCII characters.
  */
 export function tokenPatterns(text: string): readonly string[] {
   if (!/^[\0-\x7f]*$/.test(text)) return [];
@@ -135,12 +138,12 @@ export function tokenPatterns(text: string): readonly string[] {
     .filter(isPattern);
 }
 
-/** False for long pieces, too: the index has only the beginning of a longer word. */
+/** False for a piece of `*` only, and for long pieces: the index has only the beginning of a longer word. */
 function isPattern(piece: string): boolean {
   return /[^*]/.test(piece) && piece.length < TOKEN_MAX_CHARACTERS;
 }
 
-/** Scripts without spaces have no ends of words, so that a piece in one is looked for anywhere. */
+/** Scripts without spaces have no word boundaries, so a piece in such a script may match anywhere. */
 function pieceTest(piece: string): (text: string) => boolean {
   const unspaced = isUnspaced(piece);
   const fits = wildcard(unspaced ? `*${piece}*` : piece);

@@ -1,4 +1,4 @@
-/** Days of the Gregorian calendar, by integers alone. */
+/** Days of the Gregorian calendar, computed with integers only. */
 
 export const DAY_MS = 86_400_000;
 const DAYS_OF_400_YEARS = 146_097;
@@ -23,7 +23,7 @@ export function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** The Monday of week 1 of ISO 8601, in days from 1970: the week of January 4. */
+/** Monday of week 1 of ISO 8601 (the week with January 4), in days from 1970. */
 export function firstMonday(year: number): number {
   const fourth = daysOf(year, 1, 4);
   return fourth - ((((fourth + 3) % 7) + 7) % 7);
@@ -33,7 +33,7 @@ export function weeksInYear(year: number): number {
   return (firstMonday(year + 1) - firstMonday(year)) / 7;
 }
 
-/** The year of a moment in UTC. */
+/** Year of a time in UTC. */
 export function yearOf(atMs: number): number {
   return new Date(atMs).getUTCFullYear();
 }

@@ -1,15 +1,15 @@
 import type { ReadTime } from "./types.ts";
 
-/** Units of a number that counts from 1970. */
+/** Units of a number that counts time from 1970. */
 export const EPOCH_UNITS = ["s", "ms", "us", "ns"] as const;
 export type EpochUnit = (typeof EPOCH_UNITS)[number];
 
-/** Greatest time that has a calendar date. */
+/** Latest time that has a calendar date. */
 const TIME_MAX_MS = 8.64e15;
 const NUMBER = /^([+-]?)(\d{1,20})(?:[.,](\d{1,9}))?$/;
-/** So many digits more than those of seconds. */
+/** Number of digits in addition to those of a count of seconds. */
 const DIGITS_BELOW_SECONDS: Readonly<Record<EpochUnit, number>> = { s: 0, ms: 3, us: 6, ns: 9 };
-/** Below 10 to the power of it a number is of this unit; nanoseconds have no bound. */
+/** Maximum digits of a number that is read in this unit. Nanoseconds have no maximum. */
 const MAGNITUDES: readonly (readonly [EpochUnit, number])[] = [
   ["s", 11],
   ["ms", 14],
@@ -23,7 +23,7 @@ export function unitNamed(text: string): EpochUnit | undefined {
 }
 
 /**
- * Milliseconds since 1970 of a count in a unit, rounded down; without one in the unit that its number of digits tells.
+ * Converts a count from 1970 to milliseconds, rounded down. Without `unit`, the number of digits decides the unit.
  * `undefined` for a text that is no number.
  */
 export function epochTime(value: string | number, unit?: EpochUnit): ReadTime | undefined {
@@ -31,7 +31,7 @@ export function epochTime(value: string | number, unit?: EpochUnit): ReadTime | 
   if (digits === undefined) return typeof value === "number" ? OUT_OF_RANGE : undefined;
   const whole = digits.replace(/^0+(?=\d)/, "");
   const of = unit ?? MAGNITUDES.find(([, most]) => whole.length <= most)?.[0] ?? "ns";
-  // By digits, as doubles do not hold nanoseconds.
+  // Works on the digits, because doubles cannot hold nanoseconds.
   const below = DIGITS_BELOW_SECONDS[of] - 3;
   const scaled = below > 0 ? whole.slice(0, -below) : whole + fraction.padEnd(-below, "0").slice(0, -below);
   const cut = below > 0 ? whole.slice(-below) + fraction : fraction.slice(-below);

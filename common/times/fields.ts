@@ -4,15 +4,15 @@ import type { ReadTime, TimeContext, TimeFields } from "./types.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const YEAR_MAX = 9_999;
-/** Between leap years lie at most seven others. */
+/** Between two leap years are at most seven other years. */
 const YEARS_AROUND = 8;
 
-/** Milliseconds of the digits behind the point. */
+/** Milliseconds of the digits after the decimal point. */
 export function millisecondsOf(digits: string): number {
   return Number(digits.padEnd(3, "0").slice(0, 3));
 }
 
-/** The time of the fields. */
+/** The time of the fields. Missing parts come from the context. */
 export function timeOf(fields: TimeFields, { zone: zoneless, nearMs }: TimeContext): ReadTime {
   const ofDayMs = timeOfDay(fields);
   if (typeof ofDayMs !== "number") return ofDayMs;
@@ -37,7 +37,7 @@ function timeOfDay({ hour, hour12, isAfternoon, minute = 0, second = 0, millisec
   return hours * HOUR_MS + minute * MINUTE_MS + second * 1_000 + milliseconds;
 }
 
-/** Days from 1970. */
+/** Days from 1970 to the date. */
 function dayOf({ month = 1, day = 1, dayOfYear, weekYear, week = 1, weekday = 1 }: TimeFields, year: number): ReadTime {
   if (year < 1 || year > YEAR_MAX) return { reason: `has no year from 1 to ${YEAR_MAX}` };
   if (weekYear !== undefined) {
@@ -55,18 +55,18 @@ function dayOf({ month = 1, day = 1, dayOfYear, weekYear, week = 1, weekday = 1 
   return daysOf(year, month, day);
 }
 
-/** The day on which the time of day is nearest. */
+/** The day on which the time of day is nearest to `nearLocalMs`. */
 function nearestDay(nearLocalMs: number, ofDayMs: number): number {
   return Math.round((nearLocalMs - ofDayMs) / DAY_MS);
 }
 
-/** The day of the year in which the date is nearest. */
+/** The day of the date in the year in which it is nearest to `nearLocalMs`. */
 function nearestYear(fields: TimeFields, nearLocalMs: number, ofDayMs: number): ReadTime {
   const near = yearOf(nearLocalMs);
   let best: ReadTime | undefined;
   let leastMs = Infinity;
   for (let away = 0; away <= YEARS_AROUND; away += 1) {
-    // Two years away nothing is nearer than what was found one year away.
+    // A year further away cannot be nearer than one found at most one year away.
     if (away > 1 && leastMs < Infinity) break;
     for (const year of away === 0 ? [near] : [near - away, near + away]) {
       const days = dayOf(fields, year);

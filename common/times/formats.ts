@@ -3,16 +3,18 @@ import { monthNamed } from "./names.ts";
 import type { ReadTime, TimeContext, TimeFault, TimeFields } from "./types.ts";
 import { unknownZone, zoneInText } from "./zones.ts";
 
-/** `10:15`, `10:15:02`, `10:15:02.250`, `10:15:02,250`, each also with AM or PM: five groups. */
+/**
+ * A time of day such as `10:15`, `10:15:02`, `10:15:02.250` or `10:15:02,250`, each also with AM or PM: five groups.
+ */
 const CLOCK = String.raw`(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:\s*([AaPp][Mm])(?![\w/]))?`;
-/** An offset or a name: one group. */
+/** An offset, or the name of a zone: one group. */
 const ZONE = String.raw`(?:\s*([Zz]|[+-]\d{2}(?::?\d{2})?|(?<=\s)[A-Za-z][A-Za-z0-9_+/-]*))`;
 const CLOCK_AND_ZONE = `(?:(?:[Tt]|\\s+)${CLOCK})?${ZONE}?`;
 const WORD = String.raw`([\p{L}\p{M}]{2,}\.?)`;
 
 interface Format {
   readonly expression: RegExp;
-  /** Members of the groups, in their order. */
+  /** Names of the groups, in their order. */
   readonly groups: readonly Group[];
 }
 
@@ -22,7 +24,7 @@ type Group = NumberName | "monthName" | "fraction" | "half" | "zone";
 const OF_BASIC_CLOCK = ["hour", "minute", "second", "fraction"] as const;
 const OF_CLOCK = [...OF_BASIC_CLOCK, "half"] as const;
 
-/** No text fits two of them with different times. */
+/** A text that matches several of them means the same time in each. */
 const NUMERIC: readonly Format[] = [
   // ISO 8601 and RFC 3339, Java, Python, PostgreSQL; nginx and Go have slashes.
   format(String.raw`(\d{4})-(\d{1,2})-(\d{1,2})${CLOCK_AND_ZONE}`, ["year", "month", "day", ...OF_CLOCK, "zone"]),
@@ -50,7 +52,7 @@ const NUMERIC: readonly Format[] = [
   ]),
 ];
 const NAMED: readonly Format[] = [
-  // RFC 3164, with a year before the time or behind it, and `date`, whose zone is before the year.
+  // RFC 3164, also with a year before or after the time. The output of `date` has the zone before the year.
   format(String.raw`${WORD}\s+(\d{1,2})(?:,?\s+(\d{4}))?,?\s+${CLOCK}${ZONE}?`, [
     "monthName",
     "day",
@@ -68,7 +70,7 @@ const NAMED: readonly Format[] = [
 ];
 const WEEKDAY = /^(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?,?\s+/i;
 
-/** The time of a text in one of the formats that are read without a layout; a number is none. */
+/** Reads a time in one of the formats that are known without a layout. A plain number is not one of them. */
 export function recognised(given: string, context: TimeContext): ReadTime {
   const text = given.replace(WEEKDAY, "");
   const first = text.charCodeAt(0);

@@ -6,18 +6,18 @@ import { monthNamed, weekdayNamed } from "./names.ts";
 import { Scanner } from "./scanner.ts";
 import { offsetZone, unknownZone, zoneInText } from "./zones.ts";
 
-/** How times are written: letters for what a time is made of, other signs as they are. */
+/** A notation of times: letters stand for the parts of a time, other characters for themselves. */
 export interface Layout {
-  /** The fields of a time that the text has, or the reason why it has none of the layout. */
+  /** Reads the fields of a time; returns the reason if the text does not match the layout. */
   read(text: string): TimeFields | TimeFault;
 }
 
-/** Reads one part; false where the text does not fit. */
+/** Reads one part; false if the text does not match. */
 type Step = (scanner: Scanner, fields: TimeFields) => boolean | TimeFault;
 type NumberField = "year" | "month" | "day" | "dayOfYear" | "weekYear" | "week" | "weekday";
 type ClockField = "hour" | "hour12" | "minute" | "second";
 
-/** From this year of two digits on it is one of 1900. */
+/** A year of two digits is in the 1900s from this number on, otherwise in the 2000s. */
 const LAST_CENTURY_FROM = 69;
 const OFFSET = /Z|[+-]\d\d:?(?:\d\d)?/y;
 const ZONE_NAME = /[A-Za-z][A-Za-z0-9_+/-]*|[+-]\d\d:?(?:\d\d)?/y;
@@ -57,12 +57,12 @@ const STEPS: Readonly<Record<string, Step>> = {
   ...Object.fromEntries(Array.from({ length: 9 }, (_, at) => ["S".repeat(at + 1), fraction(at + 1, at + 1)])),
 };
 
-/** The letters with a meaning, with how often each may stand. */
+/** The letters that have a meaning, each with its possible repetitions. */
 export const LAYOUT_LETTERS: readonly string[] = Object.keys(STEPS);
 
 const layouts = new Kept(TIME_LAYOUTS_KEPT, compile);
 
-/** `AppError("invalid")` that says what is wrong with the layout. */
+/** Compiles a layout. `AppError("invalid")` says what is wrong with it. */
 export function layoutOf(text: string): Layout {
   return layouts.of(text);
 }
@@ -110,7 +110,7 @@ function stepOf(letters: string): Step {
   throw wrong(`has ${letters}, which means nothing: text stands in quotes, as 'T'`);
 }
 
-/** Letters that mean the same part of a time. */
+/** Letters that mean the same part of a time. A layout may have only one of each line. */
 const SAME: readonly (readonly [string, RegExp])[] = [
   ["a year", /^[yY]/],
   ["a month", /^M/],
@@ -124,7 +124,7 @@ const SAME: readonly (readonly [string, RegExp])[] = [
   ["AM or PM", /^a/],
   ["a zone", /^[XZz]/],
 ];
-/** The first of them is not to be without the second. */
+/** A layout with one of the first letters must also have one of the second. */
 const TOGETHER = [
   ["d", "M", "a day d needs a month M"],
   ["Y", "w", "YYYY is the year of a week w; the year of a date is yyyy"],
@@ -179,7 +179,7 @@ function shortYear(scanner: Scanner, fields: TimeFields): boolean {
   return value >= 0;
 }
 
-/** One digit may have a blank before it. */
+/** A day of one digit may have a blank before it. */
 function paddedDay(scanner: Scanner, fields: TimeFields): boolean {
   const isPadded = scanner.takes(" ");
   const value = scanner.number(1, isPadded ? 1 : 2);
@@ -196,7 +196,7 @@ function monthName(scanner: Scanner, fields: TimeFields): boolean | TimeFault {
   return true;
 }
 
-/** It is read and not compared with the date. */
+/** Reads the name, but does not compare it with the date. */
 function weekdayName(scanner: Scanner): boolean | TimeFault {
   const name = scanner.letters();
   if (name === "") return false;

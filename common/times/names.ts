@@ -1,7 +1,7 @@
 import { beginningOf } from "../text/cut.ts";
 import type { TimeFault } from "./types.ts";
 
-/** The beginning of a name that a message shows. */
+/** Characters of a name that a message shows. */
 export const SHOWN_CHARACTERS = 60;
 
 const MONTHS = "january february march april may june july august september october november december".split(" ");
@@ -13,17 +13,17 @@ const monthOf = new Map([
 ]);
 const weekdayOf = new Map(WEEKDAYS.flatMap((name, at) => spelled(name, 3).map((text) => [text, at + 1] as const)));
 
-/** 1 to 12, of an English name or its first three letters, in any case. */
+/** A month from 1 to 12, by its English name or the first three letters, in any case. */
 export function monthNamed(text: string): number | TimeFault {
   return monthOf.get(text) ?? monthOf.get(text.toLowerCase()) ?? { reason: notEnglish(text, "month") };
 }
 
-/** 1, Monday, to 7. */
+/** A weekday from 1 (Monday) to 7, by its English name or the first three letters, in any case. */
 export function weekdayNamed(text: string): number | TimeFault {
   return weekdayOf.get(text) ?? weekdayOf.get(text.toLowerCase()) ?? { reason: notEnglish(text, "weekday") };
 }
 
-/** Spellings of a name, whole and short, capitalised and in small letters. */
+/** Spellings of a name: whole and short, capitalised and in lower case. */
 function spelled(name: string, letters: number): readonly string[] {
   const short = name.slice(0, letters);
   return [name, short].flatMap((text) => [text, text.slice(0, 1).toUpperCase() + text.slice(1)]);

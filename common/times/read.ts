@@ -5,18 +5,21 @@ import { recognised } from "./formats.ts";
 import type { Layout } from "./layout.ts";
 import type { ReadTime, TimeContext, TimeFault } from "./types.ts";
 
-/** How times are written. */
+/** The notation of times. */
 export interface TimeWriting {
-  /** Texts are of the first one that fits, or counts where a unit is given; none: they are in a format that is known. */
+  /**
+   * A text is read with the first layout that fits. If none fits, it may still be a count if `unit` is set. Without
+   * layouts it may be in any known format.
+   */
   readonly layouts: readonly Layout[];
-  /** The unit of numbers and of texts that are numbers; absent: the unit that their number of digits tells. */
+  /** Unit of numbers, and of texts that are numbers. Absent: their number of digits decides. */
   readonly unit?: EpochUnit | undefined;
 }
 
-/** Fewer digits are no count from 1970 where no unit is given: they may be a year. */
+/** Without a unit, a text with fewer digits is no count from 1970: it may be a year. */
 const EPOCH_TEXT = /^[+-]?\d{5}/;
 
-/** The time of a text or number, or why it is none. */
+/** Reads the time of a text or number; returns the reason if it is none. */
 export function readTime(value: string | number, writing: TimeWriting, context: TimeContext): ReadTime {
   const { layouts, unit } = writing;
   if (typeof value === "number") return numberTime(value, writing, context);
@@ -31,7 +34,9 @@ export function readTime(value: string | number, writing: TimeWriting, context: 
   return counted ?? recognised(text, context);
 }
 
-/** JSON may have a date such as 20261129 as a number: one that fits a layout is no count unless a unit is given. */
+/**
+ * A number in JSON may be a date such as 20261129. So without a unit, layouts are tried before it is read as a count.
+ */
 function numberTime(value: number, { layouts, unit }: TimeWriting, context: TimeContext): ReadTime {
   const time = unit === undefined && layouts.length > 0 ? byLayouts(String(value), layouts, context) : NO_LAYOUT;
   if (typeof time === "number" || time.isMisfit !== true) return time;

@@ -6,7 +6,7 @@ const BLANK = 32;
 const TAB = 9;
 const LETTERS = /[\p{L}\p{M}]+/uy;
 
-/** A text with the place up to which it was read. */
+/** A text and the position up to which it was read. */
 export class Scanner {
   readonly #text: string;
   #at = 0;
@@ -19,7 +19,7 @@ export class Scanner {
     return this.#at >= this.#text.length;
   }
 
-  /** The number of as many digits as there are, up to `most`; -1 where there are fewer than `least`. */
+  /** Reads up to `most` digits as a number; -1 if there are fewer than `least`. */
   number(least: number, most: number): number {
     let [value, end] = [0, this.#at];
     for (; end < this.#at + most; end += 1) {
@@ -32,14 +32,14 @@ export class Scanner {
     return value;
   }
 
-  /** Milliseconds of the digits of a fraction; -1 as `number`. */
+  /** Reads up to `most` digits of a fraction as milliseconds; -1 if there are fewer than `least`. */
   fraction(least: number, most: number): number {
     const from = this.#at;
     if (this.number(least, most) < 0) return -1;
     return millisecondsOf(this.#text.slice(from, this.#at));
   }
 
-  /** Passes blanks; false where there is none. */
+  /** Skips blanks and tabs; false if there are none. */
   blanks(): boolean {
     const from = this.#at;
     for (let code = this.#text.charCodeAt(from); code === BLANK || code === TAB; code = this.#text.charCodeAt(this.#at))
@@ -47,19 +47,19 @@ export class Scanner {
     return this.#at > from;
   }
 
-  /** False where the text does not go on so. */
+  /** Skips `text`; false if it is not here. */
   takes(text: string): boolean {
     if (!this.#text.startsWith(text, this.#at)) return false;
     this.#at += text.length;
     return true;
   }
 
-  /** Letters of any language; empty where there are none. */
+  /** Reads letters of any language; empty if there are none. */
   letters(): string {
     return this.take(LETTERS);
   }
 
-  /** The text that a sticky expression finds here; empty where it finds none. */
+  /** Reads the text that a sticky expression matches here; empty without a match. */
   take(expression: RegExp): string {
     expression.lastIndex = this.#at;
     const [found = ""] = expression.exec(this.#text) ?? [];

@@ -1,33 +1,34 @@
-/** Clocks of a place. A local time is a number of milliseconds as well: the one at which UTC shows it. */
+/** A time zone. A local time is in milliseconds, too: those of the moment at which UTC shows the same date and time. */
 export interface TimeZone {
-  /** By how much its clocks are ahead of UTC. */
+  /** Milliseconds by which the local clocks are ahead of UTC. */
   offsetMs(atMs: number): number;
   /**
-   * The moment at which its clocks show a local time. Of two, where clocks are set back, the one nearer to `nearMs`.
-   * Where clocks are set forward over it, the clock that was not set forward yet is meant: 02:30 is 03:30 then.
+   * The moment at which the local clocks show a local time. If they show it twice, because they are set back, the
+   * moment nearer to `nearMs`. If they skip it, because they are set forward, the offset before the change applies:
+   * 02:30 means 03:30.
    */
   momentMs(localMs: number, nearMs: number): number;
 }
 
-/** The reason why a text is no time, as the end of a sentence that begins with the text. */
+/** The reason why a text is no time. It completes a sentence that begins with the text. */
 export interface TimeFault {
   readonly reason: string;
-  /** The text is not written as the layout says; absent: it is, but means no time. */
+  /** True: the text does not match the layout. Absent: it matches, but is no valid time. */
   readonly isMisfit?: true;
 }
 
-/** Milliseconds since 1970, or why not. */
+/** Milliseconds since 1970, or the reason why there is no time. */
 export type ReadTime = number | TimeFault;
 
-/** Defaults for the parts of a time that a text leaves open. */
+/** Defaults for the parts that a text omits. */
 export interface TimeContext {
-  /** Zone of texts that name none. */
+  /** Zone of texts without a zone. */
   readonly zone: TimeZone;
-  /** Time at which the text was read: a missing year or day is the one nearest to it. */
+  /** Time at which the text was read. A missing year or day is chosen so that the result is nearest to it. */
   readonly nearMs: number;
 }
 
-/** Parts of a time that a text has; absent members are not in it. */
+/** Parts of a time that a text contains; the others are absent. */
 export interface TimeFields {
   year?: number;
   month?: number;
@@ -38,11 +39,11 @@ export interface TimeFields {
   /** 1 is Monday. */
   weekday?: number;
   hour?: number;
-  /** 1 to 12, with `isAfternoon`. */
+  /** 1 to 12; `isAfternoon` says which half of the day. */
   hour12?: number;
   isAfternoon?: boolean;
   minute?: number;
-  /** 60 is the next second. */
+  /** 60 is the first second of the next minute. */
   second?: number;
   milliseconds?: number;
   zone?: TimeZone;

@@ -7,7 +7,7 @@ import { DAY_MS } from "./calendar.ts";
 import { SHOWN_CHARACTERS } from "./names.ts";
 import type { TimeFault, TimeZone } from "./types.ts";
 
-/** Clocks of a zone that log files are written by. */
+/** A zone for times in log files. If a local time occurs twice, the moment nearer to a given time is meant. */
 class WrittenZone implements TimeZone {
   readonly #zone: Zone;
 
@@ -32,7 +32,10 @@ class WrittenZone implements TimeZone {
 export const UTC: TimeZone = new WrittenZone(UTC_ZONE);
 const OFFSET = /^[+-](\d{2})(?::?(\d{2}))?$/;
 const OFFSET_HOURS_MAX = 18;
-/** Short names that are of one zone alone. `Intl` takes more of them, of which each means several zones. */
+/**
+ * Short names that are allowed in settings: zones of the IANA database without a slash. `Intl` accepts further short
+ * names, which are ambiguous.
+ */
 const SHORT_NAMES = new Set([
   "UTC",
   "GMT",
@@ -52,7 +55,10 @@ const SHORT_NAMES = new Set([
 const fixed = new Kept(TIME_ZONE_NAMES_KEPT, (offsetMs: number): TimeZone => new WrittenZone(new Zone(offsetMs)));
 const named = new Kept(TIME_ZONE_NAMES_KEPT, namedZone);
 
-/** `Z`, `+01`, `+0100`, `+01:00`; `undefined` for what is none of these, or more than 18 hours. */
+/**
+ * An offset such as `Z`, `+01`, `+0100` or `+01:00`. `undefined` for other texts and for more than `OFFSET_HOURS_MAX`
+ * hours.
+ */
 export function offsetZone(text: string): TimeZone | undefined {
   if (text === "Z" || text === "z") return UTC;
   const match = OFFSET.exec(text);
@@ -63,21 +69,21 @@ export function offsetZone(text: string): TimeZone | undefined {
 }
 
 /**
- * A zone as a time names it: an offset, UTC, GMT, or an IANA name with a slash. `undefined` for others: `CET` and the
- * like mean several zones.
+ * A zone as written in a time: an offset, UTC, GMT, or an IANA name with a slash. `undefined` for others: in a time,
+ * names such as `CET` are ambiguous.
  */
 export function zoneInText(text: string): TimeZone | undefined {
   if (/^(?:UTC|GMT)$/i.test(text)) return UTC;
   return text.includes("/") ? named.of(text) : offsetZone(text);
 }
 
-/** A zone as people set it: an IANA name such as `Europe/Berlin`, or an offset; `undefined` for others. */
+/** A zone as written in settings: an IANA name such as `Europe/Berlin`, or an offset. `undefined` for others. */
 export function findTimeZone(name: string): TimeZone | undefined {
   const isShort = /^[A-Z]{3,4}$/.test(name) && !SHORT_NAMES.has(name);
   return offsetZone(name) ?? (isShort ? undefined : named.of(name));
 }
 
-/** The zone that `findTimeZone` finds; `AppError("invalid")` where it finds none. */
+/** As `findTimeZone`; `AppError("invalid")` for an unknown zone. */
 export function timeZoneOf(name: string): TimeZone {
   const zone = findTimeZone(name);
   if (zone !== undefined) return zone;
@@ -93,7 +99,7 @@ function namedZone(name: string): TimeZone | undefined {
   return zone && new WrittenZone(zone);
 }
 
-/** The fault of a text that names a zone which `zoneInText` does not know. */
+/** The fault of a text with a zone that `zoneInText` does not know. */
 export function unknownZone(name: string): TimeFault {
   const shown = JSON.stringify(beginningOf(name, SHOWN_CHARACTERS));
   if (name.includes("/") || /^[+-]/.test(name)) return { reason: `names the zone ${shown}, which is not known` };

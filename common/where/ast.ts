@@ -4,17 +4,17 @@ import type { Pattern } from "../regex/pattern.ts";
 export type Comparison = "=" | "!=" | ">" | "<" | ">=" | "<=" | "is" | "isnot" | "contains";
 export type Sign = "+" | "-" | "*" | "/" | "%";
 
-/** A condition on one item. Every node holds what a reader could write in brackets. */
+/** The syntax tree of a condition on one item. */
 export type Where =
   | { readonly kind: "any" | "all"; readonly parts: readonly Where[] }
   | { readonly kind: "compare"; readonly operator: Comparison; readonly left: Where; readonly right: Where }
   | { readonly kind: "match"; readonly left: Where; readonly pattern: Pattern; readonly negated: boolean }
-  /** From left to right; all signs are of one precedence. */
+  /** Evaluated from left to right; all signs of a chain have the same precedence. */
   | { readonly kind: "chain"; readonly first: Where; readonly rest: readonly Link[] }
   | { readonly kind: "power"; readonly base: Where; readonly exponent: Where }
   | { readonly kind: "negative"; readonly operand: Where }
   | { readonly kind: "value"; readonly value: string | number | boolean | null }
-  /** Members inside each other, from the outermost. */
+  /** Names of nested members, the outermost first. */
   | { readonly kind: "field"; readonly path: readonly string[] };
 
 export interface Link {
@@ -23,7 +23,7 @@ export interface Link {
 }
 
 export interface WhereToken extends Span {
-  /** `name` stands in back-ticks. */
+  /** `name`: in back-ticks. */
   readonly kind: "word" | "name" | "text" | "number" | "sign" | "end";
   /** Without quotes and escapes. */
   readonly text: string;

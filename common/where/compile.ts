@@ -8,15 +8,16 @@ import { compares, equals, finite, holds, toNumber } from "./values.ts";
 type Evaluate = (item: Value, work: Work) => Value;
 
 /**
- * Compiles a condition to a function that returns true when the condition holds for an item. `AppError("too_large")`
- * for an item that would take longer than `WHERE_ITEM_STEPS_MAX`, or a text longer than `WHERE_VALUE_MAX_CHARACTERS`.
+ * Compiles a condition to a function that returns true if the condition holds for an item. The function throws
+ * `AppError("too_large")` for more than `WHERE_ITEM_STEPS_MAX` steps, or for a text longer than
+ * `WHERE_VALUE_MAX_CHARACTERS`.
  */
 export function compileWhere(where: Where): (item: Value) => boolean {
   const evaluate = compiled(where);
   return (item) => holds(evaluate(item, new Work()));
 }
 
-/** Counts what is done for one item, since nothing else runs meanwhile. */
+/** Counts the steps for one item, because nothing else runs on the thread meanwhile. */
 class Work {
   #steps = 0;
 
@@ -80,7 +81,7 @@ function comparison(operator: Comparison, left: Evaluate, right: Evaluate): Eval
   };
 }
 
-/** A part of a text, an element of a list, a member of an object. */
+/** True if `part` is a part of a text, an element of a list, or a name of a member of an object. */
 function isContained(part: Value, whole: Value, work: Work): boolean {
   if (typeof whole === "string" || typeof whole === "number") {
     if (typeof part !== "string" && typeof part !== "number") return false;
@@ -107,7 +108,10 @@ function match(pattern: Pattern, negated: boolean, left: Evaluate): Evaluate {
   };
 }
 
-/** The engine that takes short texts may try each end of a match for each of its beginnings: sixteen in one step. */
+/**
+ * On short texts, the backtracking engine may try every end of a match for every beginning. Sixteen such attempts are
+ * one step.
+ */
 function stepsOf(pattern: Pattern, text: string): number {
   const { length } = text;
   const steps = pattern.steps(text);
@@ -143,7 +147,7 @@ function joined(left: string, right: string, work: Work): string {
   });
 }
 
-/** `null` where an operand is no number, or the result none that is finite. */
+/** `null` if an operand is no number or the result is not finite. */
 function numeric(left: Value, right: Value, calculate: (left: number, right: number) => number): Value {
   const [one, other] = [toNumber(left), toNumber(right)];
   return one === null || other === null ? null : finite(calculate(one, other));

@@ -27,8 +27,9 @@ const OPERAND = "a field or a value";
 const FOUND_MAX_CHARACTERS = 40;
 
 /**
- * The condition that a text is. From weak to strong: `||`, `&&`, comparisons (one, not a chain), `+ -`, `* / %`, a
- * leading `-`, `^` (from the right). `AppError("syntax")` with line and column, `AppError("too_large")` beyond a limit.
+ * Parses a condition. Operators from weak to strong: `||`, `&&`, comparisons (one, not a chain), `+ -`, `* / %`, a
+ * leading `-`, `^` (right-associative). `AppError("syntax")` with line and column, `AppError("too_large")` beyond a
+ * limit.
  */
 export function parseWhere(text: string): Where {
   if (text.length > WHERE_TEXT_MAX_CHARACTERS) {
@@ -96,7 +97,7 @@ class Parser {
     return kind === "sign" ? own(COMPARISONS, text) : undefined;
   }
 
-  /** Compiled at once, so that an expression that cannot be run is told before the first item is read. */
+  /** Compiled here, so that an invalid expression is reported before the first item is read. */
   #pattern(): Pattern {
     const { kind, start, text } = this.#token;
     if (kind !== "text") throw this.#fail("a regular expression in quotes");

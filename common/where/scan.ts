@@ -2,13 +2,13 @@ import { number, quoted, wordEnd } from "../mql/lex.ts";
 import { syntaxError } from "../mql/position.ts";
 import type { WhereToken } from "./ast.ts";
 
-/** A sign before those that it begins with. */
+/** A sign comes before the signs that are its beginnings. */
 const SIGNS = ["!~=", "||", "&&", "==", "!=", ">=", "<=", "~=", ..."=><+-*/%^()."] as const;
 const BLANKS = /\s*/uy;
 const DIGIT = /[0-9]/;
 const QUOTE = /["'`]/;
 
-/** The token at or after `from`; `end` behind the last one. There are no comments: `--1` is a number twice negated. */
+/** Reads the token at or after `from`; `end` after the last one. There are no comments: `--1` negates 1 twice. */
 export function nextToken(text: string, from: number): WhereToken {
   const start = afterBlanks(text, from);
   if (start >= text.length) return { kind: "end", start, end: start, text: "" };

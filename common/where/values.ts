@@ -2,10 +2,12 @@ import type { Value } from "../value.ts";
 import type { Comparison } from "./ast.ts";
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
-/** No number that a text can mean is written longer. */
+/** Longer texts are not read as numbers. */
 const NUMBER_MAX_CHARACTERS = 400;
 
-/** A number, or the one that a text spells; `null` for anything else and what is not finite. */
+/**
+ * The number itself, or the number that a text spells; `null` for anything else and for a number that is not finite.
+ */
 export function toNumber(value: Value): number | null {
   if (typeof value === "number") return value;
   if (typeof value !== "string" || value.length > NUMBER_MAX_CHARACTERS || !NUMBER.test(value)) return null;
@@ -16,14 +18,14 @@ export function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** True when a value counts as a condition that holds: any but `null`, `false`, 0 and the empty text. */
+/** True for every value except `null`, `false`, 0 and the empty text. */
 export function holds(value: Value): boolean {
   return value !== null && value !== false && value !== 0 && value !== "";
 }
 
 /**
- * Values of one type by themselves; a number and a text that spells one as numbers; a boolean and its word. What cannot
- * be compared so, lists and objects among it, is not equal and has no order.
+ * Compares values of the same type directly, a number and a text as numbers, a boolean and a text as texts. `is`
+ * requires the same type. All other pairs are unequal and have no order; so are lists and objects.
  */
 export function compares(operator: Exclude<Comparison, "contains">, left: Value, right: Value): boolean {
   switch (operator) {
@@ -40,7 +42,7 @@ export function compares(operator: Exclude<Comparison, "contains">, left: Value,
   }
 }
 
-/** `null` is nothing but `null`, which a member that is not there is as well. */
+/** `null` equals only `null`. A missing member is `null`, too. */
 export function equals(left: Value, right: Value): boolean {
   if (typeof left === typeof right) return isSame(left, right);
   if (typeof left === "boolean") return String(left) === right;

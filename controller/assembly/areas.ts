@@ -37,7 +37,10 @@ import { scriptThreadsPart, workersPart } from "./threads.ts";
 /** All services, as the areas take them. */
 export type Services = Core & Identity & Data & HostServices & Scripting & Execution;
 
-/** The controller's table of contents. An area comes after those that it needs until its end: the last ends first. */
+/**
+ * The controller's table of contents. An area comes after those that it needs until its end, because areas close from
+ * the last to the first.
+ */
 export function areasOf(services: Services): readonly Area[] {
   return [...foundation(services), ...work(services), ...storage(services), ...people(services)];
 }

@@ -13,7 +13,7 @@ import { scriptThreads, workerThreads } from "./threads.ts";
 export type Ground = Awaited<ReturnType<typeof ground>>;
 export type Core = Awaited<ReturnType<typeof core>>;
 
-/** The services that every other one needs: stores, tenants, controllers, objects and the audit trail. */
+/** The services that all others need: stores, tenants, controllers, objects and the audit trail. */
 export async function core(options: AssemblyOptions) {
   const base = await ground(options);
   const { runtime, secrets, stores, tenants, membership, points, ospaceOf, actAs, isFirst } = base;

@@ -1,4 +1,4 @@
-/** The two sides of an extension point, as names for people. */
+/** Names of the two sides of an extension point, for messages. */
 export interface Sides {
   /** The service that is offered, such as `triggers of writes`. */
   readonly name: string;
@@ -16,7 +16,10 @@ export class ExtensionPoint<T extends object> {
   readonly #sides: Sides;
   readonly #members = new Map<string | symbol, unknown>();
   #filled: T | undefined;
-  /** The service, for those made before it. Pass it on; read its members only when all points are filled. */
+  /**
+   * The service, for services that are made before it. Pass it on, but read its members only after all points are
+   * filled.
+   */
   readonly offered: T;
 
   constructor(sides: Sides) {
@@ -25,18 +28,21 @@ export class ExtensionPoint<T extends object> {
     this.offered = new Proxy(nothing, { get: (_, member) => this.#member(member) }) as T;
   }
 
-  /** Throws when it was filled before. */
+  /** Throws if it is already filled. */
   fill(service: T): void {
     if (this.#filled !== undefined) throw new Error(`${this.#told()} is filled twice.`);
     this.#filled = service;
   }
 
-  /** Throws when nothing fills it: a part of the assembly is missing. */
+  /** Throws if it is not filled: a part of the assembly is missing. */
   requireFilled(): void {
     if (this.#filled === undefined) throw new Error(`${this.#told()} is filled by nothing.`);
   }
 
-  /** Methods run on the service itself, as those of classes need it. They are bound once, at their first use. */
+  /**
+   * Methods must run on the service itself, because classes have private members. They are bound once, at their first
+   * use.
+   */
   #member(member: string | symbol): unknown {
     const known = this.#members.get(member);
     if (known !== undefined) return known;

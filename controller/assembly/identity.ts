@@ -81,7 +81,7 @@ function licensing({ options, points, engine, runtime, stores, tenants, membersh
   return { licences, removal, companies };
 }
 
-/** The change of the key by which stored secrets are sealed. */
+/** Services that replace the key by which stored secrets are sealed. */
 function sealing(
   { options, points, secrets, runtime, membership, tenants }: Core,
   parts: RetainedKeyParts,

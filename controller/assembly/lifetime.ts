@@ -12,8 +12,8 @@ interface LifetimeOptions {
 }
 
 /**
- * The work of the areas from the start of a controller to its end: recurring work, and work for a tenant that comes or
- * goes.
+ * Runs the work of the areas from the start of a controller to its end: recurring work, and work when a tenant is added
+ * or removed.
  */
 export class Lifetime {
   readonly #of: LifetimeOptions;
@@ -39,18 +39,18 @@ export class Lifetime {
     for (const area of [...areas].reverse()) stores.onLeave((tenant) => area.leave?.(tenant));
   }
 
-  /** Repairs what a crash left half done in a tenant. */
+  /** Repairs work of a tenant that a crash interrupted, then maintains the tenant. */
   async repair(tenant: string): Promise<void> {
     for (const area of this.#of.areas) await area.repair?.(tenant);
     await this.#maintain(tenant);
   }
 
-  /** Maintains all tenants now: what a controller that went was working on is taken over. */
+  /** Maintains all tenants now, to take over the work of a controller that has gone. */
   soon(): void {
     this.#recurring.soon();
   }
 
-  /** Starts the recurring work, which ends at `close`. */
+  /** Starts recurring work; it runs until `close`. */
   start(): void {
     const { areas, stores, runtime } = this.#of;
     stores.onEnter((tenant) => {
@@ -63,7 +63,7 @@ export class Lifetime {
     this.#sweeping.start();
   }
 
-  /** In the order that lets each finish with what it needs still there; the ports are closed before. */
+  /** Ends the areas in an order that lets each finish with what it needs. The ports must be closed before. */
   async close(): Promise<void> {
     const { areas } = this.#of;
     for (const area of areas) await area.stop?.();

@@ -10,16 +10,19 @@ export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
   readonly secrets: KeyRing;
-  /** Where the keys come from; a setting when absent. */
+  /** Source of the keys. Absent: a setting decides. */
   readonly keySource?: KeySource;
-  /** How long all controllers seal with a new key before the rest is sealed anew; `KEY_SETTLE_MS` when absent. */
+  /** Time until all controllers seal with a new key; only then the rest is sealed again. Default: `KEY_SETTLE_MS`. */
   readonly keySettleMs?: number;
   /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
-  /** The address at which hosts reach the HTTP interface. Absent: commands of job runs are told that it is not set. */
+  /**
+   * The address at which hosts reach the HTTP interface. Absent: commands of job runs get the message that it is not
+   * set.
+   */
   readonly httpUrl?: string | undefined;
-  /** None when absent. */
+  /** Absent: none. */
   readonly trustedProxies?: readonly string[];
   /** See `HttpSettings.hsts`. */
   readonly hsts?: HstsReach;
@@ -27,14 +30,14 @@ export interface AssemblyOptions {
   readonly bodyMemoryMib?: number;
   /** See `UserDependencies.passwordWords`. */
   readonly passwordWords?: readonly string[];
-  /** This machine when absent. */
+  /** Absent: this machine only. */
   readonly metricsReaders?: readonly string[];
   /** Networks that scripts reach besides public addresses; none when absent. */
   readonly outboundNetworks?: readonly string[];
   /** True if scripts may also reach public addresses. Default: true. */
   readonly outboundPublic?: boolean;
   readonly dataDir: string;
-  /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
+  /** File outside the store that keeps the newest digests of the audit trail. Absent: none is kept. */
   readonly auditAnchorFile?: string;
   readonly version: string;
   /** The time zone of schedules that name none; UTC when absent. */
@@ -43,16 +46,16 @@ export interface AssemblyOptions {
   readonly sshTrustFirstKey?: boolean;
   /** The agent port, once it listens. */
   readonly agentPort: () => number;
-  /** Where the HTTP interface is listened for, once it is; absent: hosts are not told where to join. */
+  /** Address at which the HTTP interface listens. Absent: hosts are not told where to join. */
   readonly listening?: () => { readonly host: string; readonly port: number };
-  /** The built `worker.ts` and how many threads may run it; absent: every task takes the time of this thread. */
+  /** The built `worker.ts`, and the number of threads for it. Absent: all tasks run on the main thread. */
   readonly workers?: { readonly file: URL; readonly threads: number };
   /** The built `script-worker.ts`; absent: no script runs. */
   readonly scripts?: URL;
-  /** Public keys by which licences are signed; none when absent. */
+  /** Public keys that verify the signatures of licences; none if absent. */
   readonly licenseKeys?: readonly string[];
-  /** By which users of one tenant sign in; absent: by password only. */
+  /** OpenID provider for the users of one tenant. Absent: they sign in by password only. */
   readonly openId?: OpenIdSettings | undefined;
-  /** The way to other controllers: gRPC when absent. */
+  /** Connects to another controller. Absent: by gRPC. */
   readonly dialPeer?: DialPeer;
 }

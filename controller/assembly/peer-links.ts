@@ -9,7 +9,7 @@ interface Linked {
   readonly membership: Membership;
   readonly hosts: HostService;
   readonly notifications: NotificationHub;
-  /** The way to other controllers: gRPC when absent. */
+  /** Connects to another controller. Absent: by gRPC. */
   readonly dial?: DialPeer | undefined;
 }
 

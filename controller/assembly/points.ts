@@ -17,13 +17,13 @@ export interface AuditRecorder {
   record(entry: AuditEntry): Promise<void>;
 }
 
-/** Those that give commands to hosts. */
+/** Services that give commands to hosts. */
 export interface CommandOwners {
-  /** True if one of them gave the command to the host. */
+  /** True if one of these services gave the command to the host. */
   gave(tenant: string, host: string, commandId: string): Promise<boolean>;
 }
 
-/** Entries of agents, and what is known of the agent of a host. */
+/** Takes the entries of agents. `forget` drops what is known of a host's agent. */
 export interface AgentEntries extends EntrySink {
   forget(tenant: string, host: string): Promise<void>;
 }
@@ -67,7 +67,7 @@ export function openPoints() {
       neededBy: "hosts",
       filledBy: "proxied hosts",
     }),
-    /** Throws when a point is filled by nothing. */
+    /** Throws if a point is not filled. */
     requireFilled(): void {
       for (const one of all) one.requireFilled();
     },

@@ -14,7 +14,7 @@ import type { Identity } from "./identity.ts";
 export type Scripting = ReturnType<typeof scripting>;
 type Earlier = Core & Identity & Data & HostServices;
 
-/** Services that run texts of users (scripts, triggers, bodies of rules), and the records that rules make. */
+/** Services that run code of users (scripts, triggers, rule bodies), and services that make records by rules. */
 export function scripting(from: Earlier) {
   const { points, runtime, objects, audit, membership, notifications, users, files, consoleLogs, ospaceOf } = from;
   const { scripts, hostObjects } = from;
@@ -69,7 +69,7 @@ function records(from: Earlier) {
   };
 }
 
-/** The way of agents' entries into the store. */
+/** Services that store the entries of agents. */
 function ingesting(from: Earlier, { bodies, recent }: { readonly bodies: RuleBodies; readonly recent: RecentRecords }) {
   const { points, stores, runtime, secrets, objects, rules, hosts, consoleLogs, workers, sent, ospaceOf } = from;
   const retries = new RuleRetries({ objects, clock: runtime.clock });

@@ -12,14 +12,14 @@ interface SignInParts {
   readonly gate: TenantGate;
 }
 
-/** Refuses every sign-in at a deleted tenant, also of users who are still in memory. */
+/** Refuses every sign-in at a deleted tenant, also for users who are still cached. */
 export function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
   const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
     try {
       const principal = await found;
       return principal && (await gate.isOpen(principal.tenant)) ? principal : undefined;
     } catch (error) {
-      // The data of the user is in stores that are closed.
+      // The stores with the user's data are closed.
       if (isAppError(error, "not_found")) return undefined;
       throw error;
     }

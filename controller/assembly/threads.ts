@@ -16,7 +16,7 @@ export function workerThreads(
 
 interface ScriptThreadsDependencies {
   readonly runtime: Runtime;
-  /** Names of what scripts may call, once all areas are there. */
+  /** Names of the functions that scripts may call. Call it only after all areas exist. */
   readonly functions: () => readonly HostFunctionName[];
 }
 

@@ -68,7 +68,7 @@ export class ContextStore {
     return this.#get(this.#itemKey(collection, id));
   }
 
-  /** Answers false if `ifThere` is set and the item does not exist. */
+  /** Returns false if `ifThere` is set and the item does not exist. */
   async putItem(
     { collection, id }: { readonly collection: string; readonly id: string },
     value: { readonly text: string; readonly expiresAtMs: number | undefined; readonly ifThere: boolean },

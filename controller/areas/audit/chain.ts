@@ -91,7 +91,7 @@ export function isPlain(hash: string): boolean {
   return /^[0-9a-f]{64}$/.test(hash);
 }
 
-/** Uses the present key unless `keyId` names another one. */
+/** Uses the current key unless `keyId` names another one. */
 export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys, keyId = keys.keyId): string {
   return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(textOf(record)).digest("hex")}`;
 }

@@ -40,9 +40,9 @@ interface TenantHeads {
   register?: HeadRegister;
   opening?: Promise<void>;
   writing: Promise<void>;
-  /** Heads of this controller's present run, and of earlier runs that are not completely in the register. */
+  /** Heads of this controller's current run, and of earlier runs that are not completely in the register. */
   readonly live: Map<string, Head>;
-  /** Name of the present run. */
+  /** Name of the current run. */
   current?: string;
   isBehind: boolean;
   isAdopting: boolean;

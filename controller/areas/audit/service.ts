@@ -202,7 +202,7 @@ export class AuditService implements Audit {
     }
   }
 
-  /** Anchors in the file and in the given lines, limited to the present tenant of that name. */
+  /** Anchors in the file and in the given lines, without those of a former tenant of that name. */
   async #anchorsOf(tenant: string, given: readonly string[], slices: ThreadSlices): Promise<Anchored> {
     const { anchoring, bornMs } = this.#dependencies;
     const newest = (await anchoring?.file.read(tenant)) ?? new NewestAnchors(tenant);
@@ -273,7 +273,7 @@ class TrailWriter {
   /** The error of the last write. */
   #failure: unknown;
   #triedMs = -AUDIT_PROBE_MS;
-  /** Start of the present write; `undefined` while none runs. */
+  /** Start of the current write; `undefined` while none runs. */
   #writingMs: number | undefined;
   #probe: Promise<void> | undefined;
 
@@ -306,7 +306,7 @@ class TrailWriter {
     });
   }
 
-  /** Waits until the deadline of the present call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
+  /** Waits until the deadline of the current call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
   async #within(work: Promise<void>): Promise<void> {
     const call = CallDeadline.current();
     const waiting = call === undefined ? work : call.wait(TRAIL, work);
@@ -323,7 +323,7 @@ class TrailWriter {
     }
   }
 
-  /** True if the present write has taken longer than a store call may. */
+  /** True if the current write has taken longer than a store call may. */
   #isSilent(): boolean {
     return this.#writingMs !== undefined && this.#nowMs() - this.#writingMs > STORE_CALL_DEADLINE_MS;
   }

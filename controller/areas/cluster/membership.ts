@@ -17,7 +17,7 @@ export interface MembershipDependencies {
   /** The id of this controller. */
   readonly controllerId: string;
   readonly version: string;
-  /** Returns the present keys. Absent: the entry names no keys. */
+  /** Returns the current keys. Absent: the entry names no keys. */
   readonly keys?: () => MemberKeys;
 }
 
@@ -76,7 +76,7 @@ export class Membership {
     return others.sort(byAge);
   }
 
-  /** Publishes the present keys to the other controllers. */
+  /** Publishes the current keys to the other controllers. */
   async tellKeys(): Promise<void> {
     await this.#register();
   }

@@ -64,8 +64,7 @@ export class RepairService {
         runtime.log.warn({ tenant }, "Cassandra's tables are due for a repair: see `odp repairs`");
     } catch (error) {
       // Do not fail the rest of the maintenance. An account without the right to read the history is reported only once
-      // per
-      // `REPAIR_LOOK_EVERY_MS`.
+      // per `REPAIR_LOOK_EVERY_MS`.
       this.#looked.set(tenant, { atMs, dueMs: last?.dueMs ?? Infinity });
       runtime.log.warn({ tenant, reason: errorText(error) }, "when tables were repaired is not to be known");
     }

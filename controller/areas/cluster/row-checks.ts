@@ -201,7 +201,7 @@ export class RowCheckService {
     this.#tell(round, page.damaged);
     round.state = { ...added(round.state, page), crashes: 0 };
     if (page.cursor === undefined) return this.#end(round);
-    // After earlier crashes at this position, record at once that this turn did not crash.
+    // After earlier crashes at this position, record without delay that this turn did not crash.
     if (crashes === 0 && clock.monotonicMs() - round.notedMs < ROW_CHECK_NOTE_MS) return true;
     return this.#note(round);
   }

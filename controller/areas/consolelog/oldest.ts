@@ -19,7 +19,7 @@ const ROOM = 0.8;
 
 /**
  * The oldest `limit` rows of the range, oldest first. Reads windows of time one after another. A window grows after
- * sparse ones and shrinks after overfull ones. So it reads about as many rows as it returns, however many later rows
+ * sparse ones and shrinks after overfull ones. So it reads about as many rows as it returns, even if many later rows
  * exist.
  */
 export async function oldest<Row extends { readonly vtimeMs: number }>(

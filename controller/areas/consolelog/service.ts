@@ -187,7 +187,7 @@ export class ConsoleLogService {
       for (let reading = first; !signal.aborted; ) {
         const now = await present();
         if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
-        // Reset before the read, so that an entry stored after the read rings the bell.
+        // Reset before the read, so that an entry stored after the read wakes this follower.
         appended.reset();
         const { page, position } = await this.#page(now, reading, {});
         reading = { ...reading, position };

@@ -20,8 +20,8 @@ type Seen = Promise<Notification | undefined>;
 export class NotificationRights {
   readonly #objects: Pick<Objects, "catalog" | "get">;
   /**
-   * Receivers with the same rights see the same, so each frame is checked once for all of them, unless the owner of a
-   * class hides some of its objects from them.
+   * Results by rights: receivers with the same rights see the same part of a frame, so it is checked once for them. Not
+   * used if the owner of a class hides some of its objects from some of them.
    */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 
@@ -109,7 +109,7 @@ function asksRawBytes(principal: Principal, { class: path }: NotifiedObject, cat
   return classAccess(principal, view).parts.some(({ where = "" }) => namesRawBytes(where));
 }
 
-/** Most conditions are not parsed for it. */
+/** Searches the text first, so that most conditions need not be parsed. */
 function namesRawBytes(where: string): boolean {
   if (!where.toLowerCase().includes(RAW_BYTES_FIELD)) return false;
   return partsOfCondition(parseConditionText(where)).some(

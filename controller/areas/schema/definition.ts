@@ -91,7 +91,10 @@ function wanted(info: ClassInfo, view?: ClassView): Wanted {
   };
 }
 
-/** A field as a class of records has it by itself, which comes back when a client sends what it read. */
+/**
+ * True for a column that the platform adds to classes of records. Clients send such columns back when they save what
+ * they have read.
+ */
 function isOfPlatform(field: FieldInfo | string, view: ClassView | undefined): boolean {
   const name = nameOf(field);
   const type = typeof field === "string" ? undefined : (field.type ?? field.ftype);

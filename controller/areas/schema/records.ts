@@ -151,7 +151,7 @@ export class VisibleSchema {
     return [...pseudoFields(common), ...ofRecords, ...columns];
   }
 
-  /** Kept by the platform, as far as the principal sees them. */
+  /** Columns that the platform adds to a class of records, without those that are hidden from the principal. */
   #recordColumns(view: ClassView): readonly Column[] {
     const { recordColumns = [] } = view;
     const isTaken = (name: string): boolean =>

@@ -6,7 +6,7 @@ import { hostFunction, type HostObject } from "../../scripting/index.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** `concurrent`: runs several host calls at once. */
+/** `concurrent`: runs several host calls in parallel. */
 export const CONCURRENT_HOST_OBJECT: HostObject = {
   name: "concurrent",
   summary: "Several calls of one function at once",

@@ -42,7 +42,7 @@ export class TableService {
     return rows;
   }
 
-  /** Makes the table, or replaces all of its rows at once. Returns the rows. */
+  /** Makes the table, or replaces all of its rows in one write. Returns the rows. */
   async replace(principal: Principal, name: string, rows: readonly TableRow[]): Promise<readonly TableRow[]> {
     requirePermission(principal, "tables:write");
     return this.#write(principal, name, { given: rows, make: () => rows });
@@ -85,7 +85,7 @@ export class TableService {
     });
   }
 
-  /** Retries until a write succeeds: if two controllers change a table at once, one of them must start again. */
+  /** Retries until a write succeeds: if two controllers change a table concurrently, one of them must start again. */
   async #change<T>(principal: Principal, name: string, attempt: () => Promise<T | undefined>): Promise<T> {
     const place = `${principal.tenant}/${name}`;
     const work = this.#after(place, async () => {

@@ -158,7 +158,7 @@ export class TagService {
       moves: [...before.moves, movingOf(open, before)],
     }));
     const ended = this.#moves.start(begun);
-    // A caller that no longer waits gets no error; the object of the move has it.
+    // A caller that no longer waits gets no error; it is stored in the object of the move.
     ended.catch(() => undefined);
     return outcome(begun, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
   }

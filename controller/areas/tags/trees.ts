@@ -28,7 +28,7 @@ export class TreesChanges implements MoveTrees {
     return (await (await this.#store(tenant)).read()).trees;
   }
 
-  /** Retries until a write succeeds: if two controllers change the trees at once, one of them must start again. */
+  /** Retries until a write succeeds: if two controllers change the trees concurrently, one of them must start again. */
   change(tenant: string, make: TreesChange): Promise<void> {
     return this.#after(tenant, async () => {
       const store = await this.#store(tenant);

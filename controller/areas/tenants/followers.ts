@@ -40,7 +40,8 @@ export class TenantFollowers {
   }
 
   /**
-   * True while deletions wait for this controller, by the clock. If false, its view of the tenants may be out of date.
+   * True while deletions wait for this controller: its lease is still valid by the clock. If false, its view of the
+   * tenants may be out of date.
    */
   held(): boolean {
     return this.#lease?.held() ?? false;

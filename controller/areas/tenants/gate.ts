@@ -102,7 +102,8 @@ export class TenantGate implements Stores {
   }
 
   /**
-   * Opens something for a tenant. If the tenant is deleted meanwhile, that is ended, too, and the call throws `denied`.
+   * Opens something for a tenant. If the tenant is deleted meanwhile, what was opened is ended, and the call throws
+   * `AppError("denied")`.
    */
   async whileOpen<T>(name: string, open: () => Promise<T>): Promise<T> {
     if (!(await this.isOpen(name))) throw new AppError("denied", `There is no tenant ${name} any more.`);
@@ -189,7 +190,7 @@ export class TenantGate implements Stores {
     this.#left = this.#left.then(() => this.#followers.acknowledge(revision));
   }
 
-  /** A listener that hangs blocks neither the deletion nor the next tenant's. */
+  /** Waits a limited time, so that a listener that hangs does not block this deletion or later ones. */
   async #told(tenant: string, listener: LeaveListener): Promise<void> {
     const { clock, log } = this.#with.runtime;
     try {

@@ -10,7 +10,7 @@ export function minus({ objects, bytes }: Growth): Growth {
   return { objects: -objects, bytes: -bytes };
 }
 
-/** The growth with zero for each measure that is below zero. */
+/** The growth, with 0 for each negative measure. */
 export function noLess({ objects, bytes }: Growth): Growth {
   return { objects: Math.max(0, objects), bytes: Math.max(0, bytes) };
 }

@@ -19,9 +19,9 @@ interface Dependencies {
 /** State of one tenant on this controller. */
 export interface KnownUse {
   noted: NotedUse | undefined;
-  /** Growth that is not reported to the other controllers yet. */
+  /** Growth that is not yet reported to the other controllers. */
   untold: Growth;
-  /** The report that is under way. */
+  /** The report that is being written; `undefined` if there is none. */
   telling: Promise<void> | undefined;
   rereadMs: number;
 }
@@ -56,7 +56,7 @@ export class KnownUses {
     return this.#known.get(tenant);
   }
 
-  /** The state of the tenant, made where there is none. */
+  /** The state of the tenant; it is created if there is none. */
   of(tenant: string): KnownUse {
     let known = this.#known.get(tenant);
     if (known === undefined) {
@@ -70,7 +70,7 @@ export class KnownUses {
     this.#known.delete(tenant);
   }
 
-  /** Reads the shared use anew, at most every `TENANT_USE_REREAD_MS`: another controller may have removed data. */
+  /** Reads the shared use again, at most every `TENANT_USE_REREAD_MS`: another controller may have removed data. */
   async reread(tenant: string): Promise<void> {
     const known = this.of(tenant);
     const nowMs = this.#with.runtime.clock.monotonicMs();
@@ -81,8 +81,8 @@ export class KnownUses {
   }
 
   /**
-   * Writes the use that `next` computes from the stored one. The growth it reports is then no longer unreported.
-   * Answers the stored use. If a write exceeds a quota or ends that, an audit entry says so.
+   * Writes the use that `next` computes from the stored one, and returns the stored use. The growth that the write
+   * reports is then no longer unreported. If the write changes which quotas are exceeded, an audit entry reports it.
    */
   change(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
     return this.#queue.run([tenant], () => this.#changeNow(tenant, next));

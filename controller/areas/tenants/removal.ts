@@ -42,7 +42,7 @@ export class TenantRemoval {
     this.#running = this.#recur();
   }
 
-  /** Checks again now, or right after the present run. */
+  /** Checks again now, or right after the current run. */
   soon(): void {
     this.#soon.abort();
   }

@@ -37,7 +37,7 @@ export class TenantStore {
     return entry && versionedOf(entry);
   }
 
-  /** Registers a tenant. Answers the given record, or the existing one. */
+  /** Registers a tenant. Returns the given record, or the existing one. */
   async register(record: TenantRecord): Promise<VersionedTenant> {
     for (let attempt = 1; attempt <= TENANT_REGISTER_ATTEMPTS_MAX; attempt++) {
       const written = await (await this.#kv()).put(TENANTS_PREFIX + record.name, encodeJson(record), { ifRevision: 0 });

@@ -122,7 +122,7 @@ export class TenantUse implements TenantRoom {
     this.#measuring ??= this.#measureDue();
   }
 
-  /** Resolves when no count or report is under way. */
+  /** Resolves when no count or report is in progress. */
   async settled(): Promise<void> {
     await this.#measuring;
     await Promise.all([...this.#known.all()].flatMap(({ telling }) => telling ?? []));

@@ -23,34 +23,34 @@ import { headWriter, type HeadWriter } from "./head.ts";
 import { WARNINGS_HEADER, warningsHeader } from "../input/warnings.ts";
 
 export const SESSION_COOKIE = "matrixSession";
-/** By HTTPS one that no neighbour below the same domain can plant. */
+/** Name of the cookie. Over HTTPS, other hosts of the same domain cannot set it (`__Host-`). */
 export function ticketCookie(isSecure: boolean): string {
   return isSecure ? "__Host-odpTicket" : "odpTicket";
 }
 
-/** Rows were left out by a limit that the caller did not give. */
+/** Header of an answer without some rows, because of a limit that the caller did not set. */
 const MORE_HEADER = "x-odp-more";
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
   readonly signal: AbortSignal;
-  /** Slices of the caller's tenant, in which a long answer is made. */
+  /** Time slices of the caller's tenant, in which a long answer is made. */
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   readonly secure: boolean;
   readonly takesGzip: boolean;
-  /** Makes the call one that listens. `AppError("limited")` when too many do. */
+  /** Makes the call an event stream. `AppError("limited")` if there are too many. */
   readonly listen: () => Listening;
-  /** Told when a body goes out as its reader takes it: from here on the deadline of sending holds. */
+  /** Called when a body is sent at the speed of its reader. From then on the deadline for sending applies. */
   readonly onSending: () => void;
-  /** Told of a stream that broke after its head was sent; the client sees its connection end. */
+  /** Called for a stream that breaks after its head was sent; the client sees its connection end. */
   readonly onBroken: (error: unknown) => void;
 }
 
 type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void>;
 
 /**
- * Makes the sender of one endpoint's answers. A sender resolves when the last byte was handed over; it throws only
- * before the first.
+ * Makes the sender of one endpoint's answers. A sender resolves when the last byte is handed over. It throws only
+ * before the first byte.
  */
 export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "statuses">): Sender {
   const filter = outputFilter(output);
@@ -63,7 +63,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
     }
     if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
-    // Before the head: it may fail while it waits for its turns.
+    // Before the head, because it may fail while it waits for its turn.
     const text = await textOf(answer, filter, options.slices);
     if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
     if (!("redirect" in answer || "page" in answer))
@@ -78,7 +78,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
   };
 }
 
-/** The JSON of a message or of a bare value; undefined for other answers. */
+/** The JSON of a message or of a value without envelope; `undefined` for other answers. */
 async function textOf(
   answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer>,
   filter: Filter | undefined,
@@ -94,7 +94,7 @@ function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): vo
   if (warnings.length > 0) void reply.header(WARNINGS_HEADER, warningsHeader(warnings));
 }
 
-/** Sends a body that is complete. A large one goes in pieces, which shows if its reader takes any of it. */
+/** Sends a complete body. A large one is sent in pieces, which shows whether its reader takes any of it. */
 async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
   const pieces = await bodyPieces(body, options.slices);
   const length = pieces.reduce((bytes, piece) => bytes + piece.length, 0);
@@ -104,7 +104,7 @@ async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options
   await sendStream(reply.header("content-length", length), Readable.from(inSlices(pieces, options.slices)), options);
 }
 
-/** A reader that takes all at once has the thread for a slice only. */
+/** Pauses after each time slice, because a fast reader would otherwise block the thread. */
 async function* inSlices(pieces: readonly Buffer[], slices: AnswerOptions["slices"]): AsyncGenerator<Buffer> {
   for (const piece of pieces) {
     if (slices.isOverNow()) await slices.pause();
@@ -112,7 +112,7 @@ async function* inSlices(pieces: readonly Buffer[], slices: AnswerOptions["slice
   }
 }
 
-/** Caches ask again for clients that accept other encodings. */
+/** Tells caches to ask again for clients that accept other encodings. */
 function vary(reply: FastifyReply, bytes?: number): FastifyReply {
   return isCompressible(reply, bytes) ? reply.header("vary", "accept-encoding") : reply;
 }
@@ -129,7 +129,7 @@ function setSession(reply: FastifyReply, session: SessionChange, secure: boolean
 }
 
 function setTicket(reply: FastifyReply, { text, lastingMs = 0 }: TicketChange, secure: boolean): void {
-  // Lax: it comes along when the other site sends the browser back.
+  // Lax: the browser sends the cookie when the other site redirects back.
   const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
   if (text === undefined) void reply.clearCookie(ticketCookie(secure), options);
   else void reply.setCookie(ticketCookie(secure), text, { ...options, maxAge: Math.floor(lastingMs / 1_000) });
@@ -148,7 +148,7 @@ async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: 
   await sendStream(reply, content, options);
 }
 
-/** RFC 6266: a plain name for old clients, the true one encoded. */
+/** RFC 6266: a plain name for old clients, and the true name encoded. */
 function disposition(filename: string): string {
   const plain = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const encoded = encodeURIComponent(filename).replace(
@@ -173,7 +173,7 @@ async function sendStream(reply: FastifyReply, source: Readable, options: Answer
 
 type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined; readonly writeHead: HeadWriter };
 
-/** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
+/** Waits for the first rows before the head is sent, so that most failures still get their envelope. */
 async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
   const pages = answer.rows[Symbol.asyncIterator]();
   const parts = new RowTexts(pages, options);
@@ -181,17 +181,17 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
     const head = `{"status":"ok","message":[${await parts.next()}`;
     options.writeHead(reply, answer);
     if (answer.more?.()) void reply.header(MORE_HEADER, "true");
-    // Parts of meta are known only when all rows are taken.
+    // Parts of `meta` are known only after all rows are read.
     const end = (): string => `]${member("meta", answer.meta)}${member("warnings", answer.warnings)}}`;
     if (parts.isOver) return await sendWhole(reply.type(JSON_TYPE), head + end(), options);
     await sendStream(reply.type(JSON_TYPE), Readable.from(joined(head, parts, end)), options);
   } finally {
-    // The producer of the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
+    // Tells the source that no more rows are needed. Not awaited, because a page may still be on its way.
     if (!parts.isOver) pages.return?.().catch(options.onBroken);
   }
 }
 
-/** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and its reader slow. */
+/** Pages of rows as the content of one JSON list, in pieces: the text of a page may be large, and its reader slow. */
 class RowTexts {
   readonly #pages: AsyncIterator<readonly unknown[]>;
   readonly #filter: Filter | undefined;
@@ -199,7 +199,7 @@ class RowTexts {
   #page: readonly unknown[] = [];
   #at = 0;
   #separator = "";
-  /** All rows were taken. */
+  /** True when all rows have been read. */
   isOver = false;
 
   constructor(pages: AsyncIterator<readonly unknown[]>, { filter, slices }: Pick<RowsOptions, "filter" | "slices">) {
@@ -208,7 +208,7 @@ class RowTexts {
     this.#slices = slices;
   }
 
-  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. A reader that takes all at once is given them in slices. */
+  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. Pauses after each time slice. */
   async next(): Promise<string> {
     let text = "";
     if (this.#slices.isOverNow()) await this.#slices.pause();

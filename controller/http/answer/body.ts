@@ -5,7 +5,7 @@ import type { MessageAnswer } from "../interface/endpoint.ts";
 
 type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
 
-/** The envelope of a message, or the bare JSON of one; a long message is written in slices. */
+/** The envelope of a message. A long message is encoded in slices. */
 export async function messageText(
   { message, meta, warnings }: Pick<MessageAnswer<unknown>, "message" | "meta" | "warnings">,
   slices: Slicing,
@@ -19,12 +19,12 @@ export async function jsonText(value: unknown, slices: Slicing): Promise<string>
   return isLongJson(value) ? encodeJson(value, slices) : JSON.stringify(value);
 }
 
-/** A member of an object that has others before; empty when there is no value. */
+/** A further member of a JSON object, with the comma before it; empty for an undefined value. */
 export function member(name: string, value: unknown): string {
   return value === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
 }
 
-/** The bytes of a body in pieces of at most `HTTP_PIECE_BYTES`. Those of a long text are made in slices. */
+/** The bytes of a body in pieces of at most `HTTP_PIECE_BYTES`. A long text is encoded in slices. */
 export async function bodyPieces(body: string | Uint8Array, slices: Slicing): Promise<readonly Buffer[]> {
   if (typeof body !== "string") return cut(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
   if (!isLongJson(body)) return cut(Buffer.from(body));

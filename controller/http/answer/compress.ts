@@ -4,9 +4,11 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../../../common/errors.ts";
 import { HTTP_COMPRESS_MIN_BYTES } from "../../../common/limits.ts";
 
-/** Fast, and of memory that hundreds of answers at once may take: 128 KiB each. */
+/** Fast, with little memory: hundreds of concurrent answers may take 128 KiB each. */
 const GZIP = { level: 4, windowBits: 14, memLevel: 7 } as const;
-/** Text that is sent as a whole. Lines and events that are told as they come would wait in a compressor. */
+/**
+ * Types of text that is sent as a whole. Lines and events that are sent as they arise would be delayed in a compressor.
+ */
 const TEXT = /^(text\/(?!event-stream\b)|application\/(json|xml|javascript)\b|[a-z]+\/[\w.-]+\+(json|xml)\b)/i;
 
 /** True if the client takes gzip: by name or by `*`, unless with the weight 0 (RFC 9110, 12.5.3). */
@@ -25,8 +27,8 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 const COMPRESSING = new Set(["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd", "dcb", "dcz"]);
 
 /**
- * Refuses a body that its head calls compressed, before it is read: a few bytes of one may become gigabytes, and taken
- * as it is it would be stored as rubbish. Other names mean nothing: some clients name a charset there.
+ * Refuses a body that its head declares as compressed, before it is read. A few compressed bytes may become gigabytes,
+ * and stored undecoded they would be useless. Other names are ignored: some clients send a charset there.
  */
 export function requireUncompressed(contentEncoding: string | undefined): void {
   const names = (contentEncoding ?? "").toLowerCase().split(",");
@@ -36,24 +38,26 @@ export function requireUncompressed(contentEncoding: string | undefined): void {
   throw new AppError("invalid", message);
 }
 
-/** True if a body of this size and of the type that is set is worth compressing. `bytes` is absent if unknown. */
+/**
+ * True if a body of this size is worth compressing, given the content type of the reply. `bytes`: absent if unknown.
+ */
 export function isCompressible(reply: FastifyReply, bytes = HTTP_COMPRESS_MIN_BYTES): boolean {
   if (bytes < HTTP_COMPRESS_MIN_BYTES || reply.hasHeader("content-encoding")) return false;
   if (/\bno-transform\b/i.test(String(reply.getHeader("cache-control") ?? ""))) return false;
   return TEXT.test(String(reply.getHeader("content-type") ?? ""));
 }
 
-/** The body as it is to be sent, with the head that says so. An error of the one ends the other. */
+/** Compresses the body and sets the headers for it. An error of one stream ends the other. */
 export function compressed(reply: FastifyReply, body: Readable): Readable {
   const etag = reply.getHeader("etag");
-  // The same version in other bytes.
+  // The same version in other bytes has a weak tag.
   if (typeof etag === "string" && etag.startsWith('"')) void reply.header("etag", `W/${etag}`);
   void reply.removeHeader("content-length").header("content-encoding", "gzip");
   // The answer breaks off after an error, so the client sees it.
   return pipeline(body, createGzip(GZIP), () => {});
 }
 
-/** Answers of one text that never changes: compressed once. */
+/** Makes a handler that sends a text which never changes. It is compressed once. */
 export function documentSender(text: Buffer, type: string) {
   const packed = gzipSync(text);
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {

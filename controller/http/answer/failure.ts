@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { AppError, ERROR_CODES, errorText } from "../../../common/errors.ts";
 import { traceIdOf } from "../calls/trace.ts";
 
-/** Where a browser without a session is sent. */
+/** Address to which a browser without a session is sent. */
 export const SIGN_IN_PATH = "/user/login";
 
 /**
@@ -15,7 +15,7 @@ export function asAppError(error: unknown): AppError {
   const { statusCode, code } = error as { readonly statusCode?: unknown; readonly code?: unknown };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE" || statusCode === 413)
     return new AppError("too_large", errorText(error), { cause: error });
-  // Its text has the whole address, which may carry a session.
+  // The text of this error has the whole address, which may contain a session.
   if (code === "FST_ERR_BAD_URL")
     return new AppError("invalid", "The path cannot be read: a percent sign begins no encoded character.", {
       cause: error,
@@ -24,13 +24,11 @@ export function asAppError(error: unknown): AppError {
   return new AppError(ofRequest ? "invalid" : "internal", errorText(error), { cause: error });
 }
 
-/**
- * Sends the failure in the form the client asked for. Internal faults go to the log; their details go nowhere else.
- */
+/** Sends the failure in the form that the client asked for. The details of internal faults are not sent. */
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   request.exchange.code = error.code;
   const { traceparent } = request.exchange;
-  // Also where the answer would have been one to keep.
+  // Also if the successful answer could be cached.
   void reply.header("cache-control", "no-store");
   const { retryAfterSeconds } = error.details ?? {};
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
@@ -45,7 +43,7 @@ export function failureEnvelope(error: AppError, traceparent: string): Record<st
   return { status: "error", message: text, error: text, code: error.code };
 }
 
-/** Logs what is ours to mend, once. */
+/** Logs an internal fault. Call it once for each failure. */
 export function logFault(log: Logger, error: AppError, traceparent: string): void {
   if (error.code !== "internal") return;
   log.error({ err: error.cause ?? error, traceparent }, "a call failed by a fault of ours");
@@ -68,7 +66,7 @@ function sendProblem(reply: FastifyReply, error: AppError, traceparent: string):
     );
 }
 
-/** `*`/`*` does not ask for precise codes; only the literal name does. */
+/** Only this literal media type asks for precise status codes; `*`/`*` does not. */
 function wantsProblem(request: FastifyRequest): boolean {
   return /application\/problem\+json/i.test(request.headers.accept ?? "");
 }

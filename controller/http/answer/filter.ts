@@ -1,7 +1,7 @@
 import type { TSchema } from "typebox";
 import { conforms } from "../input/coerce.ts";
 
-/** Answers the value without the members its schema does not name; never changes what it is given. */
+/** Returns the value without the members that its schema does not name. Never changes its argument. */
 export type Filter = (value: unknown) => unknown;
 
 interface Shape {
@@ -13,7 +13,7 @@ interface Shape {
   readonly anyOf?: readonly TSchema[];
 }
 
-/** Undefined when there is nothing to leave out: such values are sent as they are. */
+/** `undefined` if there is nothing to leave out: such values are sent unchanged. */
 export function outputFilter(schema: TSchema): Filter | undefined {
   const shape = schema as Shape;
   if (shape.anyOf !== undefined) return unionFilter(shape.anyOf);
@@ -60,7 +60,7 @@ function unionFilter(variants: readonly TSchema[]): Filter | undefined {
   if (choices.every(({ filter }) => filter === undefined)) return undefined;
   return (value) => {
     const choice = choices.find(({ schema }) => conforms(schema, value));
-    // A value that fits no variant has no declared member. It is left out: better nothing than too much.
+    // A value that fits no variant has no declared member. It is left out, so that nothing undeclared is sent.
     if (choice === undefined) return null;
     return choice.filter === undefined ? value : choice.filter(value);
   };

@@ -6,8 +6,8 @@ type Head = Pick<MessageAnswer<unknown>, "status" | "headers">;
 export type HeadWriter = (reply: FastifyReply, head: Head) => void;
 
 /**
- * Makes the function that puts status and headers on the replies of one endpoint. It throws, and changes nothing, for
- * what the endpoint does not declare and for values that are no header text.
+ * Makes the function that sets status and headers of one endpoint's replies. It throws, before it changes anything, for
+ * a status or header that the endpoint does not declare, and for a value that is no header text.
  */
 export function headWriter(statuses: Endpoint["statuses"] = {}): HeadWriter {
   return (reply, { status = 200, headers = {} }) => {
@@ -26,7 +26,7 @@ function undeclared(what: string): Error {
   return new Error(`The endpoint does not declare the ${what}.`);
 }
 
-/** True if an `If-None-Match` names the version; weak and strong tags count as the same (RFC 9110, 13.1.2). */
+/** True if `If-None-Match` names the version. Weak and strong tags count as the same (RFC 9110, 13.1.2). */
 export function namesVersion(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === "*") return true;

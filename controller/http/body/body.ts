@@ -14,22 +14,25 @@ import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "../input/input.ts";
 import { looksLikeJson, parseJson, requireFewLeadingBlanks } from "../../../common/json.ts";
 
-/** A body as read, independent of its declared type. */
+/** A body as it was read, whatever its declared type is. */
 export interface Body {
   readonly fields: Fields;
   readonly isJson: boolean;
   readonly text: string | undefined;
-  /** As of `Call`. */
+  /** See `Call`. */
   readonly malformed?: EncodedText | undefined;
   readonly files: readonly UploadedFile[];
 }
 
 export const NO_BODY: Body = { fields: new Map(), isJson: false, text: undefined, files: [] };
 
-/** Sign-in by form: belongs to no endpoint, so it makes a form a form. */
+/**
+ * Name of the session in a form or in JSON. A body with this member is not a free text, even if it has no member of the
+ * endpoint.
+ */
 export const SESSION_FIELD = "sessionid";
 
-/** Members of an object between two looks at the clock. */
+/** Members of an object between two checks of the time slice. */
 const MEMBERS_PER_LOOK = 256;
 
 type Reader = Pick<Endpoint, "path" | "input" | "body">;
@@ -37,23 +40,26 @@ type Reader = Pick<Endpoint, "path" | "input" | "body">;
 export interface TextOptions {
   /** Encoding of the text; UTF-8 when absent. */
   readonly encoding?: Encoding | undefined;
-  /** The text, in errors. */
+  /** Name of the text in errors. Default: The body. */
   readonly what?: string;
   readonly bound: Bound;
-  /** Holds the body from its first byte on. */
+  /** Holds memory for the body, from its first byte on. */
   readonly memory: CallMemory;
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
-  /** Present while the caller is not known. */
+  /** Present while the caller is unknown. */
   readonly stranger?: Stranger | undefined;
 }
 
-/** A caller who may be known by a session within the first `HTTP_SESSION_WITHIN_BYTES` of the body, and else is refused. */
+/**
+ * A caller who may be identified by a session within the first `HTTP_SESSION_WITHIN_BYTES` of the body. Otherwise the
+ * call is refused.
+ */
 export interface Stranger {
-  /** The bound of the body once these fields identify the caller; rejects when they do not. */
+  /** Resolves with the bound of the body if these fields identify the caller; rejects if they do not. */
   readonly knownBy: (fields: Fields) => Promise<Bound>;
 }
 
-/** A whole text, decoded in slices. `AppError("too_large")` beyond the bound, `"invalid"` for bytes that are no text. */
+/** Reads a whole text, decoded in slices. `AppError("too_large")` beyond the bound, `"invalid"` for malformed bytes. */
 export async function readText(source: Readable, options: TextOptions): Promise<string> {
   return (await decodedText(await readChunks(source, options), options)).text;
 }
@@ -63,19 +69,19 @@ export interface ReadBody {
   readonly text: string;
   /** Present for a URL-encoded form whose escaped bytes are not UTF-8. */
   readonly form: EscapedForm | undefined;
-  /** Present where bytes are no text, and that is no error. */
+  /** Present if some bytes are malformed, and `keepsMalformed` is true. */
   readonly malformed?: EncodedText | undefined;
 }
 
 interface BodyOptions extends Omit<TextOptions, "encoding"> {
   readonly contentType: string;
-  /** True where the body may be a URL-encoded form, which may name its charset itself. */
+  /** True if the body may be a URL-encoded form, which can name its own charset. */
   readonly isForm: boolean;
-  /** Bytes that are no text are read as U+FFFD. Absent: they are refused. */
+  /** True: malformed bytes become U+FFFD. Otherwise they are refused. */
   readonly keepsMalformed?: boolean;
 }
 
-/** As `readText`, in the charset that the body's type names. One that is not read here is refused before the body comes. */
+/** As `readText`, in the charset of the content type. An unsupported charset is refused before the body is read. */
 export async function readBody(source: Readable, { contentType, isForm, ...options }: BodyOptions): Promise<ReadBody> {
   const named = charsetOf(contentType);
   const chunks = await readChunks(source, options);
@@ -89,7 +95,7 @@ export async function readBody(source: Readable, { contentType, isForm, ...optio
   return { text: (await decodedText(chunks, { ...options, encoding })).text, form };
 }
 
-/** Text of a body that came in one piece of valid UTF-8, as nearly all do. Undefined: it takes the way of the others. */
+/** Text of a body that arrived in one piece of valid UTF-8, as nearly all do. `undefined` for any other body. */
 function plainText(chunks: readonly Buffer[], encoding = UTF8): string | undefined {
   const [whole = NOTHING] = chunks;
   if (chunks.length > 1 || encoding !== UTF8 || !isUtf8(whole)) return undefined;
@@ -111,7 +117,7 @@ async function readPlain(
 const NOTHING = Buffer.alloc(0);
 /** The byte order mark. */
 const MARK = "\ufeff";
-/** For errors about bytes that are no text. */
+/** Hint for errors about malformed bytes. */
 export const NAME_CHARSET = `name its charset in Content-Type, ${ENCODING_EXAMPLES}`;
 
 async function decodedText(
@@ -189,7 +195,7 @@ export function bodyTooLarge({ name, max }: Bound): AppError {
 const SESSION_IN_FORM = /(?:^|&)(sessionid=[^&]*)&/;
 const SESSION_IN_JSON = /"sessionid"\s*:\s*"([^"\\]*)"/;
 
-/** The session that the beginning of a form or of a JSON text carries, as a field. */
+/** The session in the beginning of a form or of a JSON text, as a field; empty if there is none. */
 function sessionIn(head: string): Fields {
   const inForm = SESSION_IN_FORM.exec(head)?.[1];
   if (inForm !== undefined) return parseUrlEncoded(inForm);
@@ -197,10 +203,10 @@ function sessionIn(head: string): Fields {
   return new Map(inJson === undefined ? [] : [[SESSION_FIELD, [inJson]]]);
 }
 
-/** The values of a text, each as the text is read: as JSON or as a form. Throws when it is none. */
+/** The values of a text. Each function throws if the text is not of its kind. */
 export interface Texts {
   readonly json: (text: string) => unknown;
-  /** The members of the JSON value, where they were made in slices. */
+  /** Members of the JSON value, if they were read in slices. */
   readonly members?: Fields | undefined;
   readonly form: (text: string) => Fields;
 }
@@ -228,17 +234,18 @@ function meaning(endpoint: Reader, incoming: Incoming): Body {
   if (text === "") return NO_BODY;
   const form = isForm(endpoint, contentType) ? texts.form(text) : NO_BODY.fields;
   if (namesMember(endpoint, form.keys())) return { ...NO_BODY, fields: form };
-  // MQL and LTSV texts may only call themselves a form. Where no text is taken, the names are typos.
+  // MQL and LTSV texts may be declared as a form by mistake. If the endpoint takes no text, the names are typing
+  // errors, so the fields are kept.
   const free = { ...NO_BODY, text, ...(!takesText(endpoint) && { fields: form }) };
   if (looksLikeJson(text)) return jsonBody(endpoint, incoming) ?? free;
   if (endpoint.body !== "text" && mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
   return free;
 }
 
-/** The type of one JSON text, which lines of JSON are not. */
+/** Content type of one JSON text. Lines of JSON have another type. */
 const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
-/** True where a text that looks like JSON cannot be meant as anything else. */
+/** True if a text that looks like JSON must be JSON. */
 function mustBeJson({ body }: Pick<Reader, "body">, contentType: string): boolean {
   return body === "text" ? JSON_TYPE.test(contentType) : body === "json" || /json/i.test(contentType);
 }
@@ -247,7 +254,7 @@ export function isForm(endpoint: Pick<Reader, "body">, contentType: string): boo
   return /^application\/x-www-form-urlencoded/i.test(contentType) || (contentType === "" && endpoint.body === "form");
 }
 
-/** True where the handler reads `call.text`. */
+/** True if the handler reads `call.text`. */
 export function takesText({ body }: Pick<Endpoint, "body">): boolean {
   return body === "text" || body === "raw";
 }
@@ -263,13 +270,13 @@ function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Bod
 
 function fieldsOf(value: object): Fields {
   const fields = new Map<string, unknown[]>();
-  // A body that is a bare list comes as the member `items`.
+  // A body that is a list becomes the member `items`.
   if (Array.isArray(value)) return fields.set("items", [value]);
   for (const [name, member] of Object.entries(value)) addMember(fields, name, member);
   return fields;
 }
 
-/** The same of an object of many members. */
+/** As `fieldsOf`, for an object with many members. */
 export async function fieldsInSlices(
   value: object,
   slices: Pick<ThreadSlices, "isOverNow" | "pause">,
@@ -308,7 +315,7 @@ const bodyMembers = new WeakMap<Reader, ReadonlySet<string>>();
 
 function bodyMembersOf({ input, body, path }: Reader): ReadonlySet<string> {
   const members = new Set([...Object.keys(membersOf(input)), SESSION_FIELD]);
-  // The path says what a free text belongs to. A text that happens to use the same words is still text.
+  // The path says what a free text belongs to. A text that happens to use the names of path parameters is still a text.
   if (body === "text") for (const name of pathParameters(path)) members.delete(name);
   return members;
 }

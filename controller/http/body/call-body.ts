@@ -32,26 +32,26 @@ export interface CallBodyDependencies {
   readonly runtime: Runtime;
   readonly endpoint: Endpoint;
   readonly request: FastifyRequest;
-  /** Holds what is read, and what becomes of it. */
+  /** Holds memory for the body and its decoded values. */
   readonly memory: CallMemory;
-  /** Uploads lie here for the time of their call. */
+  /** Folder for uploads. They are removed after their call. */
   readonly uploads: string;
 }
 
 export interface ReadOptions {
-  /** In which large texts are decoded. */
+  /** Time slices in which large texts are decoded. */
   readonly slices: ThreadSlices;
-  /** Bound of the body without uploaded files. */
+  /** Maximum bytes of the body without uploaded files. */
   readonly bound: Bound;
-  /** Present while the caller is not known. */
+  /** Present while the caller is unknown. */
   readonly stranger: Stranger | undefined;
-  /** Called with the fields that stand before the first uploaded file; what it throws refuses the upload. */
+  /** Called with the fields before the first uploaded file. Refuses the upload by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
-  /** As of `readBody`. */
+  /** See `readBody`. */
   readonly keepsMalformed?: boolean;
 }
 
-/** The body of one call, and the folder of what it uploads. */
+/** The body of one call, and the folder of its uploads. */
 export class CallBody {
   readonly #with: CallBodyDependencies;
   #folder: string | undefined;
@@ -60,7 +60,7 @@ export class CallBody {
     this.#with = dependencies;
   }
 
-  /** Once: the request is a stream. */
+  /** Call it once: the request is a stream. */
   async read({ bound, stranger, beforeFiles, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
@@ -83,7 +83,7 @@ export class CallBody {
     return read.malformed ? { ...body, malformed: read.malformed } : body;
   }
 
-  /** Holds the values of a text, and makes them before they are asked for if it is large. */
+  /** Holds memory for the values of a text. A large text is decoded here, in slices. */
   async #decoded({ text, form: escaped }: ReadBody, slices: ThreadSlices): Promise<Texts | undefined> {
     const { endpoint, request, memory } = this.#with;
     const isJson = looksLikeJson(text) && endpoint.body !== "raw";
@@ -110,7 +110,7 @@ export class CallBody {
         members: isLargeJson(value) ? await fieldsInSlices(value, slices) : undefined,
       }),
       (error: unknown) => {
-        // The text may still be a free text. Memory that is used up, or a caller that has gone, ends the call.
+        // The text may still be a free text. Lack of memory, or a client that has left, ends the call.
         if (error === full || !isAppError(error, "syntax", "too_large")) throw error;
         const fault = (): never => {
           throw error;
@@ -121,7 +121,7 @@ export class CallBody {
     return { form: () => form, json: json.value, members: json.members };
   }
 
-  /** Removes the uploaded files. The call does not wait for it. */
+  /** Removes the uploaded files in the background. */
   removeUploads(): void {
     if (this.#folder === undefined) return;
     rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {

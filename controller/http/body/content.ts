@@ -12,8 +12,8 @@ interface Sent {
 }
 
 /**
- * Refuses a call whose content came in a form or under a name that the endpoint does not read. `AppError("invalid")`
- * names the member that carries it.
+ * Refuses a call whose content was sent in a form, or under a name, that the endpoint does not read.
+ * `AppError("invalid")` names the right member.
  */
 export function requireContent(endpoint: Endpoint, { input, query, body }: Sent): void {
   const names = endpoint.content?.(input as never, body.files) ?? [];
@@ -23,7 +23,7 @@ export function requireContent(endpoint: Endpoint, { input, query, body }: Sent)
   throw new AppError("invalid", `${names.join(" or ")} is missing${lost}`, { details: { fields: names } });
 }
 
-/** Text that was sent instead of the content; undefined if none was. */
+/** End of the error message about content that was sent in another way; `undefined` if there is none. */
 function lostContent(endpoint: Endpoint, body: Body, names: readonly string[]): string | undefined {
   const unknown = unknownMembers(endpoint, body.fields);
   const ends = unknown.map((name) => meantOf(name, names));

@@ -2,8 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { HTTP_JSON_DEPTH_MAX } from "../../../common/limits.ts";
 
 /**
- * Named values in the order they came: of a query, a form, a multipart body, a JSON object. A map, so that no name is
- * special.
+ * Named values in the order in which they were sent: of a query, a form, a multipart body or a JSON object. A map, so
+ * that no name has a special meaning.
  */
 export type Fields = ReadonlyMap<string, readonly unknown[]>;
 
@@ -20,7 +20,7 @@ export class Bracketed {
 
 const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
 
-/** Adds under the name without its brackets. */
+/** Adds the value under the name without its brackets. */
 export function addField(fields: Map<string, unknown[]>, name: string, value: unknown): void {
   const match = BRACKETS.exec(name);
   const base = match?.[1] ?? name;
@@ -37,7 +37,7 @@ function push(fields: Map<string, unknown[]>, name: string, value: unknown): voi
   else values.push(value);
 }
 
-/** The object, or list of objects, that bracketed values spell out. */
+/** The object, or list of objects, that bracketed values describe. */
 export function assemble(values: readonly Bracketed[]): unknown {
   const root = new Map<string, unknown>();
   for (const { keys, value } of values) place(root, keys, value);

@@ -4,25 +4,25 @@ import { UTF8, type Encoding } from "../../../common/text/encodings.ts";
 import { refusing, TextStream } from "../../../common/text/text-stream.ts";
 import { addField, type Fields } from "./fields.ts";
 
-/** Characters of a name or a value that are decoded in one piece. */
+/** Characters of a name or value that are decoded in one piece. */
 const PIECE_CHARACTERS = 65_536;
 const [SPACE, PERCENT, PLUS] = [32, 37, 43];
 
 /**
- * Decodes the text of a URL-encoded form or query in pieces, so that others have their turns between them. Percent signs
- * that encode nothing stay as they are. In another encoding than UTF-8 the text has a character for each byte, as bytes
- * that are not escaped may be the rest of a character. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`,
- * `"invalid"` for bytes that are no text of the encoding.
+ * Decodes a URL-encoded form or query in pieces, so that other work can run between them. Percent signs that encode
+ * nothing stay unchanged. In an encoding other than UTF-8 the text must have one character per byte, because unescaped
+ * bytes may be part of a character. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`, `"invalid"` for
+ * malformed bytes.
  */
 export class FormDecoder {
   readonly #text: string;
   readonly #fields = new Map<string, unknown[]>();
   #at = 0;
-  /** The first equals sign from there on: thousands of fields may have none. */
+  /** Position of the next equals sign. It is remembered, because thousands of fields may have none. */
   #equals = -1;
-  /** Where the name or the value that is read ends. */
+  /** End of the current name or value. */
   #end = 0;
-  /** Where its field ends. */
+  /** End of the current field; negative between two fields. */
   #fieldEnd = -1;
   /** Name of the field whose value is being read. */
   #name: string | undefined;
@@ -40,7 +40,7 @@ export class FormDecoder {
     return this.#fields;
   }
 
-  /** Does one piece of the work, and answers true at the end of the text. */
+  /** Does one piece of work. Returns true at the end of the text. */
   step(): boolean {
     if (this.#fieldEnd < 0 && !this.#beginField()) return true;
     const from = this.#at;
@@ -52,7 +52,7 @@ export class FormDecoder {
     return this.#fieldEnd < 0 && this.#at >= this.#text.length;
   }
 
-  /** A field that is one piece; most are. */
+  /** Reads a field that is one piece, as most are. */
   #takeField(): boolean {
     const value = this.#end < this.#fieldEnd ? this.#whole(this.#end + 1, this.#fieldEnd) : "";
     addField(this.#fields, this.#whole(this.#at, this.#end), value);
@@ -61,7 +61,7 @@ export class FormDecoder {
     return this.#at >= this.#text.length;
   }
 
-  /** False at the end of the text. */
+  /** Returns false at the end of the text. */
   #beginField(): boolean {
     const text = this.#text;
     while (text[this.#at] === "&") this.#at++;
@@ -73,7 +73,7 @@ export class FormDecoder {
     return true;
   }
 
-  /** The end of a name or of a value. */
+  /** Ends the current name or value. */
   #endPart(): void {
     const part = this.#parts.join("") + (this.#decoder?.end() ?? "");
     this.#parts = [];
@@ -89,7 +89,7 @@ export class FormDecoder {
     this.#fieldEnd = -1;
   }
 
-  /** Cuts neither `%41` nor the two halves of a character. */
+  /** End of the piece that begins at `from`. A piece splits neither `%41` nor a surrogate pair. */
   #endOfPiece(from: number): number {
     const text = this.#text;
     const end = Math.min(from + PIECE_CHARACTERS, this.#end);
@@ -104,7 +104,7 @@ export class FormDecoder {
     return this.#decoder.take(this.#bytes(this.#text.slice(from, end)));
   }
 
-  /** The text of a whole name or value. */
+  /** Decodes a whole name or value. */
   #whole(from: number, end: number): string {
     const text = this.#text.slice(from, end);
     const isPlain = !text.includes("%") && (this.#encoding.name === UTF8.name || !/[^\0-\x7f]/.test(text));
@@ -118,13 +118,13 @@ export class FormDecoder {
   }
 }
 
-/** A mark at the beginning of a field is a character of it. */
+/** A byte order mark at the beginning of a field is an ordinary character. */
 const IN_FIELD = {
   isWithin: true,
   refuse: refusing("A form or query field", "queries are UTF-8, and a form names its charset in Content-Type"),
 } as const;
 
-/** The bytes in which `%41` is one, and `+` a space, in their place. */
+/** Replaces `%41` by its byte and `+` by a space, in place. */
 function unescapedBytes(bytes: Buffer): Uint8Array {
   let to = 0;
   for (let at = 0; at < bytes.length; at++) {
@@ -136,7 +136,7 @@ function unescapedBytes(bytes: Buffer): Uint8Array {
   return bytes.subarray(0, to);
 }
 
-/** -1 for what are no two hexadecimal digits. */
+/** The byte of two hexadecimal digits; -1 if they are none. */
 export function hexByte(high = 0, low = 0): number {
   const [upper, lower] = [hexDigit(high), hexDigit(low)];
   return upper < 0 || lower < 0 ? -1 : upper * 16 + lower;
@@ -148,7 +148,7 @@ function hexDigit(code: number): number {
   return letter >= 97 && letter <= 102 ? letter - 87 : -1;
 }
 
-/** Counted before they are decoded: a text of millions of fields takes many times its size. */
+/** Counts the fields before they are decoded: the fields of a long text would take many times its size. */
 function requireFewFields(text: string): void {
   let count = 0;
   for (let at = 0; at < text.length; ) {

@@ -16,27 +16,27 @@ interface BodyOwner {
   readonly user: string;
 }
 
-/** Memory that the bodies of several calls hold together. */
+/** Memory that the bodies of several calls use together. */
 interface Share {
   readonly name: string;
   readonly maxBytes: number;
   bytes: number;
-  /** Calls that hold a part of it. */
+  /** Number of calls that use this share. */
   calls: number;
 }
 
 interface Shares {
   readonly caller: Share;
   readonly tenant: Share;
-  /** The first bytes of each call that the tenant's share does not count. */
+  /** First bytes of each call, which the tenant's share does not count. */
   readonly freeBytes: number;
 }
 
 /**
- * Bounds the memory that bodies of calls hold in this process, in the form they take once they are decoded. A caller
- * has `HTTP_BODY_MEMORY_OF_CALLER` of it and a tenant `HTTP_BODY_MEMORY_OF_TENANT`. A caller that is not signed in is
- * its address, and all of these together have as much as one tenant; the first `HTTP_STRANGER_FREE_BYTES` of each of
- * their calls count for the address alone, so that strangers with large bodies cannot keep others from signing in.
+ * Limits the memory for the bodies of calls in this process, in their decoded form. A caller may use the fraction
+ * `HTTP_BODY_MEMORY_OF_CALLER` of it, and a tenant `HTTP_BODY_MEMORY_OF_TENANT`. A caller who is not signed in is
+ * identified by address; together, these callers may use as much as one tenant. The first `HTTP_STRANGER_FREE_BYTES` of
+ * each of their calls count only for the address, so that large bodies of strangers cannot keep others from signing in.
  */
 export class BodyMemory {
   readonly #process: Share;
@@ -53,17 +53,17 @@ export class BodyMemory {
     };
   }
 
-  /** Bytes that are held now, for metrics. */
+  /** Bytes in use, for metrics. */
   get bytes(): number {
     return this.#process.bytes;
   }
 
-  /** Shares of callers and tenants of which something is held; 0 when no call holds anything. */
+  /** Number of shares of callers and tenants in use; 0 if no call uses memory. */
   get shareCount(): number {
     return this.#shares.size;
   }
 
-  /** The memory of one call from that address, of which nothing is held yet. */
+  /** The memory of one call from that address. Nothing of it is used yet. */
   open(remote: string): CallMemory {
     return new CallMemory(this.#place, remote);
   }
@@ -93,19 +93,19 @@ export class BodyMemory {
   }
 }
 
-/** Where calls find the shares they hold a part of. */
+/** Access of calls to the shares that they use. */
 interface Place {
   readonly process: Share;
   readonly enter: (remote: string, owner: BodyOwner | undefined) => Shares;
   readonly leave: (shares: Shares) => void;
 }
 
-/** Memory that the body of one call holds, from the first byte that is read to the end of the call. */
+/** Memory that the body of one call uses, from its first byte to the end of the call. */
 export class CallMemory {
   readonly #place: Place;
   readonly #remote: string;
   #owner: BodyOwner | undefined;
-  /** Absent while nothing is held. */
+  /** Absent while nothing is used. */
   #shares: Shares | undefined;
   #bytes = 0;
   #isOver = false;
@@ -116,8 +116,8 @@ export class CallMemory {
   }
 
   /**
-   * Holds so many bytes more, or fewer when negative. `AppError("limited")` and no change when a share is used up;
-   * `AppError("too_large")` for a call that needs more than the share of its caller by itself.
+   * Takes that many more bytes; a negative number gives bytes back. `AppError("limited")`, and no change, if a share is
+   * used up. `AppError("too_large")` if this call alone needs more than the share of its caller.
    */
   hold(bytes: number): void {
     if (this.#isOver || bytes === 0) return;
@@ -128,15 +128,15 @@ export class CallMemory {
     this.#bytes += bytes;
   }
 
-  /** True when so many bytes more can be held. */
+  /** True if there is room for that many more bytes. */
   fits(bytes: number): boolean {
     if (this.#isOver) return true;
     return this.#fullWith(this.#entered(), bytes) === undefined;
   }
 
   /**
-   * The caller is known from here on: what is held moves to its share and that of its tenant. `AppError("limited")`,
-   * and nothing moves, when it does not fit there.
+   * Sets the caller. Bytes in use move to the shares of the caller and of its tenant. `AppError("limited")`, and no
+   * move, if they do not fit there.
    */
   ownedBy(owner: BodyOwner): void {
     if (this.#owner?.tenant === owner.tenant && this.#owner.user === owner.user) return;
@@ -145,7 +145,7 @@ export class CallMemory {
     this.#owner = owner;
   }
 
-  /** Gives everything back. Afterwards this call holds nothing, even after further calls of `hold`. */
+  /** Gives everything back. After that, `hold` has no effect. */
   release(): void {
     this.#isOver = true;
     const shares = this.#shares;
@@ -181,7 +181,7 @@ export class CallMemory {
     if (full !== undefined) throw limited(full);
   }
 
-  /** The first share that has no room for so many bytes more. */
+  /** The first share without room for that many more bytes. */
   #fullWith(shares: Shares, bytes: number): Share | undefined {
     const { caller, tenant } = shares;
     const parts = [
@@ -192,7 +192,7 @@ export class CallMemory {
     return parts.find(([share, more]) => more > 0 && share.bytes + more > share.maxBytes)?.[0];
   }
 
-  /** Changes the shares by bytes that `#bytes` does not have yet. */
+  /** Changes the shares by bytes that `#bytes` does not include yet. */
   #add(shares: Shares, bytes: number): void {
     shares.caller.bytes += bytes;
     shares.tenant.bytes += this.#countedMore(shares, bytes);
@@ -203,7 +203,7 @@ export class CallMemory {
   }
 }
 
-/** The part of a call's bytes that its tenant's share counts. */
+/** The part of a call's bytes that counts for its tenant's share. */
 function countedOf({ freeBytes }: Shares, bytes: number): number {
   return Math.max(0, bytes - freeBytes);
 }

@@ -30,23 +30,23 @@ import { isOtherCharset, PART_BYTES, partText, type PartCharset } from "./part-t
 import { ReplacementCount, replacementsOf } from "./replacements.ts";
 
 export interface MultipartOptions {
-  /** Made when the first file comes. */
+  /** Created when the first file arrives. */
   readonly folder: string;
-  /** Bytes of all fields together, files not counted. */
+  /** Maximum bytes of all fields together, without files. */
   readonly bound: Bound;
-  /** Present while the caller is not known. */
+  /** Present while the caller is unknown. */
   readonly stranger?: Stranger | undefined;
-  /** Holds the fields from their first byte on. */
+  /** Holds memory for the fields, from their first byte on. */
   readonly memory: CallMemory;
-  /** In which large JSON parts are decoded. */
+  /** Time slices in which large JSON parts are decoded. */
   readonly slices: ThreadSlices;
-  /** Called once before the first file is taken in, with what came before it; may refuse by throwing. */
+  /** Called once before the first file is stored, with the fields before it. Refuses the upload by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
 }
 
 const BROKEN = "The multipart body is broken";
 
-/** Reads a multipart body; files go to `folder` as they come, nothing of them stays in memory. */
+/** Reads a multipart body. Files are written to `folder` as they arrive, and are not kept in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
   const reading = new MultipartReading(options, new PartHeads(request.headers["content-type"] ?? ""));
   try {
@@ -57,7 +57,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
       isPartAFile: (...head: PartTypes) => reading.isStreamed(...head),
       defCharset: PART_BYTES,
     };
-    // Heads are known before the parser asks how a part is read.
+    // So a head is known before the parser asks how to read its part.
     request.raw.prependListener("data", (chunk: Buffer) => reading.arrived(chunk));
     const parts = request.parts(streaming);
     for (;;) {
@@ -66,7 +66,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
       await reading.take(next.value);
     }
   } catch (error) {
-    // The rest of the upload is read and discarded, so that the client receives the answer.
+    // Reads and discards the rest of the upload, so that the client receives the answer.
     request.raw.unpipe();
     request.raw.resume();
     throw asAppError(error);
@@ -76,7 +76,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
 function limitsOf(fieldsMaxBytes: number) {
   return {
     fieldNameSize: 1_000,
-    // One more than all fields may have, so that one that is cut off is refused.
+    // One more than the maximum of all fields, so that a field that the parser cuts off is refused.
     fieldSize: fieldsMaxBytes + 1,
     fields: HTTP_FORM_MAX_FIELDS,
     fileSize: HTTP_UPLOAD_MAX_BYTES,
@@ -96,7 +96,7 @@ function isFile(type: string, filename: string | undefined): boolean {
 }
 
 class MultipartReading {
-  /** Rejects when the memory of the fields is used up. */
+  /** Rejects when there is no memory left for the fields. */
   readonly refused: Promise<never>;
   readonly #options: MultipartOptions;
   #bound: Bound;
@@ -106,25 +106,25 @@ class MultipartReading {
   readonly #files: UploadedFile[] = [];
   #refuse: (reason: unknown) => void = ignore;
   #fieldBytes = 0;
-  /** Bytes that arrived and are held. Those of a file are not counted. */
+  /** Bytes that arrived and for which memory is held, without those of files. */
   #heldBytes = 0;
-  /** The bytes that arrive belong to a part that is read as a stream: it goes to the disk, or holds its own bytes. */
+  /** True while a part is read as a stream. Its bytes go to the disk, or memory is held for them separately. */
   #isStreaming = false;
   #fieldCount = 0;
   #fileBytes = 0;
-  /** Parts with a file so far, also those that were left out. */
+  /** Number of file parts so far, including those that were left out. */
   #taken = 0;
   #open = false;
-  /** These count U+FFFD in the body, in its files, and in the texts that were read of it. */
+  /** Numbers of U+FFFD in the body, in its files, and in the texts that were read from it. */
   readonly #arrived = new ReplacementCount();
   readonly #inFiles = new ReplacementCount();
   #inTexts = 0;
   readonly #heads: PartHeads;
-  /** Charsets of the parts that the parser found and that were not taken. */
+  /** Charsets of the parts that the parser has found and that are not taken yet. */
   readonly #charsets: (string | undefined)[] = [];
-  /** By `_charset_`, of the parts behind it that have no charset of their own. */
+  /** Charset from the field `_charset_`, for later parts without a charset of their own. */
   #charset: Encoding | undefined;
-  /** Names the first text with U+FFFD. */
+  /** Error text about the first text with U+FFFD. */
   #complaint = "";
 
   constructor(options: MultipartOptions, heads: PartHeads) {
@@ -137,8 +137,8 @@ class MultipartReading {
   }
 
   /**
-   * Called once for each part, in their order. A JSON value is read as a stream like a file: `@fastify/multipart` would
-   * decode it before anything is held for it. So is a text in a charset of its own.
+   * Called once for each part, in their order. A JSON part is read as a stream, like a file: `@fastify/multipart` would
+   * decode it before memory is held for it. A text in a charset of its own is read as a stream, too.
    */
   isStreamed(...[name, type = "", filename]: PartTypes): boolean {
     const charset = this.#heads.charsetOf(name);
@@ -146,7 +146,7 @@ class MultipartReading {
     return isFile(type, filename) || JSON_PART.test(type) || isOtherCharset(charset);
   }
 
-  /** To be called with each piece that arrives, before its parts are taken. */
+  /** Call it with each piece that arrives, before its parts are taken. */
   arrived(bytes: Buffer): void {
     this.#arrived.add(bytes);
     this.#heads.add(bytes);
@@ -161,7 +161,7 @@ class MultipartReading {
   }
 
   async take(part: Multipart): Promise<void> {
-    // The types promise names that a client may leave out.
+    // The types promise these names, but a client may omit them.
     const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
     this.#note(`The name ${JSON.stringify(name)} of a part`, name);
     this.#note(`The file name ${JSON.stringify(filename)} of a part`, filename);
@@ -188,14 +188,14 @@ class MultipartReading {
     return name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES;
   }
 
-  /** Counts U+FFFD of the text, or those that its bytes are known to have. */
+  /** Counts the U+FFFD of a text. `known`: their number, if the caller has counted them in the bytes. */
   #note(what: string, text: string | undefined, known?: number): void {
     const { byte, count } = replacementsOf(text ?? "");
     if (count > 0) this.#complaint ||= `${what} is no utf-8 text at byte ${byte}.`;
     this.#inTexts += known ?? count;
   }
 
-  /** The caller may be known by the fields that came so far. */
+  /** Tries to identify the caller by the fields so far; throws if they do not suffice. */
   async #meet(): Promise<void> {
     const stranger = this.#stranger;
     if (stranger === undefined) return;
@@ -229,7 +229,7 @@ class MultipartReading {
     addField(this.#fields, name, value);
   }
 
-  /** Holds so many bytes from now on: heads of parts and beginnings of files are given back. */
+  /** Sets the bytes for which memory is held. Gives back those of heads of parts and beginnings of files. */
   #hold(bytes: number): void {
     this.#options.memory.hold((bytes - this.#heldBytes) * HTTP_BODY_READ_FACTOR);
     this.#heldBytes = bytes;
@@ -240,7 +240,7 @@ class MultipartReading {
     filename: string | undefined,
     file: Readable & { truncated?: boolean },
   ): Promise<void> {
-    // An error of the part that has no listener would end the process.
+    // An `error` event without a listener would end the process.
     file.on("error", ignore);
     if (field === undefined) throw nameless();
     if (this.#taken >= HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
@@ -250,14 +250,14 @@ class MultipartReading {
     await pipeline(file, this.#counter(), createWriteStream(path, { flags: "wx", mode: 0o600 }));
     if (file.truncated === true) throw uploadTooLarge();
     const size = this.#fileBytes - before;
-    // A browser sends an empty part for a file that was not chosen.
+    // A browser sends an empty part for a file field in which no file was chosen.
     if (size === 0 && (filename === undefined || filename === "")) return;
     this.#files.push({ field: field.replace(/\[\]$/, ""), filename: filename ?? "", path, size });
   }
 
-  /** `AppError("invalid")` when a text had bytes that are no UTF-8. */
+  /** `AppError("invalid")` if a text had bytes that are no UTF-8. */
   body(): Body {
-    // `@fastify/multipart` reads such bytes as U+FFFD: then the texts have it more often than the body.
+    // `@fastify/multipart` decodes such bytes to U+FFFD. Then the texts have more of them than the body.
     if (this.#inTexts + this.#inFiles.count > this.#arrived.count) throw new AppError("invalid", this.#complaint);
     this.#hold(this.#fieldBytes);
     return { ...NO_BODY, fields: this.#fields, files: this.#files };

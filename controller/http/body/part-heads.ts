@@ -1,7 +1,7 @@
 import { HTTP_PART_HEAD_MAX_BYTES, HTTP_PARTS_MAX } from "../../../common/limits.ts";
 import { charsetNameIn } from "./charset.ts";
 
-/** The beginning of a part's name, and the charset of its type. */
+/** Beginning of a part's name, and the charset of its content type. */
 interface PartHead {
   readonly name: string;
   readonly charset: string | undefined;
@@ -9,19 +9,22 @@ interface PartHead {
 
 const NAME = /^content-disposition:.*?;\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/im;
 const TYPE = /^content-type:(.*)/im;
-/** Characters of a name by which it is known. */
+/** Characters of a name that are compared. */
 const NAME_CHARACTERS = 500;
 const LINE_END = "\r\n";
 const HEAD_END = Buffer.from("\r\n\r\n");
 
 /**
- * Reads the heads of parts out of a multipart body beside its parser, which tells no charset of a part and leaves bytes
- * of most of them as they are.
+ * Reads the heads of parts from a multipart body, in addition to its parser. The parser reports no charset of a part,
+ * and does not decode most of them.
  */
 export class PartHeads {
   readonly #delimiter: Buffer;
   readonly #heads: PartHead[] = [];
-  /** The bytes since the last delimiter or head. The first delimiter may have no line end before it. */
+  /**
+   * Bytes since the last delimiter or head. The first delimiter may lack the line break before it, so the window begins
+   * with one.
+   */
   #window: Buffer = Buffer.from(LINE_END);
   #isInHead = false;
 
@@ -35,7 +38,7 @@ export class PartHeads {
     while (this.#isInHead ? this.#endHead() : this.#beginHead());
   }
 
-  /** The charset of the next part of that name; parts before it that the parser left out are passed over. */
+  /** Charset of the next part with that name. Skips the parts before it, which the parser has left out. */
   charsetOf(name: string | undefined): string | undefined {
     const wanted = beginning(name ?? "");
     const at = this.#heads.findIndex((head) => head.name === wanted);
@@ -44,7 +47,7 @@ export class PartHeads {
     return charset?.toLowerCase();
   }
 
-  /** False where the window has no whole delimiter. */
+  /** Returns false if the window has no complete delimiter. */
   #beginHead(): boolean {
     const at = this.#window.indexOf(this.#delimiter);
     this.#isInHead = at >= 0;
@@ -57,7 +60,7 @@ export class PartHeads {
     if (at < 0 && this.#window.length < HTTP_PART_HEAD_MAX_BYTES) return false;
     const end = at < 0 ? this.#window.length : at;
     this.#note(this.#window.toString("latin1", 0, end));
-    // The line end of an empty head may begin the next delimiter.
+    // The line break of an empty head may begin the next delimiter.
     this.#window = this.#window.subarray(at < 0 ? end : end + LINE_END.length);
     this.#isInHead = false;
     return true;
@@ -71,7 +74,10 @@ export class PartHeads {
   }
 }
 
-/** Heads that the parser left out are compared with the names of all parts behind them. */
+/**
+ * The form in which names are compared. It is short: a head that the parser has left out is compared with the names of
+ * all later parts.
+ */
 function beginning(name: string): string {
   return name.slice(0, NAME_CHARACTERS).replaceAll("\\", "");
 }

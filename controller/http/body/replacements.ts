@@ -1,8 +1,8 @@
-/** Decoders of UTF-8 put it in the place of bytes that they cannot read. */
+/** Decoders of UTF-8 write it for bytes that they cannot decode. */
 const REPLACEMENT = "\ufffd";
 const ENCODED = Buffer.from(REPLACEMENT);
 
-/** Counts U+FFFD in the UTF-8 bytes of a stream, wherever it is cut. */
+/** Counts U+FFFD in the UTF-8 bytes of a stream, also across two chunks. */
 export class ReplacementCount {
   #count = 0;
   #tail = Buffer.alloc(0);
@@ -13,7 +13,7 @@ export class ReplacementCount {
 
   add(chunk: Buffer): void {
     const open = ENCODED.length - 1;
-    // Shorter than two sequences together: what is found here lies across the cut.
+    // Too short for two sequences, so a sequence found here spans both chunks.
     this.#find(Buffer.concat([this.#tail, chunk.subarray(0, open)]));
     this.#find(chunk);
     this.#tail = Buffer.concat([this.#tail, chunk.subarray(-open)]).subarray(-open);
@@ -24,7 +24,9 @@ export class ReplacementCount {
   }
 }
 
-/** Where the first U+FFFD of a text is, as the number of its byte from 1, and how many there are. */
+/**
+ * Position of the first U+FFFD in the UTF-8 bytes of a text, counted from 1, and the number of all. 0 if there is none.
+ */
 export function replacementsOf(text: string): { readonly byte: number; readonly count: number } {
   const at = text.indexOf(REPLACEMENT);
   if (at === -1) return { byte: 0, count: 0 };

@@ -17,7 +17,7 @@ import type { Fields } from "./fields.ts";
 const QUOTE = 34;
 const BACKSLASH = 92;
 
-/** Memory that each character brings along, by its code. */
+/** Memory for each character, by its code. */
 type Weights = Uint8Array;
 
 const JSON_WEIGHTS = weightsOf({
@@ -36,8 +36,8 @@ function weightsOf(bytes: Readonly<Record<string, number>>): Weights {
 }
 
 /**
- * Holds the memory that the values of a text take once it is decoded, before it is. A small text counts as if it were
- * of the worst form while there is room for that. A large one is looked at in pieces, so that other calls go on.
+ * Holds the memory for the values of a text before they are decoded. A small text counts as the worst JSON text if
+ * there is room for that. A large one is examined in pieces, so that other calls can continue.
  */
 export async function holdDecoded(memory: CallMemory, text: string): Promise<void> {
   const most = text.length * HTTP_JSON_WORST_FACTOR;
@@ -50,13 +50,13 @@ export async function holdDecoded(memory: CallMemory, text: string): Promise<voi
   }
 }
 
-/** Holds the memory of the fields that are JSON texts themselves, which are decoded where a schema asks for it. */
+/** Holds the memory for fields that are JSON texts. They are decoded if a schema requires it. */
 export async function holdFields(memory: CallMemory, fields: Fields): Promise<void> {
   for (const values of fields.values())
     for (const value of values) if (typeof value === "string" && looksLikeJson(value)) await holdDecoded(memory, value);
 }
 
-/** Memory of the values of a text, piece by piece. Signs within the strings of a JSON text count for nothing. */
+/** Memory for the values of a text, piece by piece. Characters inside the strings of a JSON text do not count. */
 function* weighed(text: string, weights: Weights): Generator<number> {
   const hasStrings = weights === JSON_WEIGHTS;
   let quoted = false;

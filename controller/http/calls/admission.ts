@@ -4,7 +4,10 @@ import { THREAD_TURNS } from "../../turns/turns.ts";
 export interface AdmissionLimits {
   readonly inFlightMax: number;
   readonly waitingMax: number;
-  /** A smaller bound of the name's own, asked anew whenever one comes or goes: at least 1. Absent: none has one. */
+  /**
+   * A smaller limit of one name, at least 1. It is read again whenever something enters or leaves. Absent: no name has
+   * one.
+   */
   readonly quotaOf?: (name: string) => number;
 }
 
@@ -14,8 +17,8 @@ interface Gate {
 }
 
 /**
- * Bounds how much of something one name, such as that of a tenant, does at once; the rest waits in order. Admitted work
- * begins in turns with that of other names.
+ * Limits how much of something one name, such as a tenant, does concurrently. The rest waits in order. Admitted work
+ * begins in rotation with that of other names.
  */
 export class Admission {
   readonly #limits: AdmissionLimits;
@@ -25,7 +28,7 @@ export class Admission {
     this.#limits = limits;
   }
 
-  /** Resolves with the function that gives the place back. `AppError("limited")` when even the queue is full. */
+  /** Resolves with the function that gives the place back. `AppError("limited")` if the queue is full, too. */
   async enter(name: string, signal?: AbortSignal): Promise<() => void> {
     const gate = this.#gateOf(name);
     this.#fill(name, gate);
@@ -85,7 +88,7 @@ export class Admission {
     };
   }
 
-  /** Free places go to those in line: none after a quota was lowered, several after it was raised. */
+  /** Gives free places to those who wait: to none if the quota was lowered, to several if it was raised. */
   #fill(name: string, gate: Gate): void {
     for (const next of gate.waiting) {
       if (gate.inFlight >= this.#maxOf(name)) return;

@@ -3,25 +3,25 @@ import { beginningOf } from "../../../common/text/cut.ts";
 import type { UploadedFile } from "../interface/endpoint.ts";
 
 /**
- * Members of an input that name what a call changes, in the order in which they are told. They are the same words at
- * every endpoint; `changed.test.ts` finds one that names its object by another.
+ * Members of an input that name what a call changes, in the order of the audit entry. All endpoints use the same words;
+ * `changed.test.ts` finds an endpoint that names its object by another word.
  */
 const NAMING = [
   ...["class", "cid", "key", "gtype", "name", "dir", "group", "id", "username", "version"],
   ...["tag", "tagpath", "topath", "srcpath", "dstpath", "rule", "filename", "subject"],
 ] as const;
-/** The same, of calls that have none of the above: elsewhere they say where, not what. */
+/** The same, for calls that have none of the above. In other calls these members say where, not what. */
 const OTHERWISE = ["host", "hosts", "depots", "jobs", "home"] as const;
 
 export interface Changing {
-  /** Parameters of the path, as they came. */
+  /** Parameters of the path, as sent. */
   readonly path: Readonly<Record<string, string>>;
-  /** Once it is checked. */
+  /** The validated input. */
   readonly input?: unknown;
   readonly files?: readonly UploadedFile[];
 }
 
-/** Names of what a call changes, for the audit trail; never a value. Empty when the address says all. */
+/** Names of what a call changes, for the audit trail; never a value. Empty if the address says everything. */
 export function changedBy({ path, input, files = [] }: Changing): string {
   const members = typeof input === "object" && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
   const given = (names: readonly string[]): readonly string[] =>

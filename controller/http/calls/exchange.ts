@@ -5,7 +5,7 @@ export interface Exchange {
   readonly peer: Peer;
   readonly traceparent: string;
   readonly startedMs: number;
-  /** As the client sent it: a hint only. */
+  /** As the client sent it: only a hint. */
   readonly contentType: string;
   tenant: string;
   user: string;

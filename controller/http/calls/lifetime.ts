@@ -1,14 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 
-/** How long one call may last: up to its deadline, or to a reason from outside. The first reason stands. */
+/** The lifetime of one call, which ends at its deadline or for another reason. The first reason counts. */
 export class CallLifetime {
   readonly #clock: Clock;
   readonly #abort = new AbortController();
   #over: AppError | undefined;
   #deadlineMs = 0;
   #cancelDeadline: () => void = () => {};
-  /** Ends the work that is waited for. */
+  /** Rejects the promise that `until` has returned. */
   #stop: (reason: AppError) => void = () => {};
 
   constructor(clock: Clock) {
@@ -23,12 +23,12 @@ export class CallLifetime {
     return this.#over !== undefined;
   }
 
-  /** How long the call was given when its deadline was set last. */
+  /** Duration that the last call of `setDeadline` gave. */
   get deadlineMs(): number {
     return this.#deadlineMs;
   }
 
-  /** Replaces the one before. */
+  /** Replaces an earlier deadline. */
   setDeadline(afterMs: number): void {
     this.#cancelDeadline();
     this.#deadlineMs = afterMs;
@@ -47,7 +47,7 @@ export class CallLifetime {
     this.#stop(reason);
   }
 
-  /** Resolves as `work` does. Rejects with the reason if the call ends first; the work may then go on for a while. */
+  /** Settles as `work` does. Rejects with the reason if the call ends first; the work may continue for a while. */
   until<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#stop = reject;

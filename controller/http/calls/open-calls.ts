@@ -2,9 +2,9 @@ import { SHUTDOWN_ANSWERS_MS, SHUTDOWN_WORK_MS } from "../../../common/limits.ts
 import type { Clock } from "../../../common/time.ts";
 
 /**
- * The calls that this controller carries out now. At an orderly stop they have `SHUTDOWN_WORK_MS` to end by themselves;
- * those that last longer are ended, and have `SHUTDOWN_ANSWERS_MS` for their answer. A call that comes then is ended
- * before it begins.
+ * The calls in progress on this controller. At an orderly stop they have `SHUTDOWN_WORK_MS` to end by themselves. Those
+ * that last longer are ended, and have `SHUTDOWN_ANSWERS_MS` for their answer. A call that enters after that is ended
+ * immediately.
  */
 export class OpenCalls {
   readonly #clock: Clock;
@@ -16,14 +16,14 @@ export class OpenCalls {
     this.#clock = clock;
   }
 
-  /** `end` is called when the call lasts too long, unless the answered function is called before. */
+  /** Calls `end` if a stop cannot wait for the call any longer, unless the returned function is called before. */
   enter(end: () => void): () => void {
     this.#open.add(end);
     if (this.#isOver) end();
     return () => this.#open.delete(end);
   }
 
-  /** `closeAll` closes every connection, also those in use. */
+  /** Begins the stop. `closeAll` must close every connection, also those in use. */
   close(closeAll: () => void): void {
     this.#cancel();
     this.#cancel = this.#clock.after(SHUTDOWN_WORK_MS, () => {
@@ -33,7 +33,7 @@ export class OpenCalls {
     });
   }
 
-  /** The server is closed: nothing is left to end. */
+  /** Call it when the server is closed: nothing is left to end. */
   closed(): void {
     this.#cancel();
   }

@@ -45,22 +45,22 @@ export interface ServeDependencies {
   readonly signIn: SignIn;
   readonly audit: Audit;
   readonly admission: Admission;
-  /** Calls without a session, by address: the calls of one address take no place of others. */
+  /** Limits calls without a session, by address, so that one address does not take the places of others. */
   readonly strangers: Admission;
   readonly bodyMemory: BodyMemory;
   readonly eventStreams: EventStreams;
   readonly openCalls: OpenCalls;
   readonly standing: Standing;
   readonly publicNames: readonly string[];
-  /** The stores are other programs, which may be away: each call gets a `CallDeadline`. */
+  /** True if the stores are separate programs, which may be unavailable. Each call then gets a `CallDeadline`. */
   readonly storesAreRemote: boolean;
-  /** Uploads lie here for the time of their call. */
+  /** Folder for uploads. They are removed after their call. */
   readonly uploads: string;
 }
 
 export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** Everything that is the same for all endpoints, around the handler of one. */
+/** Does everything that is the same for all endpoints, around the handler of one. */
 export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Handler {
   const send = answerSender(endpoint);
   return async (request, reply) => {
@@ -92,7 +92,7 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
 
 /** One call of one endpoint, from sign-in to the end of its answer. */
 class ServedCall {
-  /** For all the stores are asked for by this call. */
+  /** Deadline for all store calls that this call makes. */
   readonly storeDeadline: CallDeadline;
   readonly #dependencies: ServeDependencies;
   readonly #endpoint: Endpoint;
@@ -105,14 +105,14 @@ class ServedCall {
   #leaveStanding: () => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
-  /** Why the body could not be read. */
+  /** Reason why the body could not be read. */
   #bodyFault: AppError | undefined;
   /** Names of what the call changes, set when its input is read. */
   #changed: string | undefined;
   #working = false;
-  /** True from the call of the handler on: before it, nothing was changed. */
+  /** True once the endpoint's handler is called. Before that, nothing was changed. */
   #begun = false;
-  /** From here on the caller is known: the rights of that principal were asked. */
+  /** True once the caller's rights are checked. A session in the body no longer changes the caller. */
   #permitted = false;
 
   constructor(dependencies: ServeDependencies, endpoint: Endpoint, request: FastifyRequest, reply: FastifyReply) {
@@ -134,7 +134,7 @@ class ServedCall {
           new AppError("deadline", `${parts} did not answer in the ${String(lengthMs)} ms this call has.`),
         ),
     });
-    // A long upload over a thin line is no slow call: the call's own time begins when its body is there.
+    // A slow upload is no slow call: the call's own time begins when its body has arrived.
     this.#lifetime.setDeadline(
       request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS,
     );
@@ -150,7 +150,7 @@ class ServedCall {
     this.#note();
   }
 
-  /** Refuses a caller without the permission, and every change while it could not be recorded. */
+  /** Refuses a caller without the permission. Refuses every change while it could not be recorded. */
   async permit(): Promise<void> {
     const { permission } = this.#endpoint;
     if (permission === "public") return;
@@ -166,7 +166,7 @@ class ServedCall {
     if (this.#isChange()) await this.#dependencies.audit.ready(this.#principal().tenant);
   }
 
-  /** `leave` is to be called when the answer is sent; it gives back what the call held. */
+  /** Call `leave` after the answer is sent. It releases what the call holds. */
   async run(): Promise<{ readonly answer: Answer<unknown>; readonly leave: () => void }> {
     const { signal } = this.#lifetime;
     const { admission, strangers } = this.#dependencies;
@@ -185,7 +185,7 @@ class ServedCall {
       await this.#recordChange("ok");
       return { answer, leave };
     } catch (error) {
-      // Work that does not heed the signal keeps its place until it really ends.
+      // Work that ignores the signal keeps its place until it really ends.
       void work.then(leave, leave);
       await this.#recordChange(asAppError(error).code);
       throw error;
@@ -197,7 +197,7 @@ class ServedCall {
       listen: () => this.#listen(leave),
       signal: this.#lifetime.signal,
       slices: this.#slices(),
-      // To a page of another site that makes a browser ask, the length of what is compressed could tell what is in it.
+      // A page of another site could learn the content of an answer from its compressed length.
       takesGzip: acceptsGzip(this.#request.headers["accept-encoding"]) && this.#identity?.isProven !== false,
       secure: this.#isSecure(),
       onSending: () => this.#lifetime.setDeadline(Math.max(HTTP_SEND_DEADLINE_MS, this.#lifetime.deadlineMs)),
@@ -212,7 +212,7 @@ class ServedCall {
     };
   }
 
-  /** The controller stops, and the call took too long to end by itself. A statement or script may have changed things. */
+  /** Ends a call that outlasts a stop of the controller. If its handler has begun, it may have changed something. */
   stop(): void {
     this.#lifetime.end(
       this.#begun
@@ -229,13 +229,13 @@ class ServedCall {
     if (!this.#working) this.#leaveBody();
   }
 
-  /** Neither what was uploaded nor what was read is needed any more. */
+  /** Releases the uploads and the memory of the body. */
   #leaveBody(): void {
     this.#incoming.removeUploads();
     this.#memory.release();
   }
 
-  /** From here on the call is an open stream, whose place among the tenant's calls is given back. */
+  /** Makes the call an open stream, and gives back its place among the tenant's calls. */
   #listen(leave: () => void): Listening {
     const { runtime, eventStreams } = this.#dependencies;
     const stops = (): void => this.#lifetime.end(new AppError("unavailable", "The controller stops."));
@@ -248,7 +248,7 @@ class ServedCall {
     return { clock: runtime.clock, over: this.#lifetime.signal, stillAllowed };
   }
 
-  /** A call that only reads, streams among them, ends with the right to it. A change is made to its end. */
+  /** A call that only reads, also as a stream, ends when the caller loses the right. A change runs to its end. */
   #stand(): void {
     if (this.#identity === undefined || this.#isPublic() || this.#isChange()) return;
     this.#leaveStanding = this.#dependencies.standing.enter(this.#principal(), () => void this.#ask());
@@ -262,7 +262,7 @@ class ServedCall {
   async #isStillAllowed(): Promise<boolean> {
     const { permission } = this.#endpoint;
     const session = this.#identity?.session;
-    // A session of a form is not found again where calls name theirs.
+    // `#present` does not find a session that was sent in a form.
     const now =
       session === undefined
         ? await this.#present()
@@ -277,7 +277,7 @@ class ServedCall {
     return this.#isCommand(now.principal) || allows(now.principal, permission) ? now.principal : undefined;
   }
 
-  /** It has no permission, and its service knows the one thing that is open to it. */
+  /** True for a command of a job run. It has no permission; the service checks what it may do. */
   #isCommand(principal: Principal): boolean {
     return this.#endpoint.commands === true && principal.context !== undefined;
   }
@@ -307,7 +307,7 @@ class ServedCall {
     };
     const members = await ignoredMembers(this.#endpoint, sources, { texts, slices });
     const ignored = [...ignoredNames(this.#endpoint, sources), ...members, ...ignoredBody(this.#endpoint, body)];
-    // The caller has its answer by now, which may say that nothing was done.
+    // If the call has ended, its answer may say that nothing was done, so the handler must not begin.
     call.signal.throwIfAborted();
     this.#begun = true;
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
@@ -350,7 +350,7 @@ class ServedCall {
     return { host, protocol, publicNames: this.#dependencies.publicNames };
   }
 
-  /** For the session it may carry. Other faults of the body are reported only to a caller with the permission. */
+  /** Looks for a session in the body. Only a caller with the permission gets to know other faults of the body. */
   async #readForm(): Promise<void> {
     try {
       await this.#readBody();
@@ -362,7 +362,7 @@ class ServedCall {
 
   async #readBody(): Promise<void> {
     if (this.#body !== undefined) return;
-    // The request is a stream, and is over.
+    // The request is a stream that has been read already.
     if (this.#bodyFault !== undefined) throw this.#bodyFault;
     const bound = bodyBoundOf(this.#endpoint);
     const isStranger = this.#identity === undefined && !this.#isPublic();
@@ -378,7 +378,7 @@ class ServedCall {
     await this.#signInByForm(this.#body.fields);
   }
 
-  /** The caller, by these fields if by nothing else. */
+  /** The caller; if still unknown, by a session in these fields. `AppError("signin")` without one. */
   async #knownBy(fields: Fields): Promise<Identity> {
     await this.#signInByForm(fields);
     if (this.#identity === undefined) throw notSignedIn();
@@ -422,7 +422,7 @@ class ServedCall {
     return !this.#isPublic() && !this.#endpoint.permission.endsWith(":read");
   }
 
-  /** A change, or a call that waits for something long. */
+  /** True for a change, and for a call that may wait long. */
   #mayWaitForChange(): boolean {
     return this.#isChange() || this.#endpoint.deadlineMs !== undefined;
   }
@@ -450,7 +450,7 @@ class ServedCall {
   }
 }
 
-/** Bound of a body while its caller is not known. */
+/** Maximum bytes of a body while its caller is unknown. */
 const STRANGER_BOUND: Bound = { name: "HTTP_BODY_MAX_BYTES", max: HTTP_BODY_MAX_BYTES };
 
 function bodyBoundOf({ bodyMaxBytes, permission }: Endpoint): Bound {
@@ -459,7 +459,7 @@ function bodyBoundOf({ bodyMaxBytes, permission }: Endpoint): Bound {
   return { name: "HTTP_BODY_MAX_BYTES", max: HTTP_BODY_MAX_BYTES };
 }
 
-/** The path without its query, which may carry secrets. */
+/** The path without the query, which may contain secrets. */
 export function pathOf(url: string): string {
   return url.split("?", 1)[0] ?? url;
 }

@@ -8,15 +8,18 @@ import type { RightsChange } from "./standing.ts";
 
 /** The part of the area `users` that the sign-in gate needs. */
 export interface SignIn {
-  /** Undefined for a session that is unknown or over, or whose user changed since. */
+  /** `undefined` if the session is unknown or over, or if its user has changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
   /** `login` is `<company>.<username>`. `AppError("limited")` after too many failures. */
   byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
-  /** Undefined for what is no token, or none any more. */
+  /** `undefined` if the token is unknown or no longer valid. */
   byToken(token: string, traceparent: string): Promise<Principal | undefined>;
-  /** A command, by the token of its run; undefined for what is none, or none any more. Absent: commands do not call. */
+  /** A command, by the token of its run; `undefined` as for `byToken`. Absent: commands cannot call. */
   byRun?(token: string, traceparent: string): Promise<Principal | undefined>;
-  /** Tells of users whose rights or sessions changed at any controller, once what the others answer here shows it. */
+  /**
+   * Calls the listener for users whose rights or sessions changed at any controller, after the other methods return the
+   * new state.
+   */
   onChange(listener: (change: RightsChange) => void): void;
 }
 
@@ -30,8 +33,8 @@ export interface Identity {
   readonly principal: Principal;
   readonly session: string | undefined;
   /**
-   * False when a browser may have sent the credentials by itself for a page of another site. Such a principal only
-   * reads: a call that turns out to change something is refused where its rights are asked.
+   * False if a browser may have sent the credentials by itself for a page of another site. Such a principal can only
+   * read: a change is refused when its rights are checked.
    */
   readonly isProven: boolean;
 }
@@ -42,13 +45,13 @@ export interface Caller {
   readonly own: OwnAddress;
   readonly remote: string;
   readonly traceparent: string;
-  /** True if the endpoint takes calls of commands. */
+  /** True if the endpoint accepts calls from commands. */
   readonly commands?: true | undefined;
 }
 
 /**
- * The caller, by the first of query, Bearer token, cookie and Basic credentials that holds; what proves its origin goes before what
- * does not.
+ * The caller, by the first valid one of: session in the query, Bearer token, cookie, Basic credentials. Credentials
+ * that prove the origin of the call take precedence over those that do not.
  */
 export async function identify(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
   const named = await bySessions(signIn, sessionsIn(caller.query), caller);
@@ -69,7 +72,7 @@ function unproven(identity: Identity | undefined): Identity | undefined {
 
 type Call = Pick<Caller, "remote" | "traceparent">;
 
-/** The caller, by a session that came as a field of a form. */
+/** The caller, by a session in a field of a form. */
 export function identifyByForm(signIn: SignIn, fields: Fields, call: Call): Promise<Identity | undefined> {
   return bySessions(signIn, sessionsIn(fields), call);
 }
@@ -91,7 +94,7 @@ function sessionsIn(fields: Fields): readonly string[] {
   return values.filter((value) => typeof value === "string" && value !== "").slice(0, 2) as string[];
 }
 
-/** The first of that name. */
+/** Value of the first cookie with that name that is not empty. */
 export function cookieIn(header: string | undefined, wanted: string): string | undefined {
   for (const pair of header?.split(";") ?? []) {
     const [name, value] = pair.split("=", 2);
@@ -100,7 +103,7 @@ export function cookieIn(header: string | undefined, wanted: string): string | u
   return undefined;
 }
 
-/** A page of another site cannot make a browser send one. */
+/** Always proven: a page of another site cannot make a browser send a Bearer token. */
 async function byBearer(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
   const { headers, remote, traceparent } = caller;
   const token = /^bearer +([\w.~+/-]+=*)$/i.exec(headers.authorization ?? "")?.[1];

@@ -1,8 +1,6 @@
 import { isAppError } from "../../../common/errors.ts";
 
-/**
- * True if admitted work may continue. A refusal ends the work; an outage of the store does not, as it refuses nothing.
- */
+/** True if admitted work may continue. A refusal ends the work; an outage of the store does not. */
 export async function stillMay(answer: Promise<boolean>): Promise<boolean> {
   try {
     return await answer;
@@ -11,10 +9,10 @@ export async function stillMay(answer: Promise<boolean>): Promise<boolean> {
   }
 }
 
-/** Whose rights changed, or ended. */
+/** A user whose rights have changed or ended. */
 export interface RightsChange {
   readonly tenant: string;
-  /** All users of the tenant when absent. */
+  /** Absent: all users of the tenant. */
   readonly user?: string;
 }
 
@@ -27,7 +25,7 @@ type Member = RightsChange & { readonly user: string };
 export class Standing {
   readonly #tenants = new Map<string, Map<string, Set<() => void>>>();
 
-  /** `ask` is called at every change, until the answered function is. */
+  /** Calls `ask` at every change of the user's rights, until the returned function is called. */
   enter({ tenant, user }: Member, ask: () => void): () => void {
     const users = this.#tenants.get(tenant) ?? new Map<string, Set<() => void>>();
     const asks = users.get(user) ?? new Set();

@@ -5,8 +5,8 @@ const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
 
 /**
- * The W3C trace context of one call: the caller's trace when the header is sound, a new one else; always a span of our
- * own.
+ * The W3C trace context of one call: the caller's trace if the header is valid, otherwise a new trace; always with a
+ * new span.
  */
 export function traceparentOf(header: string | string[] | undefined, random: Random): string {
   const match = typeof header === "string" ? TRACEPARENT.exec(header) : null;
@@ -20,7 +20,7 @@ function hexadecimal(random: Random, bytes: number): string {
   return Buffer.from(random.bytes(bytes)).toString("hex");
 }
 
-/** The part that all spans of one trace share. */
+/** The trace id, which all spans of a trace share. */
 export function traceIdOf(traceparent: string): string {
   return traceparent.split("-")[1] ?? traceparent;
 }

@@ -1,10 +1,10 @@
 import type { Peer } from "./peer.ts";
 
-/** How far browsers are told to come back by HTTPS only: for the name they called, and for all names below it. */
+/** Scope in which browsers must use HTTPS: the name that they called, or also all names below it. */
 export const HSTS_REACHES = ["off", "host", "subdomains"] as const;
 export type HstsReach = (typeof HSTS_REACHES)[number];
 
-/** An answer that is shown as a page loads, runs and sends nothing. */
+/** With this policy, an answer that a browser shows as a page loads, runs and sends nothing. */
 const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'";
 const BARE = `${CLOSED}; frame-ancestors 'none'`;
 /** Policy for content that users stored or exported. Clients show it in a frame of their page. */
@@ -28,16 +28,16 @@ const HSTS: Readonly<Record<HstsReach, string | undefined>> = {
 /** Headers for browsers in every answer. An answer that sets one of them itself keeps its own. */
 export function browserHeaders(protocol: Peer["protocol"], hsts: HstsReach): Readonly<Record<string, string>> {
   const text = HSTS[hsts];
-  // A browser believes it by HTTPS alone (RFC 6797, 8.1).
+  // Browsers accept this header only over HTTPS (RFC 6797, 8.1).
   return protocol === "https" && text !== undefined ? { ...HEADERS, "strict-transport-security": text } : HEADERS;
 }
 
-/** The same, as lines of a head that is written by hand; each ends its line. */
+/** The same headers as lines of a head that is written by hand, each with its line break. */
 export const BROWSER_LINES = Object.entries(HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join("");
 
-/** Headers of our own pages. They deny the functions of the device, which no page uses. */
+/** Headers of odp's own pages. They deny access to functions of the device, which no page uses. */
 export function pageHeaders(policy: string): Readonly<Record<string, string>> {
   return {
     "content-security-policy": policy,

@@ -4,23 +4,23 @@ import type { CallMemory } from "../body/memory.ts";
 
 export interface TakeOptions {
   readonly turn: () => Promise<void>;
-  /** Holds what came up to the end of its message; given back when the socket closes. */
+  /** Holds the received bytes until their message ends. Released when the socket closes. */
   readonly memory: CallMemory;
-  /** Called when there is no memory for what came, of which nothing more is read then. */
+  /** Called when there is no memory for received bytes. Nothing more is read then. */
   readonly onRefused: () => void;
 }
 
 /**
- * Lets what a client says through in small pieces, each in a turn of its own: a few bytes make a frame, and thousands
- * of frames in one go would hold up all other connections. Nothing more is read while pieces wait. To be called after
- * the listeners of the socket's data are there; the function it answers is to be called at the end of each message.
+ * Passes received bytes on in small pieces, each in a turn of its own. A frame may have only a few bytes, so thousands
+ * of frames in one turn would block all other connections. Reading stops while pieces wait. Call this after the
+ * socket's `data` listeners are added. Call the returned function at the end of each message.
  */
 export function takeInTurns(socket: Duplex, { turn, memory, onRefused }: TakeOptions): () => void {
   const listeners = socket.listeners("data") as ((piece: Buffer) => void)[];
   socket.removeAllListeners("data");
   const chunks: Buffer[] = [];
   let feeding = false;
-  /** Bytes of the message that has not ended, as far as they went through. */
+  /** Bytes of the current message that were passed on. */
   let unended = 0;
   const keep = (most: number): void => {
     if (unended <= most) return;
@@ -36,7 +36,7 @@ export function takeInTurns(socket: Duplex, { turn, memory, onRefused }: TakeOpt
         const piece = chunk.subarray(at, at + WEBSOCKET_PIECE_BYTES);
         unended += piece.length;
         for (const listener of listeners) listener.call(socket, piece);
-        // No message is longer: the rest are frames that belong to none.
+        // No message is longer. Further bytes are frames that belong to no message.
         keep(WEBSOCKET_RECEIVED_MAX_BYTES);
       }
     }

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 
-/** Address that a client called: the origin of our own pages, as far as it is known. */
+/** Address that a client called: the origin of odp's own pages, as far as it is known. */
 export interface OwnAddress {
-  /** Host and port as the request names them, or as a trusted proxy says the client named them. */
+  /** Host and port in the request, or those that the client called according to a trusted proxy. */
   readonly host: string;
-  /** `http` also stands for TLS that ended at a proxy that is not configured. */
+  /** `http` may also be TLS that ended at a proxy which is not configured. */
   readonly protocol: string;
-  /** Names this installation is known under besides, by HTTPS on its usual port. */
+  /** Other names of this installation, reached by HTTPS on its default port. */
   readonly publicNames: readonly string[];
 }
 
-/** Why a call is confined to reading, as its caller reads it. */
+/** Message to the caller of a call that may only read. */
 export const NO_PROOF =
   "A call by cookie that changes or runs something must prove that no page of another site sent it: by Origin or Referer of this address, " +
   "the header X-Requested-With, or the session id as sessionid.";
@@ -19,8 +19,9 @@ export const NO_PROOF =
 type Proof = "proven" | "foreign" | "unknown";
 
 /**
- * True if credentials that a browser sends by itself, a cookie or Basic, may change or run something. A browser says
- * where a request comes from; programs with a cookie jar say nothing.
+ * True if credentials that a browser sends by itself, a cookie or Basic, may change or run something. Browsers send the
+ * origin of a request; programs with a cookie jar do not. So without an origin, Basic is accepted, and a cookie only if
+ * the client does not call itself a browser.
  */
 export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, credentials: "cookie" | "basic"): boolean {
   const proof = proofIn(headers, own);
@@ -29,8 +30,8 @@ export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, cred
 }
 
 /**
- * True if the call may sign in its sender. A page or a link of another site may not: its author would have the victim
- * work under the author's name. The password stands in the call itself, so programs need no proof.
+ * True if the call may sign in its sender. A page or a link of another site may not: the victim would work under the
+ * name of that page's author. The call itself contains the password, so programs need no proof.
  */
 export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolean {
   const proof = proofIn(headers, own);
@@ -38,9 +39,9 @@ export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolea
 }
 
 /**
- * True if the host that the request names is this installation: an address, `localhost` or a public name. For what is
- * open by the caller's address alone: a page whose own name was made to resolve to this machine (DNS rebinding) calls
- * from an address that may, and gives itself away by that name. Browsers always name a host.
+ * True if the request names this installation as its host: an address, `localhost` or a public name. Check it where the
+ * caller's address alone gives access. By DNS rebinding, the host name of a foreign page resolves to this machine: its
+ * calls come from a permitted address, but they name that host. Browsers always name a host.
  */
 export function namesOwnHost({ host, publicNames }: Pick<OwnAddress, "host" | "publicNames">): boolean {
   if (host === "") return true;
@@ -51,11 +52,11 @@ export function namesOwnHost({ host, publicNames }: Pick<OwnAddress, "host" | "p
 }
 
 /**
- * A Referer is believed last: it stays the same on a detour over another site, and in a sandboxed frame, where the
- * others do not.
+ * Decides by headers whether a page of this installation sent the request. The Referer counts last: unlike the other
+ * headers, it stays the same on a redirect over another site, and in a sandboxed frame.
  */
 function proofIn(headers: IncomingHttpHeaders, own: OwnAddress): Proof {
-  // Pages of others may add these only after a preflight, which is never allowed.
+  // Pages of other sites may add these headers only after a preflight, which is never allowed.
   if (headers["x-requested-with"] !== undefined || headers["x-csrf-token"] !== undefined) return "proven";
   const site = headers["sec-fetch-site"];
   if (site === "same-origin") return "proven";
@@ -72,7 +73,7 @@ function isOwn(address: string, { host, protocol, publicNames }: OwnAddress): bo
   if (!URL.canParse(own)) return false;
   const { host: ownHost, hostname } = new URL(own);
   if (from.host === ownHost) return true;
-  // A proxy put a name of its own in place of the public one. The same name on another port is another origin.
+  // A proxy may have replaced the public name by its own. The same name on another port is another origin.
   return (
     from.hostname !== hostname && from.protocol === "https:" && from.port === "" && publicNames.includes(from.hostname)
   );

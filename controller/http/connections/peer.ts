@@ -2,21 +2,19 @@ import type { IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { Networks } from "../../settings/network.ts";
 
-/** The client of a request as far as it is known, and how it believes to have called. */
+/** The client of a request as far as it is known, and the address that it called. */
 export interface Peer {
   readonly remote: string;
   readonly host: string;
   readonly protocol: "http" | "https";
-  /** An address that is not among the trusted proxies says that the call came from elsewhere. */
+  /** True if an address that is no trusted proxy claims that the call came from elsewhere. */
   readonly isForwardedByOthers: boolean;
 }
 
-/**
- * Tells clients behind the proxies that are trusted; what others say about where a call came from counts for nothing.
- */
+/** Finds the client behind trusted proxies. Claims of other peers about the origin of a call are ignored. */
 export class Peers {
   readonly #proxies: Networks;
-  /** By connection: its calls come from the same address. */
+  /** By connection, because all its calls come from the same address. */
   readonly #near = new WeakMap<Socket, { readonly address: string; readonly isProxy: boolean }>();
 
   constructor(trustedProxies: readonly string[]) {
@@ -48,7 +46,8 @@ export class Peers {
   }
 
   /**
-   * From the nearest on: whom a trusted proxy names is believed, and asked further while he is a trusted proxy himself.
+   * Reads the addresses from the nearest on. The address that a trusted proxy names is believed. If it is a trusted
+   * proxy, too, the next one is read.
    */
   #client(nearest: string, named: readonly string[]): string {
     let client = nearest;
@@ -70,7 +69,7 @@ function listed(header: string | string[] | undefined): readonly string[] {
     .filter((part) => part !== "");
 }
 
-/** Without the port that some proxies add. */
+/** Removes the port that some proxies add. */
 function bare(text: string): string {
   return /^\[([^\]]+)\](:\d+)?$/.exec(text)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
 }

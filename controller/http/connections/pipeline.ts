@@ -3,10 +3,10 @@ import type { Duplex } from "node:stream";
 import { HTTP_PIPELINED_AT_ONCE_MAX, HTTP_PIPELINED_MAX } from "../../../common/limits.ts";
 
 /**
- * Bounds what one connection has under way. A client may send calls without waiting for answers: few of them are worked
- * on at once, and the next begins when an answer was taken by the network, so that answers to a client that
- * does not read do not pile up in memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed when those are
- * answered; what came after is the client's to send again.
+ * Limits the open calls of one connection. A client may send calls without waiting for answers. Few of them run
+ * concurrently; the next one begins when the network has taken an answer. So answers to a client that does not read do
+ * not fill the memory. A connection with `HTTP_PIPELINED_MAX` open calls is closed after these are answered; the client
+ * must send later calls again.
  */
 export class Pipelines {
   readonly #connections = new WeakMap<Duplex, Pipeline>();
@@ -19,19 +19,19 @@ export class Pipelines {
       if (pipeline.isNearlyFull) response.shouldKeepAlive = false;
       response.once("close", () => {
         pipeline.leave();
-        // Node closes what is idle when the server closes, and leaves the others open for their keep-alive time.
+        // When the server closes, Node closes idle connections, and leaves the others open for their keep-alive time.
         if (this.#isClosing && pipeline.isIdle) request.socket.end();
       });
       pipeline.enter(() => handle(request, response));
     };
   }
 
-  /** The server stops: a connection ends with its last open call. */
+  /** The server stops: each connection ends with its last open call. */
   close(): void {
     this.#isClosing = true;
   }
 
-  /** Calls back when every call that came before is answered; never, when the connection ends before. */
+  /** Calls `callback` when all earlier calls are answered; never if the connection ends first. */
   whenAnswered(socket: Duplex, callback: () => void): void {
     this.#of(socket).whenIdle(callback);
   }

@@ -14,7 +14,7 @@ import type { Pipelines } from "./pipeline.ts";
 import type { SilenceWatch } from "./silence.ts";
 
 export interface ServerDeadlines {
-  /** For the head of a request to arrive. */
+  /** Deadline for the head of a request. */
   readonly headMs?: number;
 }
 
@@ -24,14 +24,14 @@ export interface ServerBounds {
   readonly deadlines?: ServerDeadlines | undefined;
 }
 
-/** The server of Node with this interface's bounds on connections. */
+/** Node's HTTP server, with the limits of this interface on connections. */
 export function boundedServer(handle: RequestListener, { pipelines, silence, deadlines }: ServerBounds): Server {
   const { headMs = HTTP_HEAD_DEADLINE_MS } = deadlines ?? {};
   const options = {
     requestTimeout: HTTP_RECEIVE_DEADLINE_MS,
     headersTimeout: headMs,
     keepAliveTimeout: HTTP_KEEP_ALIVE_MS,
-    // Deadlines of connections act when they are looked at.
+    // Deadlines of connections take effect only when they are checked.
     connectionsCheckingInterval: HTTP_DEADLINE_CHECK_MS,
   };
   const bounded = pipelines.bounded(handle);
@@ -49,8 +49,9 @@ export function boundedServer(handle: RequestListener, { pipelines, silence, dea
 }
 
 /**
- * A connection that its client wants closed stays until the whole body came, and not only until the answer left: a
- * socket that is closed with bytes on their way is reset, and a reset takes an early answer along (RFC 9112, 9.6).
+ * If the client wants the connection closed, it stays open until the whole body has arrived, even if the answer is
+ * sent. If a socket is closed while bytes arrive, the connection is reset, and the client loses an early answer (RFC
+ * 9112, 9.6).
  */
 function closeWhenReceived(request: IncomingMessage, response: ServerResponse): void {
   const hasBody = request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"]) > 0;
@@ -64,14 +65,14 @@ function closeWhenReceived(request: IncomingMessage, response: ServerResponse): 
 
 const TWO_HOSTS = new AppError("invalid", "The request has more than one Host header.");
 
-/** A proxy may have judged one of two names, and this server would believe the other (RFC 9112, 3.2). */
+/** A proxy may have checked one of two host names, while this server would use the other (RFC 9112, 3.2). */
 export function namesOneHost({ rawHeaders }: IncomingMessage): boolean {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === "host") count++;
   return count <= 1;
 }
 
-/** Answers what is not even HTTP. */
+/** Answers bytes that are no HTTP. */
 export function refuseGarbage(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   refuseConnection(socket, garbage(error.code));

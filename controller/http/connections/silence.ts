@@ -4,9 +4,10 @@ import { HTTP_SILENCE_CHECK_MS, HTTP_SILENCE_MS } from "../../../common/limits.t
 import type { Runtime } from "../../runtime.ts";
 
 /**
- * Closes connections whose peer takes nothing of what is being sent to it, or sends nothing of the body it announced,
- * for `HTTP_SILENCE_MS`. Time in which the peer owes nothing, because a call is worked on or its body waits to be read
- * here, does not count. Holds for everything on a connection: answers, uploads, event streams and WebSockets.
+ * Closes a connection whose peer is silent for `HTTP_SILENCE_MS`: it takes nothing of what is sent to it, or sends
+ * nothing of the body that it announced. Time in which the peer owes nothing does not count: a call is being worked on,
+ * or its body waits here to be read. Applies to everything on a connection: answers, uploads, event streams and
+ * WebSockets.
  */
 export class SilenceWatch {
   readonly #runtime: Pick<Runtime, "clock" | "log">;
@@ -24,7 +25,7 @@ export class SilenceWatch {
     if (!this.#isChecking) this.#checkLater();
   }
 
-  /** Its body is expected from now on. */
+  /** Call it when the body of the request is expected. */
   receiving(request: IncomingMessage): void {
     this.#connections.get(request.socket)?.receive(request);
   }
@@ -65,7 +66,7 @@ class Connection {
   isSilent(nowMs: number): boolean {
     const { writableLength, bytesWritten, bytesRead } = this.#socket;
     const request = this.#request;
-    // Bytes that lie here unread are not the peer's delay.
+    // Bytes that wait here to be read are not the peer's delay.
     const awaitsBody = request !== undefined && !request.complete && request.readableLength === 0;
     const takes = advanced(this.#taken, { isOwed: writableLength > 0, bytes: bytesWritten - writableLength, nowMs });
     const sends = advanced(this.#sent, { isOwed: awaitsBody, bytes: bytesRead, nowMs });
@@ -73,7 +74,7 @@ class Connection {
   }
 }
 
-/** How far a peer was when it last moved. */
+/** Progress of a peer, and the time when it was made. */
 interface Progress {
   bytes: number;
   sinceMs: number;
@@ -85,7 +86,7 @@ interface Look {
   readonly nowMs: number;
 }
 
-/** False when what is owed has not moved for `HTTP_SILENCE_MS`. */
+/** False if owed data has made no progress for `HTTP_SILENCE_MS`. */
 function advanced(progress: Progress, now: Look): boolean {
   if (!now.isOwed || now.bytes !== progress.bytes) {
     progress.bytes = now.bytes;

@@ -19,7 +19,7 @@ export interface Shape {
   readonly default?: unknown;
 }
 
-/** Items of a long list, or members of a large object, between two looks at the clock. */
+/** Items of a long list, or members of a large object, between two checks of the time slice. */
 export const ITEMS_PER_LOOK = 32;
 
 export type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
@@ -34,13 +34,13 @@ const validators = new WeakMap<TSchema, Validator>();
 
 export interface CoerceOptions {
   readonly exact?: boolean;
-  /** Texts that are JSON and are wanted as values. */
+  /** JSON texts where the schema wants a value, and values where it wants a text. */
   readonly texts?: JsonTexts;
 }
 
 /**
- * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes
- * later. In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
+ * Makes one value from everything that was sent under one name, and converts it to what the schema wants, if possible.
+ * Does not validate it. The texts `undefined` and `null` mean that nothing was sent, unless `exact` is true.
  */
 export function coerceMember(
   schema: TSchema,
@@ -52,7 +52,7 @@ export function coerceMember(
   return result === ABSENT && "default" in schema ? schema.default : result;
 }
 
-/** Everything sent under one name, as one value. */
+/** Everything that was sent under one name, as one value; `ABSENT` if nothing was sent. */
 export function gather(schema: TSchema, values: readonly unknown[], exact: boolean): unknown {
   const bracketed = values.filter((value) => value instanceof Bracketed);
   if (bracketed.length > 0) return assemble(bracketed);
@@ -61,7 +61,7 @@ export function gather(schema: TSchema, values: readonly unknown[], exact: boole
   return wantsList(schema) && sent.length > 1 ? sent : sent[0];
 }
 
-/** Clients send these words for arguments they do not have. */
+/** True for the words that clients send for missing arguments. */
 export function isAbsentWord(value: unknown): boolean {
   return value === "undefined" || value === "null";
 }
@@ -118,7 +118,7 @@ export function validatorOf(schema: TSchema): Validator {
 function toText(value: unknown, texts: JsonTexts): unknown {
   if (typeof value === "string") requireWellFormed(texts.member, value);
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  // A member that is documented as JSON text often comes as the JSON itself.
+  // Clients often send JSON itself for a member that is documented as JSON text.
   return typeof value === "object" && value !== null ? texts.textOf(value) : value;
 }
 
@@ -224,17 +224,17 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
 }
 
 /**
- * Values of texts that are JSON and stand where a list or an object is wanted. So many characters of them are decoded
- * where they are met. The rest is decoded in slices: `decodeMissing` does it, and the values are coerced once more.
+ * Decodes JSON texts that are where a list or an object is wanted. The first `charactersAtOnce` characters of them are
+ * decoded immediately. The rest is decoded by `decodeMissing`, in slices; then the values must be coerced again.
  */
 export class JsonTexts {
-  /** Name of the member of the input that is coerced, for errors. */
+  /** Name of the input member that is being coerced, for errors. */
   member = "";
   readonly #decoded = new Map<string, unknown>();
   readonly #missing = new Set<string>();
   #leftAtOnce: number;
 
-  /** Texts of large values that stand where a text is wanted, and those that were not made. */
+  /** Texts of large values that are where a text is wanted, and the values whose texts are not written yet. */
   readonly #written = new Map<object, string>();
   readonly #unwritten = new Set<object>();
   readonly #lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[] = [];
@@ -245,18 +245,18 @@ export class JsonTexts {
   })[] = [];
   #takesLists: boolean;
 
-  /** Without a number every text is decoded or written, and every list coerced, where it is met. */
+  /** Without `charactersAtOnce`, every text is decoded or written, and every list coerced, immediately. */
   constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
     this.#leftAtOnce = charactersAtOnce;
     this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
   }
 
-  /** True when long lists are left to `coerceLists`. */
+  /** True if long lists are left for `coerceLists`. */
   get takesLists(): boolean {
     return this.#takesLists;
   }
 
-  /** Work whose result is looked at before `coerceLists`: no list is left to it. */
+  /** Runs work whose result is needed before `coerceLists`: it leaves no list for later. */
   atOnce<T>(work: () => T): T {
     const before = this.#takesLists;
     this.#takesLists = false;
@@ -267,7 +267,7 @@ export class JsonTexts {
     }
   }
 
-  /** A copy of the list whose items `coerceLists` makes fit the schema. */
+  /** A copy of the list. `coerceLists` will convert its items to the schema. */
   later(list: readonly unknown[], items: TSchema): readonly unknown[] {
     const copy = [...list];
     noteLargeJson(copy);
@@ -275,7 +275,7 @@ export class JsonTexts {
     return copy;
   }
 
-  /** The object that `coerceLists` fills with the members that fit the schema. */
+  /** The object that `coerceLists` will fill with the members, converted to the schema. */
   laterMembers(
     given: Readonly<Record<string, unknown>>,
     shape: Shape,
@@ -285,7 +285,7 @@ export class JsonTexts {
     return result;
   }
 
-  /** Coerces the items of long lists and the members of large objects, as their schemas say. */
+  /** Converts the items of long lists and the members of large objects to their schemas. */
   async coerceLists(slices: Slicing): Promise<void> {
     while (this.#lists.length > 0 || this.#objects.length > 0) {
       await this.#coerceItems(slices);
@@ -319,12 +319,12 @@ export class JsonTexts {
     }
   }
 
-  /** True when what was coerced holds a text that was not decoded, or a value whose text was not made. */
+  /** True if the coerced value has a text that is not decoded yet, or a value whose text is not written yet. */
   get areMissing(): boolean {
     return this.#missing.size > 0 || this.#unwritten.size > 0;
   }
 
-  /** The JSON text of a value, or a large value itself, whose text `writeMissing` makes. */
+  /** The JSON text of a value. A large value is returned itself until `writeMissing` has written its text. */
   textOf(value: object): unknown {
     const known = this.#written.get(value);
     if (known !== undefined) return known;
@@ -333,14 +333,14 @@ export class JsonTexts {
     return value;
   }
 
-  /** Makes the texts of the large values that were met. */
+  /** Writes the texts of the large values that `textOf` was called for. */
   async writeMissing(write: (value: object) => Promise<string>): Promise<void> {
     const values = [...this.#unwritten];
     this.#unwritten.clear();
     for (const value of values) this.#written.set(value, await write(value));
   }
 
-  /** The value of a text that is JSON; anything else as it is. */
+  /** The value of a JSON text. Any other value is returned unchanged. */
   valueOf(value: unknown): unknown {
     if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
     if (this.#decoded.has(value)) return this.#decoded.get(value);
@@ -352,7 +352,7 @@ export class JsonTexts {
     return valueOr(value, () => parseJson(value));
   }
 
-  /** Decodes the texts that were met. Texts within them may be missing afterwards. */
+  /** Decodes the texts that `valueOf` left. Texts inside them may be missing afterwards. */
   async decodeMissing(decode: (text: string) => Promise<unknown>): Promise<void> {
     const texts = [...this.#missing];
     this.#missing.clear();
@@ -368,7 +368,7 @@ export class JsonTexts {
   }
 }
 
-/** The text itself when it is no JSON: the check that follows says what is wrong in the words of the schema. */
+/** Returns the text itself if it is no JSON. The validation that follows reports this in the words of the schema. */
 function valueOr(text: string, parse: () => unknown): unknown {
   try {
     return parse();

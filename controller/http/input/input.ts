@@ -12,7 +12,7 @@ export interface Sources {
   readonly path: Fields;
   readonly query: Fields;
   readonly body: Fields;
-  /** The body came as JSON: its words are values. */
+  /** True if the body is JSON. In other sources the texts `null` and `undefined` mean that nothing was sent. */
   readonly bodyIsJson: boolean;
 }
 
@@ -21,12 +21,12 @@ export function membersOf(schema: TSchema): Readonly<Record<string, TSchema>> {
   return (schema as { readonly properties?: Readonly<Record<string, TSchema>> }).properties ?? {};
 }
 
-/** Names of the path parameters, `*` among them. */
+/** Names of the path parameters, including `*`. */
 export function pathParameters(path: string): readonly string[] {
   return [...path.matchAll(/:([A-Za-z_]\w*)|(\*)$/g)].map((match) => match[1] ?? "*");
 }
 
-/** The endpoint's input out of everything that was sent, or `AppError("invalid")` that names the member at fault. */
+/** Makes the endpoint's input from everything that was sent. `AppError("invalid")` names the member at fault. */
 export function readInput(
   endpoint: Pick<Endpoint, "input" | "body">,
   sources: Sources,
@@ -35,7 +35,7 @@ export function readInput(
   return checked(endpoint.input, coerced(endpoint, sources, texts));
 }
 
-/** The same where texts among the values may be large JSON, and lists long: the work is done in slices. */
+/** As `readInput`, in slices: for input with long lists, or with texts that may be large JSON. */
 export async function readLargeInput(
   endpoint: Pick<Endpoint, "input" | "body">,
   sources: Sources,
@@ -45,7 +45,7 @@ export async function readLargeInput(
     const input = coerced(endpoint, sources, texts);
     await texts.coerceLists(slices);
     if (!texts.areMissing) return checkedInSlices(endpoint.input, input, slices);
-    // A text within a text is met once the outer one is decoded, and is shorter.
+    // A text inside another text is found after the outer one is decoded. It is shorter, so the loop ends.
     await texts.decodeMissing((text) => decodeJson(text, { slices }));
     await texts.writeMissing((value) => encodeJson(value as Value, slices));
   }
@@ -55,7 +55,7 @@ function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, t
   const path = { fields: sources.path, exact: true };
   const query = { fields: sources.query, exact: false };
   const body = { fields: sources.body, exact: sources.bodyIsJson };
-  // A free text that happens to be a JSON object must not say which thing it belongs to.
+  // A free text that happens to be a JSON object must not decide what the call refers to.
   const order = endpoint.body === "text" ? [path, body, query] : [body, query, path];
   const input: Record<string, unknown> = {};
   for (const [name, schema] of memberList(endpoint.input)) {
@@ -127,7 +127,7 @@ function expectation(first: Problem, problems: readonly Problem[]): string {
   return `must be ${allowed.length === 1 ? "" : "one of "}${allowed.join(", ")}`;
 }
 
-/** `/hosts/0/port` as `hosts[0].port`. */
+/** Converts `/hosts/0/port` to `hosts[0].port`. */
 function fieldName(pointer: string, member?: string): string {
   const steps = pointer
     .split("/")

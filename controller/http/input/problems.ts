@@ -15,8 +15,8 @@ import {
 export type Problem = ReturnType<Validator["Errors"]>[number];
 
 /**
- * Parts of an input that do not fit its schema; empty when all of it fits. Long lists and large objects are checked in
- * slices, and of them only the first item or member that does not fit is looked at: to find all takes much longer.
+ * Faults of an input against its schema; empty if there are none. Long lists and large objects are checked in slices,
+ * and only their first faulty item or member is reported: finding all would take much longer.
  */
 export async function problemsInSlices(
   schema: TSchema,
@@ -50,7 +50,7 @@ async function problemsOf(schema: TSchema, { value, path }: Checked, slices: Sli
   return takesAnyMembers(schema as Shape) ? [] : problemsOfMembers(schema, { value, path }, slices);
 }
 
-/** Those of the last variant when none fits. */
+/** The faults against the last variant, if no variant fits. */
 async function problemsOfUnion(
   variants: readonly TSchema[],
   checked: Checked,
@@ -71,7 +71,7 @@ async function problemsOfItems(
 ): Promise<readonly Problem[]> {
   for (const [at, item] of value.entries()) {
     if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
-    // Most are small, and a promise for each of them would take longer than the check.
+    // Most items are small, and a promise for each of them would take longer than the check.
     if (!isLarge(item) && conforms(items, item)) continue;
     const problems = await problemsOf(items, { value: item, path: `${path}/${at}` }, slices);
     if (problems.length > 0) return problems;
@@ -111,7 +111,7 @@ function pointerStep(name: string): string {
 const OF_MEMBERS = new Set(["items", "properties", "patternProperties"]);
 const bare = new WeakMap<TSchema, Validator>();
 
-/** Validator of a list or an object without its items and members. */
+/** Validator of a list or an object that ignores its items and members. */
 function bareOf(schema: TSchema): Validator {
   let validator = bare.get(schema);
   if (validator === undefined) {
@@ -124,7 +124,7 @@ function bareOf(schema: TSchema): Validator {
 
 const withoutMembers = new WeakMap<TSchema, Map<string, Validator>>();
 
-/** The schema of an input without these members. */
+/** Validator of an input that ignores these members. */
 function without(schema: TSchema, names: readonly string[]): Validator {
   let known = withoutMembers.get(schema);
   if (known === undefined) withoutMembers.set(schema, (known = new Map()));

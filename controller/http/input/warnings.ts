@@ -15,21 +15,18 @@ import type { Fields } from "../body/fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
 /**
- * Names that clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of a form,
- * the choice between user and system.
+ * Names that clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of
+ * a form, the choice between user and system.
  */
 const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", CHARSET_FIELD, "_csrf", "csrf", "issys", "$issys", "callback"]);
 
-/** Bodies that clients send when they have nothing to say. */
+/** Bodies that clients send when they have no content. */
 const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
 
-/** Items of a list that are looked at in one step. */
+/** Items of a list that are examined in one step. */
 const ITEMS_PER_STEP = 32;
 
-/**
- * One text for each name of query and body that the endpoint does not know: it was ignored, which is told instead of
- * refused.
- */
+/** One warning for each name in query and body that the endpoint does not know. Such names are ignored, not refused. */
 export function ignoredNames(
   endpoint: Pick<Endpoint, "input">,
   { query, body }: Pick<Sources, "query" | "body">,
@@ -44,7 +41,7 @@ export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields)
   return unknownNames(body, knownNames(input));
 }
 
-/** At most one name more than warnings are told, so that the rest can be told as such. */
+/** Unknown names, at most one more than are reported. The additional one shows that there are more. */
 function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): readonly string[] {
   const unknown: string[] = [];
   if (known === undefined) return unknown;
@@ -55,19 +52,19 @@ function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): r
   return unknown;
 }
 
-/** The text of a body that no member was read from, and that the endpoint does not read; undefined for any other. */
+/** The text of a body from which no member was read, and which the endpoint does not read; `undefined` otherwise. */
 export function unreadText(endpoint: Pick<Endpoint, "body">, body: Body): string | undefined {
   if (takesText(endpoint) || body.fields.size > 0) return undefined;
   const text = body.text?.trim() ?? "";
   return NOTHING.has(text) ? undefined : text;
 }
 
-/** Files that were sent. Browsers send a file field that is left empty as a part without a name. */
+/** The files that were sent. Browsers send an empty file field as a part without a name; it does not count. */
 export function sentFiles({ files }: Body): readonly UploadedFile[] {
   return files.filter(({ filename, size }) => filename !== "" || size > 0);
 }
 
-/** The same for a body that was not read, and for files where none are taken. */
+/** Warnings about a body that was not read, and about files if the endpoint takes none. */
 export function ignoredBody(endpoint: Pick<Endpoint, "body">, body: Body): readonly string[] {
   const files = endpoint.body === "multipart" ? [] : sentFiles(body);
   const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
@@ -81,7 +78,8 @@ interface Ignoring {
 }
 
 /**
- * The same for members of objects inside the input, at any depth: `fields[2].colum is not known here and was ignored.`
+ * Warnings about unknown members of objects inside the input, at any depth, such as `fields[2].colum is not known here
+ * and was ignored.`
  */
 export async function ignoredMembers(
   { input }: Pick<Endpoint, "input">,
@@ -110,7 +108,7 @@ interface Shape {
   readonly anyOf?: readonly TSchema[];
 }
 
-/** Ends when enough is told; others may have their turns between its steps. */
+/** Ends when there are enough warnings. Other work can run between its steps. */
 function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting): Generator<undefined> {
   const { path, told, texts } = collecting;
   const value = texts.valueOf(given);
@@ -136,11 +134,11 @@ function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting
   }
 }
 
-/** Schemas inside a schema, as far as their values can have members. */
+/** Schemas inside a schema whose values can have members. */
 interface Inner {
   /** Schema of list items that may have members; undefined for any other schema. */
   readonly items: TSchema | undefined;
-  /** Schemas by member name, for an object that names its members; undefined for an object that takes any. */
+  /** Schemas by member name, for an object that names its members; undefined for an object with any members. */
   readonly members: ReadonlyMap<string, TSchema> | undefined;
 }
 
@@ -167,14 +165,14 @@ function holdsMembers(schema: TSchema): boolean {
   return type === "object" || (items !== undefined && holdsMembers(items)) || (anyOf?.some(holdsMembers) ?? false);
 }
 
-/** The answer with these warnings before its own. Their number and lengths are bounded. */
+/** The answer with `before` in front of its own warnings. Their number and lengths are bounded. */
 export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
   const { warnings = [], ...rest } = answer;
   const all = [...before, ...warnings];
   return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
 }
 
-/** Undefined for an endpoint that takes any name. */
+/** Names that an input knows; `undefined` if it takes any name. */
 function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
   const { additionalProperties, patternProperties } = schema as {
     readonly additionalProperties?: unknown;
@@ -184,18 +182,21 @@ function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
   return new Set(Object.keys(membersOf(schema)));
 }
 
-/** Warnings of an answer that is no envelope: a JSON list of texts. */
+/** Header with the warnings of an answer without an envelope: a JSON list of texts. */
 export const WARNINGS_HEADER = "x-odp-warnings";
 
 const MORE = "There are more warnings, which are not told.";
 
-/** At most `HTTP_WARNINGS_MAX` of them, none longer than `HTTP_WARNING_MAX_CHARACTERS`. */
+/**
+ * At most `HTTP_WARNINGS_MAX` warnings, none longer than `HTTP_WARNING_MAX_CHARACTERS`. One more says if there are
+ * others.
+ */
 export function boundedWarnings(warnings: readonly string[]): readonly string[] {
   const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => beginningOf(text, HTTP_WARNING_MAX_CHARACTERS));
   return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
 }
 
-/** Warnings as the value of `X-Odp-Warnings`: a JSON list in ASCII, of at most `HTTP_WARNINGS_HEADER_MAX_CHARACTERS`. */
+/** The value of `X-Odp-Warnings`: a JSON list in ASCII, of at most `HTTP_WARNINGS_HEADER_MAX_CHARACTERS`. */
 export function warningsHeader(warnings: readonly string[]): string {
   const whole = ascii(warnings);
   if (whole.length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS) return whole;
@@ -206,7 +207,7 @@ export function warningsHeader(warnings: readonly string[]): string {
   return ascii([...warnings.slice(0, count), MORE]);
 }
 
-/** The JSON text of a list. A header takes no other characters. */
+/** The JSON text of a list in ASCII: a header cannot have other characters. */
 function ascii(texts: readonly string[]): string {
   return JSON.stringify(texts).replace(
     /[^\x20-\x7e]/g,

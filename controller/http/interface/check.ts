@@ -5,8 +5,8 @@ import type { SocketEndpoint } from "../sockets/socket.ts";
 const PERMISSION = /^[a-z][a-z-]*:(read|write|run)$/;
 
 /**
- * Refuses, before anything listens, an interface in which an endpoint lacks a permission, cannot be told from another,
- * or has no object as input.
+ * Call it before anything listens. Throws if an endpoint lacks a permission, has the same path as another one, or has
+ * an input that is no object.
  */
 export function checkInterface(endpoints: readonly Endpoint[], sockets: readonly SocketEndpoint[]): void {
   const seen = new Set<string>();
@@ -25,7 +25,7 @@ export function checkInterface(endpoints: readonly Endpoint[], sockets: readonly
 }
 
 function checkOne(name: string, endpoint: Pick<Endpoint, "path" | "permission" | "input">, isPublic: boolean): void {
-  // Looked at as it comes: a list of routes may have been put together without the compiler's help.
+  // Checked at run time, because a list of routes may contain values that the compiler has not checked.
   const { path, permission, input } = endpoint as {
     readonly path: string;
     readonly permission?: string;
@@ -39,7 +39,7 @@ function checkOne(name: string, endpoint: Pick<Endpoint, "path" | "permission" |
   if (missing.length > 0) throw new Error(`${name} does not name ${missing.join(", ")} in its input schema.`);
 }
 
-/** Headers that this side makes itself, or by which one answer could pass for two. */
+/** Headers that `http/` sets itself, or that could make one answer look like two. */
 const OWN_HEADERS = new Set([
   "connection",
   "content-disposition",
@@ -74,7 +74,10 @@ function claim(seen: Set<string>, shape: string): void {
   seen.add(shape);
 }
 
-/** Neither the names of parameters nor a slash at the end decide which endpoint answers. */
+/**
+ * The path without the names of its parameters and without a slash at its end. These do not decide which endpoint
+ * answers.
+ */
 function shapeOf(path: string): string {
   return path.replace(/:\w+/g, ":").replace(/(.)\/$/, "$1");
 }

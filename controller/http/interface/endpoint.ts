@@ -4,51 +4,59 @@ import type { Permission, Principal } from "../../areas/permissions/index.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
 
 /**
- * One row of the HTTP interface. An area's `routes.ts` answers a list of them; `http/` does everything that is the same
- * for all: reading the input in any form, signing in, permission, admission, validation, audit, envelope, OpenAPI.
+ * One endpoint of the HTTP interface. An area's `routes.ts` returns a list of them. `http/` does everything that is the
+ * same for all: reading the input in any form, sign-in, permission, admission, validation, audit, envelope, OpenAPI.
  */
 export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSchema> {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** `:name` is one path segment; a last `*` takes the rest, slashes included, as the input member `*`. */
+  /** `:name` is one path segment. A `*` at the end takes the rest, including slashes, as the input member `*`. */
   readonly path: string;
-  /** `public` needs no sign-in at all. A permission that ends in `:read` leaves no audit record when it is granted. */
+  /** `public` needs no sign-in. A granted call with a permission that ends in `:read` leaves no audit entry. */
   readonly permission: Permission | "public";
-  /** Commands of a job run call it, too, by the token of their run and without the permission: its service decides. */
+  /**
+   * True: commands of a job run may call it, too, with the token of their run and without the permission. The service
+   * decides what they may do.
+   */
   readonly commands?: true;
   readonly summary: string;
   /**
-   * One object: path parameters, query and body members together (body over query over path). Forms arrive as text and
-   * are converted by this schema: `"5"` to 5, `"true"` to true, one value to a list, `name[]` to `name`, `"null"` and
-   * `"undefined"` to absent. Members it does not name are dropped, and told in `warnings`.
+   * One object for path parameters, query and body members. The body takes precedence over the query, and the query
+   * over the path; with the body `text`, the path comes first. Forms arrive as text and are converted by this schema:
+   * `"5"` to 5, `"true"` to true, one value to a list, `name[]` to `name`, `"null"` and `"undefined"` to absent.
+   * Unknown members are dropped and reported in `warnings`.
    */
   readonly input: I;
-  /** Schema of the envelope's `message`; also an output filter: members it does not name are not sent. */
+  /** Schema of the envelope's `message`. Members that it does not name are not sent. */
   readonly output: O;
   /**
-   * Answers are server-sent events, and `output` is of the data of each. Of a GET that is not public. Listening takes
-   * the proof of origin that a change takes, no place among the tenant's calls, and has no deadline.
+   * True: the answer is a stream of server-sent events, and `output` is the schema of the data of each. Only for a GET
+   * that is not public. Listening requires the same proof of origin as a change. It takes none of the tenant's places
+   * for calls and has no deadline.
    */
   readonly events?: true;
-  /** Statuses other than a bare 200; an answer uses no others. Failures are `AppError`s. */
+  /** Statuses in addition to a plain 200. An answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
-   * How the body is documented; a body in any form is accepted. `raw` is a text of any content type that is kept as it
-   * is: no member is read from it.
+   * Form of the body in the documentation; a body in any form is accepted. `raw`: a text of any content type, which is
+   * kept unchanged; no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
-  /** A query with `malformed=mark` has bytes of a `raw` body that are no text read as U+FFFD. Absent: they are refused. */
+  /**
+   * True: with `malformed=mark` in the query, malformed bytes of a `raw` body become U+FFFD. Otherwise they are
+   * refused.
+   */
   readonly marksMalformed?: true;
   /**
-   * Names of the members that carry what this input wants to be stored or run. A call that names none of them, but has a
-   * body that is not read or members that are not known, is refused: its content would be lost.
+   * Names of the members in which this input may have the content to store or run; empty if it needs none. A call
+   * without these members is refused if it has unknown members, or a body that is not read: its content would be lost.
    */
   readonly content?: (input: Static<I>, files: readonly UploadedFile[]) => readonly string[];
   /**
-   * Bound of a body that is no upload. When absent, `HTTP_PUBLIC_BODY_MAX_BYTES` of a public endpoint,
-   * `HTTP_BODY_MAX_BYTES` of the others: those that take names and settings say less.
+   * Maximum bytes of a body that is no upload. Default: `HTTP_PUBLIC_BODY_MAX_BYTES` for a public endpoint, otherwise
+   * `HTTP_BODY_MAX_BYTES`. Endpoints for names and settings set a smaller maximum.
    */
   readonly bodyMaxBytes?: number;
-  /** Deadline of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
+  /** Deadline of calls that may wait long. Default: `HTTP_CALL_DEADLINE_MS`. */
   readonly deadlineMs?: (input: Static<I>) => number;
   readonly handler: (call: Call<Static<I>>) => Promise<Answer<Static<O>>>;
 }
@@ -56,27 +64,33 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
 /** One status of an endpoint, for the OpenAPI document. */
 export interface StatusNote {
   readonly summary: string;
-  /** By name, with what each says. */
+  /** Description of each header, by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Call<I> {
-  /** For `public` endpoints the signed-in user, else a user with an empty name and without rights. */
+  /** For `public` endpoints the signed-in user, or a user with an empty name and without rights. */
   readonly principal: Principal;
   readonly input: I;
-  /** Uploaded parts in the order they came; removed after the call. */
+  /** Uploaded parts, in the order in which they were sent. Removed after the call. */
   readonly files: readonly UploadedFile[];
   /**
-   * The body as it came when it was neither a form nor JSON, else undefined. An endpoint of body `text` or `raw` always
-   * gets it.
+   * The body as it was sent, if it was neither a form nor JSON; otherwise `undefined`. An endpoint with the body `text`
+   * or `raw` always gets it.
    */
   readonly text: string | undefined;
-  /** The bytes of `text`, where some of them are no text. As of `marksMalformed`. */
+  /** The bytes of `text`, if some of them are malformed. See `marksMalformed`. */
   readonly malformed?: EncodedText | undefined;
   readonly client: Client;
-  /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes; for events also when the stream ends. */
+  /**
+   * Fires when the call must end: the client has left, the deadline has passed or the controller stops. For a call that
+   * only reads, also when the caller loses the right; for events, also when the stream ends.
+   */
   readonly signal: AbortSignal;
-  /** The caller with the rights of now; `undefined` when signed out or without the permission. Cheap: for any event. */
+  /**
+   * The caller with its current rights; `undefined` if signed out or without the permission. Cheap enough to call for
+   * each event.
+   */
   readonly present: () => Promise<Principal | undefined>;
 }
 
@@ -85,37 +99,37 @@ export interface EncodedText {
   readonly encoding: Encoding;
 }
 
-/** The other end of the wire. */
+/** The client of a call. */
 export interface Client {
   readonly remote: string;
-  /** The session that signed this call in. */
+  /** The session that identified the caller. */
   readonly session: string | undefined;
-  /** False for what a page or a link of another site may have made a browser send: see `maySignIn`. */
+  /** False if a page or a link of another site may have made a browser send the call; see `maySignIn`. */
   readonly maySignIn: boolean;
-  /** Value that the `ticket` of an earlier answer left in this browser. The caller may have forged it. */
+  /** Value that the `ticket` of an earlier answer stored in this browser. The caller may have forged it. */
   readonly ticket: string | undefined;
-  /** Asks for HTML: better sent to a page than given an envelope. */
+  /** True if the client asks for HTML: redirect it to a page rather than send an envelope. */
   readonly browser: boolean;
-  /** True if the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */
+  /** True if the client has the version with this ETag (with its quotes) according to `If-None-Match`: 304 suffices. */
   readonly holds: (etag: string) => boolean;
-  /** The id of the last event that a client has which comes back to an event stream. */
+  /** Id of the last event that the client received before it reconnected to an event stream. */
   readonly lastEventId: string | undefined;
 }
 
 export interface UploadedFile {
   readonly field: string;
-  /** As the client sent it: not a path to trust. */
+  /** The name as the client sent it. Do not use it as a path. */
   readonly filename: string;
-  /** Where the bytes lie for the time of the call. */
+  /** Path of the stored bytes. Valid during the call. */
   readonly path: string;
   readonly size: number;
 }
 
 /**
- * The answer of a handler. `rows` streams as the array `message`; `content` and `json` are sent bare, without an
- * envelope. `more` tells, once the first rows are there, that others were left out. `warnings` say what was accepted and
- * does not do what its sender may expect. The envelope has that member, and an answer without an envelope the header,
- * only when there are some.
+ * The answer of a handler. `rows` is streamed as the list `message`. `content` and `json` are sent without an envelope.
+ * `more` is called after the first rows and returns true if other rows were left out. `warnings` report input that was
+ * accepted but may not do what its sender expects. Without warnings, the envelope lacks the member and other answers
+ * lack the header.
  */
 export type Answer<O> =
   | MessageAnswer<O>
@@ -148,7 +162,10 @@ interface Bare {
   readonly warnings?: readonly string[];
 }
 
-/** A text may be compressed; one that is told as it comes is of a type like `application/x-ndjson`, which never is. */
+/**
+ * A text may be compressed. If its lines are sent as they arise, it must have a type that is never compressed, such as
+ * `application/x-ndjson`.
+ */
 export interface ContentAnswer extends AnswerHead, Bare {
   readonly content: Readable | Uint8Array | string;
   readonly contentType: string;
@@ -161,7 +178,7 @@ export interface JsonAnswer extends AnswerHead, Bare {
   readonly json: unknown;
 }
 
-/** An HTML page of ours. Nothing keeps it, and no other page takes it in. */
+/** An HTML page of odp. Caches do not keep it, and pages of other sites cannot embed it. */
 export interface PageAnswer extends Bare {
   readonly page: string;
   /** The whole Content-Security-Policy. */
@@ -169,7 +186,7 @@ export interface PageAnswer extends Bare {
   readonly ticket?: TicketChange;
 }
 
-/** Ends when `events` does, and ends `events` when it is not listened to any more. */
+/** Ends when `events` ends. If the client leaves, `events` is ended. */
 export interface EventsAnswer extends Bare {
   readonly events: AsyncIterable<ServerEvent>;
 }
@@ -200,15 +217,15 @@ interface AnswerHead {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sets the session cookie, or clears it when `id` is absent. `lastingMs` makes it outlive the browser. */
+/** Sets the session cookie; clears it if `id` is absent. With `lastingMs` the cookie outlives the browser session. */
 export interface SessionChange {
   readonly id?: string;
   readonly lastingMs?: number;
 }
 
 /**
- * Leaves a text with the browser for its way to another site and back, or takes it away when `text` is absent. No
- * script reads it, and no form of another site brings it along.
+ * Stores a text in the browser while it visits another site and returns; removes the text if `text` is absent. Scripts
+ * cannot read it, and forms of other sites do not send it.
  */
 export interface TicketChange {
   readonly text?: string;

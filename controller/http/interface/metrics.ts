@@ -3,19 +3,19 @@ import type { Admission } from "../calls/admission.ts";
 
 export interface FinishedCall {
   readonly method: string;
-  /** The pattern, never the path itself: there are few patterns. */
+  /** The pattern of the path, not the path itself: there are few patterns. */
   readonly route: string;
   readonly code: string;
   readonly seconds: number;
 }
 
-/** A level that its area knows, read whenever `/metrics` is asked. */
+/** A figure that an area provides. It is read at every call of `/metrics`. */
 export type Level = {
   readonly name: string;
   readonly help: string;
 } & ({ readonly value: () => number } | { readonly byTenant: () => readonly (readonly [string, number])[] });
 
-/** Counters of this controller's HTTP side, and levels of the other parts, for `/metrics`. */
+/** Counters of this controller's HTTP interface, and figures of the other parts, for `/metrics`. */
 export class HttpMetrics {
   readonly #registry = new Registry();
   readonly #calls: Counter<"method" | "route" | "code">;

@@ -21,7 +21,7 @@ const BODY_TYPES = {
   raw: "text/plain",
 } as const;
 
-/** The whole interface as an OpenAPI 3.1 document. Pure: the same endpoints give the same document. */
+/** The whole interface as an OpenAPI 3.1 document. The same endpoints always give the same document. */
 export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApiOptions): Json {
   const paths: Record<string, Record<string, Json>> = {};
   for (const endpoint of [...endpoints].sort(byPathAndMethod)) {

@@ -18,9 +18,9 @@ const HEARTBEAT = ":\n\n";
 /** The part of a call that an event stream needs. */
 export interface Listening {
   readonly clock: Clock;
-  /** Fires when the client left or the controller stops. */
+  /** Fires when the stream must end, for example because the client has left or the controller stops. */
   readonly over: AbortSignal;
-  /** False when the user is signed out or lacks the permission; fails while that cannot be read. */
+  /** False if the user is signed out or lacks the permission. Rejects while that cannot be read. */
   readonly stillAllowed: () => Promise<boolean>;
 }
 
@@ -29,8 +29,8 @@ export class EventStreams {
   readonly #open = new Map<string, Set<() => void>>();
 
   /**
-   * Calls `end` when the controller stops; the answer takes the stream out. `AppError("limited")` if there are too
-   * many.
+   * Adds an open stream. Calls `end` when the controller stops or the tenant is deleted. The returned function removes
+   * the stream. `AppError("limited")` if the tenant has too many.
    */
   enter(tenant: string, end: () => void): () => void {
     const ends = this.#open.get(tenant) ?? new Set();
@@ -65,11 +65,12 @@ export interface EventsOptions {
 type Events = AsyncIterable<ServerEvent>;
 
 /**
- * Sends events until there are no more, or the listener left or lost the right. Clients come back when a stream ends.
+ * Sends events until there are no more, or the listener leaves or loses the right. Clients reconnect when a stream
+ * ends.
  */
 export async function sendEvents(reply: FastifyReply, events: Events, options: EventsOptions): Promise<void> {
   const stream = Readable.from(new EventTexts(events, options).texts());
-  // A proxy that gathers what it passes on would hold events back.
+  // A proxy with a buffer would delay the events.
   void reply.header("x-accel-buffering", "no").type(EVENTS_TYPE);
   if (reply.request.method === "HEAD") return void reply.send("");
   void reply.send(stream);
@@ -80,7 +81,7 @@ export async function sendEvents(reply: FastifyReply, events: Events, options: E
 
 type Arrival = IteratorResult<ServerEvent, unknown> | { readonly error: unknown };
 
-/** Events as the text of a stream. The next one is asked for when the reader has taken the one before. */
+/** Events as the text of a stream. Reads at most one event ahead of its reader. */
 class EventTexts {
   readonly #source: AsyncIterator<ServerEvent>;
   readonly #options: EventsOptions;
@@ -102,18 +103,18 @@ class EventTexts {
       for (let text = await this.#next(); text !== undefined; text = await this.#next()) yield text;
     } finally {
       over.removeEventListener("abort", wake);
-      // Not awaited: what the source waits for may still be on its way.
+      // Not awaited, because the source may still be waiting for something.
       this.#source.return?.().catch(this.#options.onBroken);
     }
   }
 
-  /** The next event or, when none comes within the interval, a heartbeat; `undefined` at the end. */
+  /** The next event; a heartbeat if none arrives within the interval; `undefined` at the end. */
   async #next(): Promise<string | undefined> {
     const { over, stillAllowed } = this.#options.listening;
     if (this.#arrival === undefined && !over.aborted) await this.#pause();
     const arrival = this.#arrival;
     if (over.aborted) return undefined;
-    // An outage of the store ends no idle stream, but nothing is told without rights.
+    // An outage of the store does not end an idle stream. But an event is sent only if the rights can be read.
     if (arrival === undefined) return (await stillMay(stillAllowed())) ? HEARTBEAT : undefined;
     if ("error" in arrival) throw arrival.error;
     if (arrival.done === true || !(await stillAllowed())) return undefined;

@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import type { ServerEvent } from "../interface/endpoint.ts";
 import type { SocketLine } from "./socket.ts";
 
-/** One part of what is followed: up to before the position `to`, or the end. */
+/** A part of a followed stream, up to before the position `to`; or the end of the stream. */
 export interface FollowedPart {
   readonly to?: number;
   readonly end?: unknown;
@@ -10,7 +10,9 @@ export interface FollowedPart {
 
 const END_MARK = "end";
 
-/** Parts as events. The id of each is the position behind it, so that a client comes back to where it was. */
+/**
+ * Parts as events. The id of an event is the position after its part, so that a reconnecting client continues there.
+ */
 export async function* followedEvents(parts: AsyncIterable<FollowedPart>): AsyncGenerator<ServerEvent> {
   for await (const part of parts) {
     if (part.end === undefined) yield { id: String(part.to), data: part };
@@ -18,7 +20,10 @@ export async function* followedEvents(parts: AsyncIterable<FollowedPart>): Async
   }
 }
 
-/** Where a client goes on; `undefined`: it has the end too. What a client has goes before its address. */
+/**
+ * Position from which a client continues; `undefined` if the client already has the end. `Last-Event-ID` takes
+ * precedence over the position in the address.
+ */
 export function positionOf(lastEventId: string | undefined, from: number | undefined): number | undefined {
   if (lastEventId === END_MARK) return undefined;
   if (lastEventId === undefined || lastEventId === "") return from ?? 0;
@@ -28,7 +33,7 @@ export function positionOf(lastEventId: string | undefined, from: number | undef
 
 type Open = () => Promise<AsyncIterable<object>>;
 
-/** Sends parts as JSON text frames, each when the network took the one before, and closes the socket when they end. */
+/** Sends parts as JSON text frames, each after the network has taken the one before. Closes the socket at the end. */
 export async function followOnSocket(line: SocketLine, open: Open): Promise<void> {
   try {
     for await (const part of await open()) if (!(await line.sent(JSON.stringify(part)))) return;

@@ -26,7 +26,7 @@ const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> =
 
 export interface LineOptions {
   readonly clock: Clock;
-  /** Asked at every ping and by `ask`: false ends the line, as when the session is over. */
+  /** Called at every ping and by `ask`. False ends the line, for example because the session is over. */
   readonly stillAllowed: () => Promise<boolean>;
 }
 
@@ -46,7 +46,7 @@ export class Line implements SocketLine {
     this.closed = closing.signal;
     this.#socket = socket;
     this.#options = options;
-    // A broken socket also closes; its error needs no answer.
+    // A broken socket also closes, so its error needs no handling.
     socket.on("error", () => {});
     socket.on("message", () => (this.#answered = true));
     socket.on("pong", () => (this.#answered = true));
@@ -79,23 +79,26 @@ export class Line implements SocketLine {
     this.#close(code, why, WEBSOCKET_CLOSE_GRACE_MS);
   }
 
-  /** Ends the line unless it is still allowed. An outage of the store ends none. */
+  /** Ends the line if it is no longer allowed. An outage of the store does not end it. */
   async ask(): Promise<void> {
     if (!(await stillMay(this.#options.stillAllowed()))) this.end("signed out");
   }
 
-  /** The controller goes; the client should find another one. It has `SHUTDOWN_SOCKETS_MS` to answer. */
+  /**
+   * Closes the line because the controller stops; the client should connect to another one. The client has
+   * `SHUTDOWN_SOCKETS_MS` to answer.
+   */
   leave(): void {
     this.#close(GOING_AWAY, "the controller stops", SHUTDOWN_SOCKETS_MS);
   }
 
   #close(code: number, reason: string, graceMs: number): void {
-    // A line that already ends keeps its deadline if that is the shorter one.
+    // A line that is already closing keeps its deadline if that is shorter.
     if (graceMs >= this.#graceMs) return;
     this.#graceMs = graceMs;
     this.#cancelTimer();
     this.#socket.close(code, reason);
-    // A receiver that reads nothing does not answer the close either.
+    // A receiver that reads nothing does not answer the close, so the socket is ended anyway.
     this.#cancelTimer = this.#options.clock.after(graceMs, () => this.#socket.terminate());
   }
 

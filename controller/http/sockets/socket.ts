@@ -1,7 +1,10 @@
 import type { Static, TSchema } from "typebox";
 import type { Permission, Principal } from "../../areas/permissions/index.ts";
 
-/** A WebSocket of the HTTP interface. `http/` signs in, checks the permission, and keeps the line alive and bounded. */
+/**
+ * A WebSocket of the HTTP interface. `http/` signs in the caller, checks the permission, and bounds the line's queue.
+ * It ends the line when the caller loses the permission.
+ */
 export interface SocketEndpoint<I extends TSchema = TSchema> {
   /** `:name` is one path segment. */
   readonly path: string;
@@ -17,22 +20,22 @@ export interface SocketCall<I> {
   readonly input: I;
   readonly line: SocketLine;
   /**
-   * The caller with the rights of now; `undefined` when signed out, or without the permission. Cheap: it may be asked
-   * for every frame.
+   * The caller with its current rights; `undefined` if signed out or without the permission. Cheap enough to call for
+   * each frame.
    */
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** `over`: there is no more to come. `broken`: there may be, after a new connection. */
+/** `over`: nothing more follows. `broken`: more may follow on a new connection. */
 export type LineEnd = "too slow" | "signed out" | "not permitted" | "over" | "broken" | "no room";
 
-/** The sending side of a socket. What clients say is read and dropped. */
+/** The sending side of a socket. Messages from the client are read and ignored. */
 export interface SocketLine {
-  /** Never waits. A receiver that leaves too much unread is closed. */
+  /** Never waits. Closes a receiver that leaves too much unread. */
   send(text: string): void;
-  /** Resolves when the network took the text; false when the socket is closed or closing. */
+  /** Resolves when the network has taken the text; false if the socket is closed or closing. */
   sent(text: string): Promise<boolean>;
-  /** Closes the socket and gives the receiver the reason. Messages that are not yet sent are lost. */
+  /** Closes the socket and sends the reason to the receiver. Messages that are not sent yet are lost. */
   end(reason: LineEnd): void;
   /** Fires when either end closes the socket. */
   readonly closed: AbortSignal;

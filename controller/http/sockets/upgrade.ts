@@ -35,7 +35,7 @@ export interface UpgradeDependencies {
   readonly bodyMemory: BodyMemory;
   readonly pipelines: Pipelines;
   readonly peers: Peers;
-  /** Host names pages of ours are served under besides the one in the request. */
+  /** Host names of this installation, in addition to the one in the request. */
   readonly publicNames: readonly string[];
   readonly standing: Standing;
 }
@@ -55,7 +55,7 @@ export class Upgrades {
     perMessageDeflate: false,
   });
   readonly #lines = new Map<string, Set<Line>>();
-  /** Warnings about requests that are answered now. */
+  /** Warnings about requests that are being upgraded. */
   readonly #warnings = new WeakMap<IncomingMessage, readonly string[]>();
   #isClosing = false;
 
@@ -72,7 +72,7 @@ export class Upgrades {
     server.on("upgrade", (request, socket, head) => {
       const ignore = (): void => {};
       socket.on("error", ignore);
-      // Answers to calls that came before on this connection go first.
+      // The earlier calls on this connection must be answered first.
       this.#dependencies.pipelines.whenAnswered(socket, () => {
         if (request.headers.upgrade?.toLowerCase() === "websocket") return this.#answer(request, { socket, head });
         socket.off("error", ignore);
@@ -88,7 +88,7 @@ export class Upgrades {
       const { log, clock } = this.#dependencies.runtime;
       logFault(log, failure, traceparent);
       refuse(socket, failure, traceparent);
-      // Nothing else looks after the connection: it is no longer one of HTTP, and not one of a WebSocket.
+      // Nothing else reads the connection: it is neither an HTTP connection nor a WebSocket.
       socket.resume();
       socket.once(
         "close",
@@ -97,7 +97,7 @@ export class Upgrades {
     });
   }
 
-  /** Tells every client that this controller goes, and opens no socket from now on. */
+  /** Tells every client that this controller stops, and opens no socket from now on. */
   close(): void {
     this.#isClosing = true;
     for (const lines of this.#lines.values()) for (const line of lines) line.leave();
@@ -147,7 +147,7 @@ export class Upgrades {
       boundedWarnings(ignoredNames(found.endpoint, { query: caller.query, body: new Map() })),
     );
     this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
-      // Apart from the calls of the tenant, so that these do not wait behind what its sockets say.
+      // A queue separate from that of the tenant's calls, so that calls do not wait for messages on sockets.
       const turn = () => THREAD_TURNS.next(`${tenant} sockets`);
       const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
       const memory = this.#dependencies.bodyMemory.open(remote);
@@ -163,7 +163,8 @@ export class Upgrades {
     const { principal } = identity;
     try {
       requirePermission(principal, endpoint.permission);
-      // A browser opens sockets for any page and lets it read: listening, too, takes the proof that a change takes.
+      // A browser opens sockets for any page and lets the page read them. So listening requires the same proof of
+      // origin as a change.
       requireMayChange(principal);
     } catch (error) {
       const { tenant, user, traceparent } = principal;
@@ -204,8 +205,8 @@ export class Upgrades {
 }
 
 /**
- * Some clients offer HTTP/2 with every request (`Upgrade: h2c`), which a server may ignore. Node cannot, once it
- * has a listener for upgrades, so the request is put back without its offer and read again.
+ * Some clients offer HTTP/2 with every request (`Upgrade: h2c`). A server may ignore that, but Node cannot once it has
+ * a listener for upgrades. So the request is put back without the offer, and read again.
  */
 function replay(
   server: Server,
