@@ -13,17 +13,15 @@ export const clusterRuntime: Runtime = {
   log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
 };
 
-/** Tables that can only have rows or tombstones if the first one of their group has. */
+/** Tables that can only have rows if the first one of their group has. */
 const TABLES_TOGETHER = [
-  ["edges_in"],
   ["posting_levels"],
-  ["version_days"],
   ["record_hours", ...RECORD_LIVES.map(({ table }) => table)],
   ["contents", "chunks"],
 ] as const;
 
 /** Tombstones in these tables are invisible, and would hide later writes with an explicit time. */
-const TABLES_OF_GRAVES = ["present", "postings", "versions", "edges_out"] as const;
+const TABLES_OF_GRAVES = ["present", "postings", "versions", "version_days", "edges_out", "edges_in"] as const;
 
 /** Removes the data of tests directly in the stores, bypassing the engine. */
 export class ClusterAdmin {
