@@ -47,7 +47,7 @@ export class StoredTasks {
     const principal = await this.#platform(first.event.tenant);
     const { state, owner, error = "", attempts = 0 } = as;
     const rows = tasks.map(({ event, trigger }): Row => {
-      const row = { ...keysOf({ event, trigger }), class: event.class, state, owner, error, attempts };
+      const row = { ...keysOf({ event, trigger }), state, owner, error, attempts };
       return { ...row, event: textOf(event) };
     });
     for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) {
@@ -66,15 +66,15 @@ export class StoredTasks {
 
   /** All waiting changes in pages, in no particular order. */
   async *waiting(tenant: string): AsyncGenerator<readonly StoredTask[]> {
-    for await (const rows of this.#read(tenant, WAITING)) yield rows.map(keptOf);
+    for await (const rows of this.#read(tenant, WAITING)) yield rows.map(storedTaskOf);
   }
 
   /** Waiting changes of the objects with these ids, in no particular order. */
   async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<StoredTask> {
     const where = [{ kind: "equals", column: "object", values: ids } as const];
-    const meant = new Set<unknown>(ids);
+    const wanted = new Set<unknown>(ids);
     for await (const rows of this.#read(tenant, where))
-      for (const row of rows) if (meant.has(row["object"])) yield keptOf(row);
+      for (const row of rows) if (wanted.has(row["object"])) yield storedTaskOf(row);
   }
 
   /** Reads the changes again; returns those that still wait and have this owner. */
@@ -118,7 +118,7 @@ export class StoredTasks {
   }
 }
 
-function keptOf({ trigger, event, owner }: Row): StoredTask {
+function storedTaskOf({ trigger, event, owner }: Row): StoredTask {
   const [path = "", name = ""] = textOrEmpty(trigger).split("#");
   return {
     event: JSON.parse(textOrEmpty(event)) as ObjectChangeEvent,
