@@ -107,7 +107,7 @@ module.exports = {
     {
       name: "services-know-no-http",
       severity: "error",
-      from: { path: areas, pathNot: `/(routes|[a-z-]+-routes|index)\\.ts$|${tests}` },
+      from: { path: areas, pathNot: `/(routes|[a-z-]+-routes)\\.ts$|^controller/areas/[^/]+/index\\.ts$|${tests}` },
       to: { path: "^controller/http/|^node_modules/(fastify|@fastify)/" },
     },
     {
