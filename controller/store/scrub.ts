@@ -22,7 +22,7 @@ export interface ScrubStore {
   /**
    * Removes these rows, unless they were written after the time in the given row. Only for rows that are older than
    * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A later change can add such a
-   * row again, whatever the time of that change is.
+   * row again, also a change with an earlier time.
    */
   remove(postings: readonly Posting[]): Promise<void>;
   /**

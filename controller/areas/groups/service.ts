@@ -86,7 +86,7 @@ export class GroupService {
     }
   }
 
-  /** Rights that every user has, whatever the user's groups are. At most as old as those of `rightsOf`. */
+  /** Rights of the built-in group that every user belongs to. At most as old as those of `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
     return (await this.#current.of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }

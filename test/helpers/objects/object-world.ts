@@ -38,7 +38,7 @@ let seed = 1;
 
 /** Opens an engine and a service over it for each test of the calling file. */
 export function openObjects(): void {
-  // Files share a process, and each draws the same numbers whichever ran before it.
+  // Files share a process. Each draws the same numbers, in any order of files.
   seed = 1;
   beforeEach(async () => {
     engine = await openTestEngine();

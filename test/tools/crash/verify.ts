@@ -11,7 +11,7 @@ const whole = (): { readonly start: Uint8Array } => ({ start: Uint8Array.of(0) }
 const ULID_LENGTH = 26;
 
 /**
- * Disagreements between the tables of one environment. There must be none, in whichever way its writer ended.
+ * Disagreements between the tables of one environment. There must be none, however its writer ended.
  */
 export function disagreements(env: Environment): readonly string[] {
   return [

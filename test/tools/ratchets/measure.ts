@@ -26,7 +26,8 @@ export interface SourceText {
 /** Comment lines that a reader has to read twice, by the name under which they are counted. */
 const HARD_COMMENTS: Readonly<Record<string, RegExp>> = {
   "begins with Of, What, Whether or Else": /^\s*(?:\/\/|\/?\*+)\s*(?:Of|What|Whether|Else)\b/,
-  "says whoever, nobody or somebody": /^\s*(?:\/\/|\/?\*).*\b(?:whoever|nobody|somebody)\b/i,
+  "says whoever, whatever, whichever, nobody or somebody":
+    /^\s*(?:\/\/|\/?\*).*\b(?:whoever|whatever|whichever|nobody|somebody)\b/i,
 };
 
 /** Tests are one function for each `describe`, so only their files and classes are measured. */

@@ -43,6 +43,7 @@ describe("a measure of the code", () => {
     [" * Whether it is open.", [1, 0]],
     ["/** Else the next. */", [1, 0]],
     ["/** True if nobody else has it. */", [0, 1]],
+    ["/** Removed, whatever its time is. */", [0, 1]],
     ["/** The objects that ended, of which one is left. */", [0, 0]],
     ['const text = "Of what nobody says";', [0, 0]],
     ["/** Offers a place. */", [0, 0]],
