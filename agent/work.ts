@@ -181,7 +181,10 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
   if (code !== 0) throw new AppError("unavailable", `The command of the depot ${depot.name} ${message}.`);
 }
 
-/** One value for each policy. The value without a name is their number. */
+/**
+ * One value for each policy, up to `POLICY_STATES_MAX`. The value without a name is their number; its presence tells a
+ * controller that these are all states, so that it drops the states of other policies.
+ */
 function statesOf(supervisor: Supervisor): Record<string, string> {
   const states = [...supervisor.states].slice(0, POLICY_STATES_MAX);
   return {

@@ -19,7 +19,10 @@ interface Running {
   cancelled: boolean;
 }
 
-/** Runs commands. Each is run at most once, is stored in the journal before its start, and gets exactly one result. */
+/**
+ * Runs commands. An accepted command is stored in the journal before its start, is run at most once, and gets exactly
+ * one result.
+ */
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #running = new Map<string, Running>();
@@ -29,7 +32,10 @@ export class Commands {
     this.#options = options;
   }
 
-  /** Starts a command. Resolves when it is in the journal and has begun, or is refused. */
+  /**
+   * Starts a command. Resolves when it is in the journal and has begun, or is refused. A command that is in the journal
+   * already is accepted again, but not run again. A command after its deadline is not run; its result is `expired`.
+   */
   async take(command: Command): Promise<void> {
     try {
       await this.#take(command);
@@ -40,7 +46,10 @@ export class Commands {
     }
   }
 
-  /** Cancels a running command. Nothing happens if the command is not running here. */
+  /**
+   * Cancels a running command. Nothing happens if the command is not running here. A cancel with an old epoch is only
+   * logged.
+   */
   async cancel({ commandId, epoch }: Cancel): Promise<void> {
     const { journal, host } = this.#options;
     try {

@@ -43,7 +43,7 @@ export class Journal {
 
   /**
    * Throws `AppError("conflict")` for an epoch below the highest one seen. A higher epoch is durable when the promise
-   * resolves.
+   * resolves; `AppError("limited")` when the outbox is full.
    */
   async obey(epoch: number): Promise<void> {
     this.check(epoch);

@@ -17,7 +17,7 @@ export function birthOf(pid: number): string | undefined {
 
 /**
  * Locks a folder for this agent. `AppError("conflict")` while another running agent has locked it. The lock of an agent
- * that has ended is replaced.
+ * that has ended is replaced. Without `/proc` (`birthOf`), a lock is always replaced.
  */
 export function lockFolder(folder: string): void {
   const path = join(folder, "agent.pid");

@@ -18,7 +18,8 @@ const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants
 /**
  * Opens a path for reading that other users can change. It follows links like Linux with `protected_symlinks`: each
  * link must belong to root, to the user of this program, or to the owner of the opened file. `AppError("denied")` for
- * another link. The opened file is checked too, so a folder that is replaced by a link meanwhile is also denied.
+ * another link. The opened file is checked too, so a folder that is replaced by a link meanwhile is also denied. On
+ * Windows nothing is checked.
  */
 export function openTrusted(path: string): Promise<FileHandle> {
   return openChecked(path, OPEN_FLAGS);

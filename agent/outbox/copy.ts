@@ -28,8 +28,8 @@ export interface OutboxCopyOptions {
 }
 
 /**
- * Marks that are copied: positions in followed files, commands, and the epoch. Marks of policy runs are not copied,
- * because the controllers have the results of those runs.
+ * Marks that are copied: positions in followed files, the times since which log policies run, commands, and the epoch.
+ * Marks of policy runs are not copied, because the controllers have the results of those runs.
  */
 const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
 const OPEN_RUN = /^policy\/.*\/run$/s;
@@ -37,7 +37,7 @@ const OPEN_RUN = /^policy\/.*\/run$/s;
 /**
  * Stores a copy of some marks outside the outbox, in case the outbox is deleted. The copy is written only after the
  * controllers have every entry that was written before the marks were read. It is a little behind, so after a loss some
- * lines are sent twice, but none is skipped.
+ * lines are sent twice, but none is skipped. Only `restore` writes the first copy of a stream at once.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;

@@ -142,7 +142,7 @@ export class Outbox {
     return [...this.#marks].filter(([key]) => key.startsWith(prefix));
   }
 
-  /** Writes entries and marks in one atomic write. Resolves with the last sequence when all of it is durable. */
+  /** Writes entries and marks, or marks alone, atomically. Resolves with the last sequence when they are durable. */
   append(emissions: readonly Emission[], options: AppendOptions = {}): Promise<number> {
     const refusal = this.#refusal(options.reserve ?? false);
     if (refusal) return Promise.reject(refusal);
@@ -188,7 +188,7 @@ export class Outbox {
     return new OutboxReader(this, from, this.#files);
   }
 
-  /** The controllers have stored all entries up to `sequence`. Files that contain only such entries are deleted. */
+  /** The controllers have all entries up to `sequence`. Files with only such entries are deleted, except the last. */
   async acknowledge(sequence: number): Promise<void> {
     if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
     this.#acknowledged = sequence;
@@ -243,7 +243,7 @@ export class Outbox {
   }
 
   async #write(): Promise<void> {
-    // Wait for the end of the current task, so that appends made in it share one sync.
+    // Wait until the calling code has returned, so that appends it makes without an `await` share one sync.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const groups = this.#take();

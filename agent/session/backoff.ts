@@ -9,9 +9,10 @@ export type Attempt = "none" | "short" | "steady";
 
 /**
  * Computes the pause between rounds of connection attempts. In a round, the agent tries every controller once. The
- * pause doubles with each round in which no controller accepted the agent. It also doubles with each session that ended
- * soon; these are counted separately. The first count starts again with each accepted session. So the agent stays away
- * at most about twice as long as the controllers were unavailable, no matter how many outages there were before.
+ * pause doubles, up to `SESSION_BACKOFF_MAX_MS`, with each round in which no controller accepted the agent. It also
+ * doubles with each session that ended soon; these are counted separately. The first count starts again with each
+ * accepted session. So the agent stays away at most about twice as long as the controllers were unavailable, no matter
+ * how many outages there were before.
  */
 export class Backoff {
   readonly #random: Random;

@@ -104,8 +104,8 @@ export class Session {
   }
 
   /**
-   * Resolves with the welcome when the controller accepts this agent. Throws the reason of a refusal, or
-   * `AppError("deadline")` after `SESSION_WELCOME_MS`.
+   * Resolves with the welcome when the controller accepts this agent. Throws the reason of a refusal or of the end of
+   * the session, `AppError("deadline")` after `SESSION_WELCOME_MS`.
    */
   async start(): Promise<Welcome> {
     const late = () =>

@@ -48,8 +48,8 @@ export class Outbound {
   }
 
   /**
-   * The answer of the server, with any status. Redirects are followed. Errors: `denied` for an address that is not
-   * open, also that of a redirect; `invalid` for the method or the URL; `limited` with too many requests in progress;
+   * The answer of the server with any status. Redirects are followed. Errors: `denied` for an address that is not
+   * open, also that of a redirect; `invalid` for the method or a URL; `limited` with too many requests in progress;
    * `too_large` for the body or the number of redirects; `deadline` after `SCRIPT_HTTP_DEADLINE_MS`; `cancelled` by the
    * signal; `unavailable` without an answer.
    */

@@ -6,11 +6,11 @@ import { exchange } from "./exchange.ts";
 import type { Resolve } from "./types.ts";
 
 export interface ServiceFetchOptions {
-  /** URL of the service, from the settings. Its host is open even if its address is not public. */
+  /** URL of the service, from the settings. Its host and port are open even if the address is not public. */
   readonly home: URL;
   /** Networks that are open in addition to public addresses. */
   readonly networks: readonly string[];
-  /** False: only `networks` are open. Absent: true. */
+  /** False: only `home` and `networks` are open. Absent: true. */
   readonly isPublicOpen?: boolean | undefined;
   readonly clock: Clock;
   readonly deadlineMs: number;

@@ -28,7 +28,7 @@ export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver
     const { pulse, thread } = line;
     const nowUsedMs = processorMs?.(thread) ?? usedMs + lookMs;
     // If the clock jumps, for example after a pause of the whole process, that counts as one check and not as many. The
-    // time used may also seem to decrease: if the last check could only read the time of the whole process.
+    // time used seems to decrease after a check that could only read the time of the whole process.
     if (pulse !== undefined && pulse === seen) stretchMs += Math.min(Math.max(nowUsedMs - usedMs, 0), lookMs);
     else stretchMs = 0;
     [seen, usedMs] = [pulse, nowUsedMs];

@@ -22,7 +22,7 @@ export interface KeyCommandOptions extends KeyCommandWorld {
 /**
  * Reads keys from the output of a command, in the format of a key file. `AppError("unavailable")` if the command fails,
  * writes more than `SECRET_KEY_TEXT_MAX_BYTES`, or does not end by its deadline; its whole process group is then
- * killed. No error contains the output of the command.
+ * killed. `AppError("invalid")` if the output is no key file. No error contains the output of the command.
  */
 export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<KeyRing> {
   const read = async () => parseSecretKeys(await outputOf(options), "What the command of secret_key_command writes");

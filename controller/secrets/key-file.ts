@@ -15,7 +15,7 @@ export interface KeyFileOptions {
 
 /**
  * Reads the key file. With `create`, a missing file is created (mode 0600); if several controllers create it at once,
- * one of them wins. `AppError("invalid")` if the file is missing or cannot be read.
+ * one of them wins. `AppError("invalid")` if the file is missing, cannot be read, or has another format.
  */
 export async function openSecretKey(options: KeyFileOptions): Promise<KeyRing> {
   const files = options.files ?? nodeFiles;

@@ -34,12 +34,12 @@ export class KeyRing implements SecretBox {
     return this.#current.id;
   }
 
-  /** Ids of the keys that the source has now, in its order. The first one is the key that should seal. */
+  /** Ids of the keys of the source, in its order, when it was last read. The first one is the key that should seal. */
   get ids(): readonly string[] {
     return this.#ids;
   }
 
-  /** Ids of all keys that can open: first those that the source has now, then those that it had before. */
+  /** Ids of all keys that can open: first `ids`, then those that the source had before. */
   get opening(): readonly string[] {
     return this.#known.map(({ id }) => id);
   }

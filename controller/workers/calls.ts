@@ -16,7 +16,7 @@ export interface CallLine {
   readonly pulse: number | undefined;
   /** Number of the task's thread (`ownThread`); undefined before the task has begun. */
   readonly thread: number | undefined;
-  /** Wakes a waiting task. From then on no call is executed, not even one that was sent before. */
+  /** Wakes a waiting task. From then on no call begins, not even one that was sent before. */
   stop(): void;
   /** Closes the line; stops it first if necessary. */
   close(): void;

@@ -65,7 +65,7 @@ export class IntervalRunner implements Runner {
     await host.emit([...open.emissions, ...gap], { marks: [...open.marks, this.#mark(toMs)], reserve: true, signal });
   }
 
-  /** Waits for a due time. True when the clock has jumped meanwhile. */
+  /** Waits for a due time. True when the clock was set forward meanwhile, or far back (`#setBack`). */
   async #waitUntil(dueMs: number, signal: AbortSignal): Promise<boolean> {
     const { clock } = this.#work.host;
     let jumped = false;

@@ -5,7 +5,10 @@ import { TextStream } from "../../../common/text/text-stream.ts";
 import { decodedRecord, type RawRecord } from "../../outbox/records.ts";
 import type { CommandWork } from "./work.ts";
 
-/** Cuts the standard output of one command into records in UTF-8. Invalid bytes become U+FFFD. */
+/**
+ * Cuts the standard output of one command into records. If the output has an encoding, records are converted to UTF-8
+ * and invalid bytes become U+FFFD. Otherwise the bytes are not changed.
+ */
 export interface OutputRecords {
   /** Number of characters so far that are invalid in the encoding of the output. */
   readonly malformed: number;

@@ -69,8 +69,8 @@ function endOf(result: { ended: string; code: number; message: string }, said: r
 }
 
 /**
- * Sends a complete line as a record after `LOG_FINAL_MS` of silence, although the next record has not begun. Only for
- * daemons.
+ * Sends the last record after `LOG_FINAL_MS` of silence, although the next one has not begun, unless it ends within a
+ * line. Only for daemons.
  */
 function settleWhenSilent(
   work: CommandWork,

@@ -32,7 +32,7 @@ export class ContentCache {
     return path;
   }
 
-  /** Deletes all other content. */
+  /** Deletes all content except that with these digests. */
   async keepOnly(digests: ReadonlySet<string>): Promise<void> {
     for (const name of await readdir(this.#folder).catch(() => [])) {
       if (!digests.has(name)) await rm(join(this.#folder, name), { force: true });

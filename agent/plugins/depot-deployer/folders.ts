@@ -19,7 +19,10 @@ interface Manifest {
   readonly files: readonly { readonly path: string; readonly digest: string }[];
 }
 
-/** A depot that is in place. `keep` makes that final, `revert` restores the version before. */
+/**
+ * A depot that is in place. `keep` makes that final. `revert` restores the version before. Without one, the depot is no
+ * longer in place, but files that were copied to a remote path stay there.
+ */
 export interface Placed {
   readonly folder: string;
   keep(): Promise<void>;
@@ -51,7 +54,10 @@ export class DepotFolders {
     this.#cache = cache;
   }
 
-  /** The folder with the current version of a depot; undefined when the depot is not on this host. */
+  /**
+   * The folder with the current version of a depot, or `remotePath` if it is given. Undefined when the depot is not on
+   * this host.
+   */
   folder(name: string, remotePath = ""): string | undefined {
     const current = this.#current(name);
     if (current === undefined) return undefined;

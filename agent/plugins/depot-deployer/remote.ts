@@ -17,7 +17,7 @@ const NAME_BYTES = 12;
 
 /**
  * Copies files of `from` into a folder that may belong to another user. Each file is replaced by a rename. Nothing that
- * a user puts into the folder, before or during the copy, redirects a write to another place: temporary names are
+ * a user puts into the folder, before or during the copy, redirects a file to a place outside: temporary names are
  * random and always created new, and the handle of each folder stays open while it is used.
  */
 export async function putInPlace(

@@ -44,7 +44,10 @@ function folderOf(depot: string, host: Host): string {
   return folder;
 }
 
-/** Aborts at the deadline of the command. From then on, output does not wait for room in the outbox. */
+/**
+ * Aborts at the deadline of the command. From then on, streamed output is dropped and counted; it does not wait for
+ * room in the outbox.
+ */
 function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cancel: () => void } {
   const abort = new AbortController();
   return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };

@@ -326,7 +326,7 @@ export class LogFiles {
   /**
    * True if the file is a life of `home` that no scan has seen, written since the policy began. If no life of `home` is
    * followed, `home` must be new too. Otherwise the name has a number or a day, or a life of `home` was moved or
-   * truncated. A file that matches is a log of its own, unless its name adds a number or a day to the end of `home`.
+   * truncated. A matching file is a log of its own, unless its name is a followed `home` plus a number or a day.
    */
   #wasMissed(
     at: FileLook,

@@ -403,7 +403,7 @@ export class FollowedFile {
     return { by: this.#work.heading.text, ...(this.state.offset > 0 && { isLost: true, isBegun: true }) };
   }
 
-  /** True if the last record counts as complete without its end, after `LOG_LAST_LINE_MS` or `LOG_FINAL_MS`. */
+  /** True if the last record counts as complete: after `LOG_LAST_LINE_MS`, or `LOG_FINAL_MS` if no more is expected. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
     if (silentMs >= LOG_LAST_LINE_MS) return true;

@@ -26,7 +26,7 @@ export interface PackedRest {
  */
 export type Packed<T> = T | "growing" | undefined;
 
-/** `moved`: the packed file was renamed or removed while it was read. The next scan finds it. */
+/** `moved`: the packed file was renamed or removed while it was read. The next scan decides. */
 type Examined<T> = Packed<T> | "moved";
 
 export interface Search {

@@ -17,7 +17,7 @@ import type { RunReport, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, S
 import { Machine, type MachineHost, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
 import { positionIn } from "./position.ts";
 
-/** Runs JavaScript. A text finds its machine in the initial state, although machines are reused. */
+/** Runs JavaScript. Each run finds its machine in the initial state, although machines are reused. */
 export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
   let prepared: Promise<PreparedMachine> | undefined;
   const open = async (frame?: string): Promise<Machine> =>

@@ -13,7 +13,7 @@ export class Copies {
   readonly #work: LogWork;
   readonly #files: ReadonlyMap<number, FollowedFile>;
   readonly #beginnings = new Beginnings();
-  /** Unfinished copies that the last scan found, by id, and when each was first found. */
+  /** Copies that the last scan found, perhaps unfinished, by id, and when each was first found. */
   #sinceMs: ReadonlyMap<string, number> = new Map();
   /** The same for the current scan. */
   #found = new Map<string, number>();

@@ -75,7 +75,7 @@ export class Endings {
 
   /**
    * Reads the rest of a life from the file into which it was packed. True if the life must not end yet: the packed file
-   * is incomplete, or it was moved, or the agent is stopping.
+   * is incomplete, for at most `LOG_PACKED_WAIT_MS`, or it was moved, or the agent is stopping.
    */
   async #isBeingPacked(file: FollowedFile, scan: DirectoryScan, signal: AbortSignal): Promise<boolean> {
     if (file.isOpen && !file.displaced) return false;
