@@ -9,7 +9,10 @@ import type { OpenTenants } from "./opening.ts";
 import { dropClass, retire } from "./retirement.ts";
 import type { ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeType } from "./types.ts";
 
-/** Changes of classes, edge types and subscriptions. After a change resolves, all controllers know it. */
+/**
+ * Changes of classes, edge types and subscriptions. Creating and altering wait until all controllers know the change,
+ * but no longer than `CATALOG_ACKNOWLEDGE_DEADLINE_MS`.
+ */
 export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
   readonly #tenants: OpenTenants;
 

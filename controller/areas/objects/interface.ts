@@ -222,7 +222,8 @@ export interface ClassTriggers {
   followTriggers(principal: Principal): Promise<void>;
   /**
    * That version of the trigger, even if it was replaced since. `disabled` has the current state of the trigger. Absent
-   * if the trigger was removed since, even if another trigger has its name now.
+   * if the trigger was removed since, even if another trigger has its name now. Also absent if the version was replaced
+   * more than `CHANGE_INTENT_KEEP_MS` ago.
    */
   triggerAt(principal: Principal, version: TriggerVersion): Promise<TriggerDefinition | undefined>;
   /**

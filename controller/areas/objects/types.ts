@@ -263,7 +263,7 @@ export interface IngestOptions extends RowOptions {
    */
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
   /**
-   * Writes an object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` above its own time. Otherwise a
+   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` gets a time above its own. Otherwise a
    * `writeUs` of now would be lost silently until that time has come. A repetition then wins over later writes.
    */
   readonly aboveAhead?: true;
@@ -467,7 +467,7 @@ export interface HistoryRange {
 export type Pushdown =
   /** The value equals one of `values`. A set, list or map contains one of them as element or key. */
   | { readonly kind: "equals"; readonly column: string; readonly values: readonly Value[] }
-  /** A range with both ends; an absent end is open. `vtime` and `ctime` count as columns. */
+  /** Numbers or times in a range that includes both ends; an absent end is open. `vtime`, `ctime` count as columns. */
   | { readonly kind: "range"; readonly column: string; readonly from?: number; readonly to?: number }
   /** Every word occurs in the full text of the object; a word that ends in `*` is a prefix. */
   | { readonly kind: "words"; readonly words: readonly string[] }

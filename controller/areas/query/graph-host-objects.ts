@@ -90,7 +90,7 @@ interface Walk {
 
 /**
  * Follows edges one step at a time, from the objects that were reached last. Objects that the caller may not see are
- * neither returned nor passed.
+ * not passed, and not returned unless `ids` names them.
  */
 async function walked(objects: GraphParts["objects"], { principal, signal, ids, level }: Walk): Promise<Neighbours> {
   requirePermission(principal, "objects:read");

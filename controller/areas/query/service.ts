@@ -180,8 +180,8 @@ export class QueryService implements Query {
   }
 
   /**
-   * Checks all statements of the batch before the first one writes. A batch that defines a class runs as a script
-   * instead, because later statements may need the definition: each statement is checked when its turn comes.
+   * Checks all statements of the batch before the first one writes. A batch that defines a class or an edge type runs
+   * as a script instead, because later statements may need the definition: each is checked when its turn comes.
    */
   async #runBatch(
     batch: Batch,

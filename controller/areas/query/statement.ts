@@ -430,7 +430,7 @@ async function analyze({ statement }: Explain, context: PrepareContext): Promise
   };
 }
 
-/** Only for EXPLAIN of a batch. The service runs a batch statement by statement. */
+/** Only for EXPLAIN of a batch. The service runs a batch itself. */
 async function batch(statement: Batch, context: PrepareContext): Promise<Prepared> {
   const { slices } = context;
   const parts: Prepared[] = [];

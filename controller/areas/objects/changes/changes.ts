@@ -84,7 +84,8 @@ export class Changes {
 
   /**
    * Stores the intents of the events, makes the write and dispatches the events. Stores the intents again if this
-   * controller was paused.
+   * controller lost its lease of the definitions or of an outbox meanwhile, as in a pause. If that fails, it is an
+   * `AppError("unknown_outcome")`.
    */
   async publish(change: PublishedWrite): Promise<void> {
     let intents = await this.#intend(change, change.definitions.snapshot);

@@ -75,7 +75,10 @@ export class ChangeDispatcher {
     return this.#addressees(intent).every(({ name }) => this.#deliveries.has(name));
   }
 
-  /** Resolves when all subscriptions took the intent. Never resolves if one of them does not. */
+  /**
+   * Resolves when all subscriptions took the intent, never if one of them does not. If a subscription is not attached
+   * here yet, it parks the intent and resolves at once.
+   */
   async dispatch(intent: Intent): Promise<void> {
     if (!this.canDispatch(intent)) return void this.#parked.push(intent);
     await Promise.all(this.#addressees(intent).map((subscription) => this.#send(subscription, intent)));

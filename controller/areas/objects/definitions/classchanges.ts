@@ -372,8 +372,9 @@ function checkSeconds(option: string, seconds: number | undefined, least: number
 }
 
 /**
- * Versions that were superseded before this change may have expired by the former ttl. A longer ttl applies to later
- * versions. The last controller applies it once it has the definition or lost its lease.
+ * A version expires by the ttl that was set when it was superseded. So after a change to a longer ttl, versions that
+ * were superseded until `untilMs` may have expired by the former ttl. After `CATALOG_LEASE_MS` every controller has
+ * the new definition or lost its lease.
  */
 function formerVersionTtl(
   draft: Draft,

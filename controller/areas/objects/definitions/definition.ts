@@ -27,7 +27,7 @@ export interface ColumnDefinition extends ColumnSpec {
  */
 export type IndexState = "write-only" | "ready" | "retiring";
 
-/** Number of an index. An index that is dropped and made again gets a new one. Absent: 0. */
+/** `number` is unique for each index. An index that is dropped and made again gets a new one. Absent: 0. */
 export interface NumberedIndex {
   readonly state: IndexState;
   readonly number?: number;

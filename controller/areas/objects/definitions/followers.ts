@@ -55,7 +55,7 @@ export class Followers {
 
   /**
    * Ends the lease of a controller that follows no longer, so that no change waits for it. While the store fails, it
-   * retries until the lease has expired anyway. After the signal it does not retry.
+   * retries until the lease has expired anyway. After the signal it makes only one attempt.
    */
   async leave(lease: KvLease, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#runtime;

@@ -2,7 +2,7 @@ import { requirePermission } from "../../permissions/index.ts";
 import type { SystemClass } from "./system-class.ts";
 import type { ClassGuard } from "../types.ts";
 
-/** The class with a guard that checks the permission first which the class names for changes by MQL. */
+/** The class with a guard that checks `ClassGuard.permission` before each change by MQL. */
 export function permitted(definition: SystemClass): SystemClass {
   return { ...definition, guard: permittedGuard(definition.path, definition.guard) };
 }

@@ -48,7 +48,10 @@ export function dropTrigger(draft: Draft, trigger: Pick<TriggerDefinition, "clas
   subscribeTriggers(draft);
 }
 
-/** Makes the subscription cover exactly the classes with triggers that run after a write. */
+/**
+ * Makes the subscription cover exactly the classes with triggers that run after a write, and all classes below them.
+ * Removes it if there are none.
+ */
 export function subscribeTriggers(draft: Draft): void {
   const after = [...draft.triggers.values()].filter(({ before, disabled }) => !before && !disabled);
   const classes = [...new Set(after.map(({ class: path }) => `${path}/`))].sort();

@@ -32,7 +32,10 @@ export class TriggerVersions {
     await retry.run(() => kv.put(key, encodeJson(trigger), { expiresAtMs }));
   }
 
-  /** Absent when the trigger was removed since, even if another trigger has its name now. */
+  /**
+   * Absent when the trigger was removed since, even if another trigger has its name now. Also absent when the version
+   * was replaced more than `CHANGE_INTENT_KEEP_MS` ago.
+   */
   async find(
     version: TriggerVersion,
     { triggers }: Pick<Definitions, "triggers">,

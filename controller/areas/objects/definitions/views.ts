@@ -212,8 +212,8 @@ function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, 
 }
 
 /**
- * True if the index of words has all objects of the class. An inherited one has them, too: it is filled for all classes
- * below the class that defines it.
+ * True if queries may use the index of words, because it has all objects of the class. An inherited index has them,
+ * too: it is filled for all classes below the class that defines it.
  */
 function hasReadyWords({ options }: ClassDefinition, above: LoadedClass | undefined): boolean {
   if (options.autosearch !== undefined) return options.words?.state === "ready";

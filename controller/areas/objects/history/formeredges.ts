@@ -39,9 +39,9 @@ export function marksOf(place: Place, edges: readonly EdgeEnd[], timeUs: number)
 }
 
 /**
- * Writes to make before the removal of targets removes edges of objects in classes with versions. These objects get no
- * version for that. Instead, a version of each edge's mark keeps the time, and a mark of the source says that it lost
- * an edge.
+ * Writes to make before these edges are removed because their targets were removed. Pass only edges from objects in
+ * classes with versions. The sources get no version for that. Instead, a version of each edge's mark keeps the time,
+ * and a mark of the source says that it lost an edge.
  */
 export function lossesOf(edges: readonly FormerEdge[], atUs: (target: EntityKey) => number): EntityChange[] {
   const losers = new Map<string, EntityChange>();

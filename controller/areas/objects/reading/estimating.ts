@@ -6,10 +6,10 @@ import { timelineRequest } from "./timelines.ts";
 type Estimating = Pick<ObjectStore, "estimate" | "countRecords">;
 
 /**
- * Estimates how many objects a read looks at. A find looks at the objects of its rarest term, or at those in its range
- * if they are fewer. For a span of records it is their number; if the store counts them in parts, it is the first part,
- * a lower bound. `undefined` if the store does not know, or if the read has more than `QUERY_ESTIMATED_FINDS_MAX`
- * finds.
+ * Estimates how many objects a read looks at. A find looks at the objects of the rarest term that it reads by, or at
+ * those in its range if they are fewer. For a span of records it is their number; if the store counts them in parts, it
+ * is the first part, a lower bound. `undefined` if the store does not know, or if the read has more than
+ * `QUERY_ESTIMATED_FINDS_MAX` finds.
  */
 export async function estimatedReads(
   { byId, provided, timelines, branches }: ReadPlan,

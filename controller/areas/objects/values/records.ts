@@ -24,8 +24,8 @@ export function recordOf(view: LoadedClass, id: string, row: Row, marked?: Recor
 }
 
 /**
- * Encodes a record with its marks. Leaves out the raw bytes, and if that is not enough the marks, if the record would
- * be too large.
+ * Encodes a record with its marks. If the record would be too large, it leaves out the raw bytes, and if that is not
+ * enough, the marks, too.
  */
 function encodeMarked(flat: readonly Value[], { marks, rawBytes }: RecordMarks): Uint8Array {
   const marked: readonly Value[] = [...flat, MARKS_NUMBER, [...marks]];

@@ -12,8 +12,8 @@ type Converter = (value: Value, column: ColumnSpec) => Value | undefined;
 
 /**
  * Converts a value to the form that the column stores. Clients may write numbers and booleans as text, times as text or
- * milliseconds, and collections as JSON text. `undefined` clears the column: for `null`, and for an empty text if the
- * column is not of type text. Throws an `AppError("invalid")` that names the column. It also throws for a text with a
+ * milliseconds, and collections as JSON text. `undefined` clears the column: for `null`, and for an empty text unless
+ * the column is a `varchar` or `text`. Throws an `AppError("invalid")` that names the column, also for a text with a
  * lone surrogate, which is half of a character and which stores replace by U+FFFD.
  */
 export function canonicalValue(column: ColumnSpec, value: Value): Value | undefined {
@@ -163,7 +163,7 @@ function toList(value: Value, column: ColumnSpec): Value | undefined {
   return convertAll(elements, column, column.elements?.[0]);
 }
 
-/** A set has no positions, so it cannot contain a null. */
+/** A set has no positions that a null could keep, so nulls are left out. */
 function toSet(value: Value, column: ColumnSpec): Value | undefined {
   const list = toList(value, column);
   if (!Array.isArray(list)) return undefined;

@@ -52,7 +52,7 @@ export async function incomingEdges(
 /**
  * Removes edges whose targets were removed. Each edge is removed with its own time, so an edge that is written later
  * stays. Interruption and repetition do no harm, because reads skip edges that are not newer than the removal of their
- * target. If the target is inserted again, the insert removes them.
+ * target, even after the target was inserted again. Such an insert removes them.
  */
 export async function endEdges(edges: readonly Edge[], of: EdgesEnd): Promise<void> {
   for (let from = 0; from < edges.length; from += OBJECT_PAGE_MAX)

@@ -22,8 +22,8 @@ export interface LinkTargets {
   /** Keys of the targets, by the ids in the links. */
   readonly keys: ReadonlyMap<string, EntityKey>;
   /**
-   * Last known removal of each target, by the text of its key. An edge with an earlier time would seem to lead to the
-   * removed object.
+   * Last known removal of each target, by the text of its key. An edge with that time or an earlier one would seem to
+   * lead to the removed object.
    */
   readonly diedUs: ReadonlyMap<string, number>;
 }

@@ -198,8 +198,8 @@ export class ObjectRemover {
       this.#writing.source,
     );
     const timeUs = this.#writing.clock.nextUs();
-    // No read shows the time of this removal. The clock notes it, so that a later write of the same id gets a time
-    // above it.
+    // No read shows the time of this removal. If a record is ahead of the clock, the clock notes a time above its own,
+    // so that a later write of the same id gets a time above that.
     for (const { place, record } of living)
       this.#writing.clock.ofObject([placeText(place)], record.rewrittenUs ?? 0, timeUs);
     const endUs = (): number => timeUs;

@@ -62,7 +62,8 @@ export class WriteClock {
 
   #common(isPreset: boolean): number {
     const nowUs = Math.floor(this.#clock.nowMs()) * 1_000;
-    // If the clock was set back by more, it was wrong before. Only the objects that were written then keep its times.
+    // A clock that was set back by more than `WRITE_AHEAD_MAX_MS` was wrong before. Only objects that were written then
+    // keep its times.
     if (this.#greatestUs > nowUs + WRITE_AHEAD_MAX_MS * 1_000) [this.#greatestUs, this.#presetUs] = [0, 0];
     const aboveUs = isPreset ? this.#greatestUs : this.#presetUs;
     const timeUs = this.#numbered(Math.max(nowUs, aboveUs + 1));

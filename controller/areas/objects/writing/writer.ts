@@ -75,7 +75,7 @@ interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
 }
 
 /**
- * Inserts and updates objects of one tenant. Writes of one object queue, so none is lost between its read and write.
+ * Inserts and updates objects of one tenant. On this controller, only one write of an object runs at a time.
  */
 export class ObjectWriter {
   readonly #writing: Writing;
@@ -485,7 +485,7 @@ export class ObjectWriter {
     return new Map(traces.map((trace, at) => [keys[at]?.id ?? "", trace]));
   }
 
-  /** Before removed objects are inserted again, removes what they left. Then makes the write. */
+  /** Removes what removed objects left, as far as it can be read before they exist again. Then makes the write. */
   async #recreating(
     context: WriteContext,
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },

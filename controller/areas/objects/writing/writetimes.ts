@@ -38,8 +38,9 @@ export interface UpdateEdits {
 }
 
 /**
- * The time of an update. It is the preset time, unless a list or a computed column was written after that time and the
- * update would be lost. In that case it is a later time, which is passed to `retimed` first.
+ * The time of an update: the preset time, or `laterUs` without one. With `retimed` it is also `laterUs` if a list that
+ * the update adds to or takes from, or a computed column, was written after the preset time. `retimed` then receives it
+ * first.
  */
 export async function timeOf(
   { edits, computed }: UpdateEdits,

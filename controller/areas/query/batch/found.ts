@@ -31,7 +31,7 @@ class RepeatableChange implements Repeatable {
   }
 
   /**
-   * Refuses an edit only if it fits no class of the tree, because it is unknown yet which classes have objects to
+   * Refuses the edits only if they fit no class of the tree, because it is unknown yet which classes have objects to
    * change.
    */
   check(rehearsal: DryRun): void {

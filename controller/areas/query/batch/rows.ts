@@ -111,7 +111,7 @@ export async function insertTimes(
   return timesUs;
 }
 
-/** Successive parts of the list, in each of which every id occurs once. */
+/** Successive parts of the list. No id occurs twice in a part. */
 function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined)[][] {
   const found: (ObjectRef | undefined)[][] = [];
   let seen = new Set<string>();

@@ -90,7 +90,7 @@ export class BatchRun {
   #made = 0;
   #isChecked: boolean;
 
-  /** Number of changes from `#first` on that an earlier attempt may have made. Later ones were settled here first. */
+  /** Number of changes from `#first` on that an earlier attempt may have made. This attempt settles later ones. */
   readonly #firstOwn: number;
   #noting: Promise<void> = Promise.resolve();
 

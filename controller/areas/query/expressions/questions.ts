@@ -72,7 +72,10 @@ function compareTest(operator: CompareOperator, value: Value, subject: Subject):
   return scalarTest(subject.kind, (left) => holds(compare(left, right)));
 }
 
-/** True if a set, list or map equals `value` as a whole, or has it as an element or key. */
+/**
+ * A list or map as `value`: the test is true for an equal whole. Any other value: the test is true for a set, list or
+ * map that has it as an element or key.
+ */
 function sameTest(value: Value, { kind, label }: Subject): Test {
   if (isList(value) || isMap(value)) {
     const wanted = canonical(value);

@@ -37,7 +37,10 @@ interface Spread {
   readonly reader: GraphReader;
 }
 
-/** Continues from every object only once, so cycles end. Does not continue from an object that ends paths. */
+/**
+ * Continues from every object only once, so cycles end. Does not continue from an object that ends paths, except from a
+ * start. That holds in both directions.
+ */
 async function spread(
   starts: readonly Vertex[],
   { hop, way, reader }: Spread,

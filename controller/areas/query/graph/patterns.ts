@@ -105,8 +105,8 @@ function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): S
 }
 
 /**
- * The classes of these ids. Ids of unknown classes are skipped, like ids of objects that do not exist.
- * `AppError("not_found")` if all classes are unknown.
+ * The classes of these ids. Ids of classes that are unknown or may not be read are skipped, like ids of objects that do
+ * not exist. `AppError("not_found")` if no class is left.
  */
 function classesOfIds(ids: readonly string[], principal: Principal, catalog: ClassCatalog): readonly ClassView[] {
   const labels = new Set(ids.map(labelOf));

@@ -166,7 +166,7 @@ export class GraphReader {
   async *#rows(refs: readonly VertexRef[]): AsyncGenerator<readonly ObjectRow[]> {
     const { asOfMs } = this.#plan;
     if (asOfMs === undefined) {
-      // Page by page, so that memory holds few objects when the limit is reached.
+      // Page by page, so that no more than a page beyond `GRAPH_NODES_MAX` is in memory.
       for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
         const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
         yield rows.filter((row) => row !== undefined);

@@ -25,8 +25,8 @@ export function isWhole({ hop }: Way, { hops }: Solution): boolean {
 }
 
 /**
- * The ways that are one edge longer and can still reach their end. An object may give two ways: one where it matches
- * the next node, and one where it is passed.
+ * The ways that are one edge longer and can still reach their end, without links for which `isLeftOut` is true. An
+ * object may give two ways: one where it matches the next node, and one where it is passed.
  */
 export function onward(
   way: Way,

@@ -50,8 +50,8 @@ function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdo
 }
 
 /**
- * The pushdown that means exactly the part of the condition. A range includes both ends, so `<` and `>` are moved to
- * the next millisecond.
+ * The pushdown that means exactly the part of the condition; `undefined` if there is none. A range includes both ends,
+ * so the end of `>` moves to the next millisecond, and that of `<` to the previous one.
  */
 function exactly(pushdown: Pushdown, part: Condition | undefined): Pushdown | undefined {
   if (pushdown.kind === "equals") return pushdown;

@@ -39,7 +39,7 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
   return { ids, classes, where };
 }
 
-/** The conditions joined by AND on the highest level. */
+/** The conditions joined by AND, including those in nested ANDs. */
 export function conjuncts(condition: Condition | undefined): readonly Condition[] {
   if (condition === undefined) return [];
   return condition.kind === "and" ? condition.items.flatMap(conjuncts) : [condition];

@@ -123,8 +123,8 @@ export class VisibleTree {
   }
 
   /**
-   * True for an edge type that has not the name of a column in any class of the tree, hidden and sealed columns
-   * included.
+   * True for an edge type, unless a column of a class of the tree has the same name. Hidden and sealed columns count,
+   * too.
    */
   isRelation(name: string): boolean {
     return this.relations.has(name) && !this.classes.some((view) => view.column(name) !== undefined);

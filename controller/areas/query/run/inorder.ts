@@ -16,8 +16,8 @@ interface Work {
 }
 
 /**
- * Yields passing rows, among them all that are first in the order, in any order among equal rows. Reads along an index
- * until there are enough rows. If the index ends before, it yields all other rows, too.
+ * Yields passing rows. The first rows of the order are among them, no matter how equal rows are ordered. Reads along an
+ * index until there are enough rows. If that ends before, it yields all other rows, too, unless the index had all.
  */
 export async function* foundInOrder(
   plan: SelectPlan,
@@ -74,7 +74,7 @@ class First {
     return this.#names.size === 0;
   }
 
-  /** True if no more ids are held. */
+  /** True if as many ids are held as allowed. */
   get isFull(): boolean {
     return this.#names.size >= Math.max(QUERY_IN_ORDER_MAX_ROWS, this.#work.order.rows);
   }

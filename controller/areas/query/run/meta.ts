@@ -168,8 +168,8 @@ function fieldMeta(
 }
 
 /**
- * Description of a column of related objects: the column of that name if all classes have it with the same type,
- * otherwise a text.
+ * Description of a column of related objects: the column of that name if it has the same type in all classes that have
+ * it, otherwise a text.
  */
 function relationMeta(name: string, end: BoundField | undefined, everything: Scope): ColumnMeta {
   if (!end) return { name, title: name, type: "set" };

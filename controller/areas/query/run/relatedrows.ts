@@ -222,8 +222,8 @@ function edgesOf(sources: readonly End[], type: string, { plan, reader }: Work):
 }
 
 /**
- * The ends without those that a row condition or their owner hides. The edges do not contain classes that may not be
- * read.
+ * The ends without those that a row condition or their owner hides. No edge here leads to a class that may not be read:
+ * the objects area leaves such edges out.
  */
 async function seenEnds(
   edges: readonly ObjectEdge[],

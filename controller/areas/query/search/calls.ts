@@ -16,7 +16,8 @@ const CALLS: readonly string[] = ["tree", "graph"];
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
 /**
- * The search of the objects, as they are now, that a call is made on. `AppError("unsupported")` for an unknown call.
+ * The search for the current objects that a call uses. `AppError("unsupported")` for an unknown call, `invalid` if the
+ * search also groups or deletes.
  */
 export function searchOfCall(search: Search, call: Call): Search {
   if (!CALLS.includes(call.name))

@@ -255,8 +255,8 @@ export function aheadFault(
 }
 
 /**
- * `AppError("denied")` if the principal has a row condition and a row is not visible to it, before or after the write.
- * An insert with an existing id changes that object.
+ * Checks rows in a class where the right to write depends on the row. `AppError("denied")` if the principal may not see
+ * or write an object, before or after the write. An insert with an existing id changes that object.
  */
 export async function checkRowCondition(
   work: InsertWork,

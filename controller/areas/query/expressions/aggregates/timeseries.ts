@@ -56,7 +56,7 @@ function isStepped(name: string): name is SteppedAggregate {
   return (STEPPED_AGGREGATES as readonly string[]).includes(name);
 }
 
-/** The part of a series. Values that are not points are left out. Null without any point. */
+/** The part of a series. Values that are not points are left out. Null if no point is in the part. */
 export function partOf(series: Value, { fromMs, toMs, steps }: SeriesPart): Value {
   const points = pointsOf(series).filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);
   if (points.length === 0) return null;

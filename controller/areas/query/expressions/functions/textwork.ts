@@ -24,7 +24,7 @@ export class TextWork {
   #offsetsSinceTaken = 0;
 
   /**
-   * Counts the characters of a text. `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row, because
+   * Counts the characters of a value. `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row, because
    * there is no pause within a row.
    */
   charge(row: unknown, value: Value): void {
@@ -37,7 +37,8 @@ export class TextWork {
 
   /**
    * Counts the characters that a condition looks through, times the effort of its question. The first question about a
-   * row may have any length. After that, `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
+   * row may be about a text of any length. After that, `AppError("too_large")` beyond
+   * `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
    */
   look(row: unknown, value: Value, effort = 1): void {
     const characters = charactersOf(value) * effort;
