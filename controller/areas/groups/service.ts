@@ -86,7 +86,7 @@ export class GroupService {
     }
   }
 
-  /** Rights that every user has, whatever the user's groups are. At most as old as those of `rightsOf`. */
+  /** Rights that every user has, independent of the user's groups. At most as old as those of `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
     return (await this.#current.of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }
@@ -224,7 +224,10 @@ export class GroupService {
     });
   }
 
-  /** Takes an API permission from groups that have it. Answers the work that continues with its paths. */
+  /**
+   * Takes an API permission from these groups; a group without it is no error. Answers the work that continues with its
+   * paths.
+   */
   async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#changePaths(principal, name, (record, definitions) => {

@@ -129,8 +129,8 @@ export interface Rules {
    */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
   /**
-   * Stores the text of a loaded rule, and everything else that it uses, for `pinned`. It expires at about `untilMs`.
-   * Idempotent.
+   * Stores the text of a loaded rule, and everything else that it uses, for `pinned`. They stay until about `untilMs`
+   * at least. Idempotent.
    */
   pin(principal: Principal, rule: Rule, untilMs: number): Promise<void>;
 }
