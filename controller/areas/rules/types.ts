@@ -58,7 +58,7 @@ export interface ParseFault {
   readonly ordinal: number;
   readonly error: string;
   readonly part?: string;
-  /** Present if the record is to be tried again as a whole: at most `total` times, `intervalMs` after each failure. */
+  /** Present if the whole record must be tried again: at most `total` times, `intervalMs` after each failure. */
   readonly again?: { readonly total: number; readonly intervalMs: number };
   /** Place in the text of the rule at which its body failed. */
   readonly at?: { readonly line: number; readonly column: number };
