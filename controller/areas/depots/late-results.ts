@@ -87,8 +87,8 @@ export class LateResults {
   }
 
   /**
-   * Adds a command; it is closed from the start if a later deployment of the depot has ended. An existing entry stays
-   * unchanged.
+   * Adds a command; it is closed from the start if `known` contains the depot of a later deployment. An existing entry
+   * stays unchanged.
    */
   async #add(open: OpenDeployment, target: OpenDeployment["targets"][number], known: readonly KvEntry[]) {
     const { tenant, ospace, traceparent, deployment, action, host, deadlineMs } = open;

@@ -1,13 +1,14 @@
 import type { Permission } from "../permissions/index.ts";
 import type { GroupRecord, PathRecord } from "./types.ts";
 
-/** The groups of a tenant whose definitions were never changed. The first change stores them. */
+/** Ids of the two built-in groups with automatic members. */
 
 export const EVERYONE_ID = "1";
 export const ADMINISTRATORS_ID = "2";
 
 const NOTHING = { parent: "", member: [], readonly: [], writable: [], readexps: [], fields: {}, tags: [] } as const;
 
+/** The groups of a tenant whose definitions were never changed. The first change stores them. */
 export const BUILT_IN_GROUPS: readonly GroupRecord[] = [
   { ...NOTHING, id: EVERYONE_ID, name: "everyone" },
   { ...NOTHING, id: ADMINISTRATORS_ID, name: "administrators" },

@@ -214,7 +214,10 @@ function pathMatter(path: string): Matter {
   };
 }
 
-/** True if the path matches a pattern. A part `:name` matches any text; a last `*` matches all further parts. */
+/**
+ * True if the path matches a pattern. A part `:name` matches any text except an empty one; a last `*` matches one or
+ * more parts.
+ */
 function fits(pattern: string, path: string): boolean {
   const [wanted, given] = [pattern.split("/"), (path.split("?")[0] ?? "").split("/")];
   const isOpen = wanted.at(-1) === "*";

@@ -20,7 +20,7 @@ export interface KnownSources {
 /**
  * Checks the users, classes and columns that an edit names. Answers a warning for each class or column that may be
  * created later. `AppError("invalid")` for an unknown user, or for an unknown column of a known class. `members` are
- * the present members whom the caller sees: they may stay, even if their users no longer exist.
+ * the current members whom the caller sees: they may stay, even if their users no longer exist.
  */
 export async function warningsOf(
   principal: Principal,

@@ -20,8 +20,6 @@ import {
 } from "./ssh/destination.ts";
 import { checkHostName, HOST_CLASS, isSecretName, recordOf, rowOf, secretContext, type HostRecord } from "./store.ts";
 
-/** Placeholder for a secret in answers. When a client sends it back, the secret stays unchanged. */
-
 export interface HostRecordsDependencies {
   readonly objects: Objects;
   readonly query: Query;

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Edit, ObjectRow } from "../objects/index.ts";
 
-/** Storage form of hosts and of command records in the object database. */
+/** Paths of the classes of hosts, commands and their outputs, relative to the tenant's ospace. */
 
 export const HOST_CLASS = "/system/hostinfo";
 export const COMMAND_CLASS = "/system/command";

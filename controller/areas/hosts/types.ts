@@ -126,7 +126,7 @@ export interface ProxiedHost {
   readonly noteKey: (fingerprint: string) => Promise<void>;
 }
 
-/** A place that the agent of a jump host is to connect to. */
+/** A place to which the agent of a jump host connects. */
 export interface TunnelPlace {
   readonly tenant: string;
   /** The jump host that runs the agent. */

@@ -49,8 +49,8 @@ export interface RefusedRow {
 /**
  * Collects faults as rows of the rules' console log. The first `INGEST_ERRORS_KEPT_PER_ENTRY` faults of an entry have
  * their text; one more row counts the others. The limit is per entry, not per batch, so a repetition in other batches
- * makes the same rows. A row has the pinned time of the batch, or the due time of a retry. So a reader who continues
- * from the last row also finds the faults of a host that was offline.
+ * makes the same rows. A row has the pinned write time of its entry, or for a retry its due time. Without a pin it has
+ * the time of the entry. So a reader who continues from the last row also finds the faults of a host that was offline.
  */
 export class Faults {
   readonly #batch: PreparedBatch;

@@ -45,7 +45,8 @@ export class Pins {
 
   /**
    * Throws `AppError("invalid")` with the reason `PIN_REFUSED` unless a controller told this host the time and the
-   * rules that the batch is pinned to. A batch without records needs no pin.
+   * rules that the batch is pinned to. Also throws it if the writes of the batch would begin before that time, or end
+   * more than `PIN_AHEAD_MAX_US` after it. A batch without records needs no pin.
    */
   check(source: EntrySource, { entries, pin }: Batch): void {
     if (!hasRecords(entries)) return;

@@ -284,7 +284,7 @@ interface Work {
   kept: number;
 }
 
-/** `undefined` for a heading longer than `LOG_HEADING_MAX_BYTES`, because agents send no longer ones. */
+/** `undefined` for a heading longer than `LOG_HEADING_MAX_BYTES`, because agents never send a longer one. */
 function headingIn({ heading }: Records): string | undefined {
   return heading === undefined || heading.length > LOG_HEADING_MAX_BYTES ? undefined : heading;
 }

@@ -74,7 +74,7 @@ interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "atte
 
 /**
  * Stores records that wait for another try as objects. If a repeated batch or another controller stores the record
- * again, it is the same object. The rows of a retried record have the ids of a first try.
+ * again, it is the same object. The rows of a retried record have the ids that the first try would have given them.
  */
 export class RuleRetries implements RetryKeeper {
   readonly #with: Dependencies;
@@ -112,7 +112,7 @@ export class RuleRetries implements RetryKeeper {
 
   /**
    * Tries the due records. If a try fails because a store or thread is unavailable, the record waits for the next
-   * round.
+   * round. Any other error ends this round and is thrown.
    */
   async run(principal: Principal, parts: { readonly rules: Rules; readonly write: Write }): Promise<void> {
     const { objects, clock } = this.#with;

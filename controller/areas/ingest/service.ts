@@ -40,7 +40,7 @@ type UsableRules = Map<string, Promise<Rule | AppError>>;
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Stores the entries of an agent's outbox as objects, with the effect of exactly once. The rows depend only on the
+ * Stores the entries of an agent's outbox as objects. Each entry takes effect exactly once. The rows depend only on the
  * entries and on the pin: the digests of the rules, and the write time. The agent got both from a controller before it
  * sent the entries. So controllers need no agreement. Every controller that gets a batch writes the same rows under the
  * same ids, even if the batch comes several times.

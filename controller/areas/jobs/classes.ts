@@ -5,7 +5,7 @@ import type { Row } from "../../../common/value.ts";
 import { columns, TAGS_COLUMN, textColumns, type Edit, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import type { ClassReading, Principal } from "../permissions/index.ts";
 
-/** Path of a class, without the tenant's name space at its beginning. */
+/** Path of the class of job definitions, relative to the tenant's ospace. */
 export const JOB_DEFINITION_PATH = "/jobs/jobdef";
 /** Groups of hosts that jobs name. */
 export const JOB_GROUP_PATH = "/jobs/jobgroup";

@@ -237,7 +237,10 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
 
 type ExecutionCall = Call<Static<typeof JobExecution>>;
 
-/** Deadline of the call, in milliseconds. A call that waits for output may take as long as the run. */
+/**
+ * Deadline of the call, in milliseconds. With `stream` the call may take as long as any run. With `receive_output` it
+ * may take as long as its own `timeout`, at least `HTTP_CALL_DEADLINE_MS`.
+ */
 function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExecution>): number {
   if (stream) return 1_000 * JOB_MAX_S + JOB_CALL_GRACE_MS;
   const runMs = receive_output ? 1_000 * Math.min(Math.max(timeout, 0), JOB_MAX_S) : 0;

@@ -49,8 +49,8 @@ export function classAccess(rights: ReadingRights, target: string | RuledClass):
 }
 
 /**
- * The permission that closes a class to the principal because the principal lacks it. `undefined`: no permission is
- * missing, only the rules decide.
+ * The permission that closes a class to the principal because the principal lacks it. `undefined`: only the rules
+ * decide. The principal has the permission, or the class is also open to rights of groups (`isOpenToGroups`).
  */
 export function closingOf(
   rights: Omit<ReadingRights, "data">,
@@ -179,9 +179,9 @@ function isField({ columns }: RuledClass, name: string): boolean {
 const NONE_HIDDEN: HiddenColumns = new Set<string>();
 
 /**
- * The columns that the rule hides. The raw bytes of a record contain the values of all its columns. So if one of them
- * is hidden, the raw bytes are hidden, too, even if the rule lists them in `shown`. Otherwise a user from whom a column
- * is hidden could give others the right to read it.
+ * The columns that the rule hides. The raw bytes of a record contain the values of all its columns. So if the rule or
+ * the owner of the class names a hidden column, the raw bytes are hidden, too, even if the rule lists them in `shown`.
+ * Otherwise a user from whom a column is hidden could give others the right to read it.
  */
 function hiddenBy(
   { hidden: byRule = [], shown }: DataRule,

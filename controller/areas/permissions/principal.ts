@@ -89,8 +89,8 @@ export function requireAllOwnGrants(principal: Principal): void {
 }
 
 /**
- * Throws `AppError("denied")`, which names the missing permission. Every service function that callers reach calls this
- * first.
+ * Throws `AppError("denied")` unless the principal has the permission. The error names the permission, or the open duty
+ * or read-only reason that took it. Every service function that callers reach calls this first.
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;

@@ -5,8 +5,8 @@ import type { DataRule, Principal } from "./types.ts";
 
 /**
  * The rights that the caller and the author both have, for content that one user stored and another one runs.
- * `AppError("denied")` if they see or write objects by different rules, because no list of rules can express what both
- * may do.
+ * `AppError("denied")` if they see or write objects by different rules and neither is unrestricted, because no list of
+ * rules can express what both may do.
  */
 export function sharedRights(caller: Principal, author: Principal): Principal {
   const paths = sharedPaths(caller.paths, author.paths);

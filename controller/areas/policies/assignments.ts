@@ -21,7 +21,8 @@ export class PolicyAssignments {
 
   /**
    * Updates the lists of the policy's unsettled hosts, then removes `unsettled` from its targets. If this is
-   * interrupted, the next call continues. `AppError("conflict")` if other writers win `POLICY_RACES_MAX` times.
+   * interrupted, the next call continues. `AppError("conflict")` if other writers win `POLICY_RACES_MAX` times,
+   * `AppError("too_large")` if a host already has `POLICIES_PER_HOST_MAX` policies.
    */
   async settle(tenant: string, name: string): Promise<void> {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {

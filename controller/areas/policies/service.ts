@@ -72,8 +72,9 @@ export class PolicyService implements DesiredStateSource {
 
   /**
    * Creates the policy, or replaces the one of that name. With `hosts`, it is deployed to exactly these hosts, and
-   * stops on others that it had before. If the spec is unchanged, the definition and its revision stay, so agents
-   * restart nothing. `AppError("conflict")` if another writer changed the policy at the same time.
+   * stops on others that it had before; an empty list undeploys it. If the spec is unchanged, the definition and its
+   * revision stay, so agents restart nothing. `AppError("conflict")` if another writer changed the policy at the same
+   * time.
    */
   async save(principal: Principal, input: PolicyInput): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
@@ -135,7 +136,7 @@ export class PolicyService implements DesiredStateSource {
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
       const { seen, targets } = await this.#find(principal.tenant, name);
-      // The lists of the hosts must be updated before, because they would contain a deleted policy forever.
+      // The lists of the hosts must be updated before. Otherwise they would contain a deleted policy forever.
       if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
     }
     throw changedMeanwhile(name);
@@ -262,8 +263,8 @@ export class PolicyService implements DesiredStateSource {
 }
 
 /**
- * Adds the unsettled hosts to new targets: all hosts before and after the change, and those still unsettled from
- * earlier ones.
+ * Adds the unsettled hosts to new targets: all hosts before and after this change, and those that earlier changes left
+ * unsettled.
  */
 function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
   return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };

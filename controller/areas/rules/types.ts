@@ -58,7 +58,7 @@ export interface ParseFault {
   readonly ordinal: number;
   readonly error: string;
   readonly part?: string;
-  /** Present if the record is to be tried again as a whole: at most `total` times, `intervalMs` after each failure. */
+  /** Present if the whole record must be tried again: at most `total` times, `intervalMs` after each failure. */
   readonly again?: { readonly total: number; readonly intervalMs: number };
   /** Place in the text of the rule at which its body failed. */
   readonly at?: { readonly line: number; readonly column: number };
@@ -129,8 +129,8 @@ export interface Rules {
    */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
   /**
-   * Stores the text of a loaded rule, and everything else that it uses, for `pinned`. It expires at about `untilMs`.
-   * Idempotent.
+   * Stores the text of a loaded rule, and everything else that it uses, for `pinned`. They stay until about `untilMs`
+   * at least. Idempotent.
    */
   pin(principal: Principal, rule: Rule, untilMs: number): Promise<void>;
 }

@@ -40,8 +40,8 @@ export class ChangeOrder {
   async #elsewhere(tenant: string, tasks: readonly TriggerTask[]): Promise<ReadonlySet<TriggerTask>> {
     const { objects, ospaceOf, clock } = this.#with;
     const earliest = await objects.foreignChanges(systemPrincipal(tenant, await ospaceOf(tenant), ""));
-    // An entry of an outbox may be a change that was never made, so entries older than `TRIGGER_ORDER_WAIT_MS` block
-    // nothing.
+    // An entry of an outbox may be a change that was never made. So it blocks a later change only until that change is
+    // `TRIGGER_ORDER_WAIT_MS` old.
     const fromMs = clock.nowMs() - TRIGGER_ORDER_WAIT_MS;
     const isBehind = ({ event }: TriggerTask): boolean =>
       event.timeMs > fromMs && (earliest.get(objectOf(event)) ?? Infinity) < event.timeMs;

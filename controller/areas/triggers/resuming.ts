@@ -25,7 +25,8 @@ export class TaskResumption {
 
   /**
    * Resumes the waiting changes of owners for which `isMine` is true, if they have no unfinished earlier change. This
-   * controller becomes the owner of all of them.
+   * controller becomes the owner of all of these waiting changes. Changes for disabled triggers keep their owner; those
+   * for removed triggers are removed.
    */
   async resume(tenant: string, isMine: (owner: string) => boolean): Promise<void> {
     const { queues, storedTasks, ospaceOf, controllers } = this.#with;

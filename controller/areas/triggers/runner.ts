@@ -45,7 +45,7 @@ export class TriggerRunner {
 
   /**
    * Returns the trigger's author as principal of the run. If the author cannot run it, returns the reason and writes it
-   * to the trigger's log.
+   * to the trigger's log, at most once per `TRIGGER_STOPPED_TOLD_MS`.
    */
   async author(trigger: TriggerDefinition, by: Principal): Promise<Runner> {
     const { tenant, traceparent, chain, scriptDepth } = by;
@@ -57,8 +57,9 @@ export class TriggerRunner {
   }
 
   /**
-   * Runs the trigger once. If the script fails or refuses the write, that is logged and thrown as
-   * `AppError("invalid")`. Errors for which `mayRunAgain` is true are thrown unchanged.
+   * Runs the trigger once. Every error is logged. If the script fails, or a script before the write refuses it, throws
+   * `AppError("invalid")`. Errors for which `mayRunAgain` is true, and errors other than `AppError`, are thrown
+   * unchanged.
    */
   async run(trigger: TriggerDefinition, author: Principal, write: TriggeredWrite): Promise<RunOutcome> {
     const name = triggerName(trigger);

@@ -39,10 +39,10 @@ interface Trigger {
 }
 
 /**
- * Runs triggers after changes. Each trigger has up to `TRIGGER_RUNS_AT_ONCE` concurrent runs. The changes of one object
- * run one after the other in the order of their times. Triggers do not wait for one another. A change is stored durably
- * if it takes long, fails too often, or has an earlier change on another controller. Then the caller need not wait for
- * it.
+ * Runs triggers after changes. Each trigger has up to `TRIGGER_RUNS_AT_ONCE` concurrent runs on this controller. The
+ * changes of one object run one after the other in the order of their times. Triggers do not wait for one another. A
+ * change is stored durably if it takes long, fails too often, finds `TRIGGER_WAITING_MAX` tasks in progress, or has an
+ * unfinished earlier change that is not in progress here. Then the caller need not wait for it.
  */
 export class TriggerQueues {
   readonly #with: LanesDependencies;
@@ -96,6 +96,7 @@ export class TriggerQueues {
 
   /**
    * Returns the tasks that can be resumed: there is room, and their earlier changes are finished or in progress here.
+   * Looks for the other tasks again later.
    */
   async ready(tasks: readonly TriggerTask[]): Promise<readonly TriggerTask[]> {
     const fresh = tasks.filter((task) => this.#isNew(task));

@@ -548,8 +548,8 @@ export class UserService implements Users {
 
   /**
    * Replaces a lost password by a generated one and answers it. For an operator with access to the store, not for the
-   * network. Every session of the user ends; a second factor stays. If the tenant has no active administrator, the
-   * organisations above this user are made active. Refused while no audit entry can be written.
+   * network. Every session of the user ends; a second factor stays. If no administrator can sign in and this user is
+   * one, the organisations above this user are made active. Refused while no audit entry can be written.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
@@ -562,7 +562,7 @@ export class UserService implements Users {
     return password;
   }
 
-  /** Like `resetPassword`, for a second factor that was lost. Its recovery codes are removed, too. */
+  /** Like `resetPassword`, for a lost second factor and its recovery codes. Password and open sessions stay. */
   async resetSecondFactor(tenant: string, username: string): Promise<void> {
     await this.#system(tenant);
     await this.#audit.ready(tenant);

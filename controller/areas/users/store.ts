@@ -23,8 +23,8 @@ export interface UserRecord extends User {
   /** True if signing in by password also needs a code. */
   readonly secondFactor?: boolean;
   /**
-   * Time from which a first password is refused. Present if another user set the password: the user must change it
-   * before doing anything else.
+   * Time from which a first password is refused. Present if another user set the password while the policy said
+   * `firstPasswords: once`: the user must change it before doing anything else.
    */
   readonly firstPasswordUntilMs?: number;
   /** The account of an OpenID provider that signs in as this user; written together with the key of `link-store.ts`. */

@@ -198,7 +198,7 @@ export class SshTransport implements Transport {
     return this.#script(connection, work, { script, environment: command.environment ?? {} });
   }
 
-  /** Deploys the depot. If its command fails or its time is over, the former depot is restored. */
+  /** Deploys the depot. If its command fails, is cancelled or runs out of time, the former depot is restored. */
   async #deploy(
     connection: SshConnection,
     work: Work,

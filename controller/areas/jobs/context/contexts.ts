@@ -68,7 +68,7 @@ export class JobContexts {
 
   /**
    * Sets one value. `AppError("too_large")` for a new name if the context already has `JOB_CONTEXT_VALUES_MAX` values.
-   * If a command of a run sets the value, it expires at the latest with the row of the run.
+   * If a command of a run sets the value, it expires after `JOB_RUN_TTL_DAYS` at the latest.
    */
   async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
     requireContext(principal, "jobs:run", id);

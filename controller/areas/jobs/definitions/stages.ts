@@ -21,7 +21,7 @@ export function serverScriptOf(exec: readonly string[]): string {
   return exec.length === 1 && SERVERJS.test(line) ? line.replace(SERVERJS, "").trim() : "";
 }
 
-/** The host name that stands for a script in its row and in the name of its output. No real host has such a name. */
+/** The name used as host for a script, in its row and in the name of its output. No real host has such a name. */
 export function placeOf(stage: Stage): string {
   return `-${stage}`;
 }

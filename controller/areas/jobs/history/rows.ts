@@ -27,8 +27,8 @@ export class RunRows {
   }
 
   /**
-   * Resolves when the rows are durable. Each row succeeds or fails by itself. `path` is relative to the tenant's name
-   * space.
+   * Resolves when the rows are durable. Each row succeeds or fails by itself. `path` is relative to the tenant's
+   * ospace.
    */
   async write(of: RunCaller, path: string, rows: readonly TimedRow[]): Promise<void> {
     if (rows.length === 0) return;

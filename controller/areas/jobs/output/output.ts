@@ -59,7 +59,7 @@ export class RunOutput {
 
   /**
    * Marks the end of a command: all output since the previous end belongs to it. Bytes that the host dropped are added
-   * to its totals.
+   * to the totals of the run's output.
    */
   ended({ host: _host, message, outDropped = 0, errDropped = 0, ...how }: CommandOutcome): void {
     this.#out.total += outDropped;

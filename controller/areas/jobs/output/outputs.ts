@@ -22,7 +22,7 @@ const OUTPUT = "jobs/output/";
 
 /**
  * Stores outputs of runs. KvStore: `jobs/output/<day>/<run>/<host>` for every run; it names the valid attempt, and the
- * output may be removed from `<day>` on. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
+ * output is removed when `<day>` is over. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
  * `jobs/<run>/<host>/<n>` of the n-th controller that took it over.
  */
 export class JobOutputs {
@@ -67,7 +67,7 @@ export class JobOutputs {
     return ulidTimeMs(run.runId) !== undefined && (await kv.get(outputKey(run))) !== undefined;
   }
 
-  /** Removes outputs that may be removed since an earlier day. Answers their number. */
+  /** Removes outputs whose `<day>` is over. Answers their number. */
   async sweep(tenant: string, nowMs: number): Promise<number> {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     let removed = 0;

@@ -29,7 +29,10 @@ export async function beginningOf(
   return Math.max(from, byBytes, byLines);
 }
 
-/** Position at which the last lines begin. A newline at the end belongs to the last line. */
+/**
+ * Position at which the last lines begin, at most `JOB_TAIL_MAX_BYTES` before the end. A newline at the end belongs to
+ * the last line.
+ */
 async function lastLines(
   size: number,
   lines: number,

@@ -14,7 +14,10 @@ interface Place {
   readonly runId: string;
 }
 
-/** Opens the first host of an execution, in one transaction with `within`. `undefined`: a condition does not hold. */
+/**
+ * Opens the first host of an execution, or stores the execution's own entry, in one transaction with `within`.
+ * `undefined`: a condition does not hold.
+ */
 type Open<T> = (within: KvTxn) => Promise<T | undefined>;
 /** The part of an execution by which its place is found. */
 type Placed = Pick<Run, "id" | "order">;
@@ -23,8 +26,9 @@ const PLACES = "jobs/places/";
 
 /**
  * Limits how many executions of a job with a `limit` run at once. A place is taken in the same transaction that opens
- * the first host. So even a slow controller cannot begin one execution too many. The place is given back at the end. If
- * it was not given back, it counts as free as soon as the execution has completely ended.
+ * the first host or stores the execution's own entry. So even a slow controller cannot begin one execution too many.
+ * The place is given back at the end. If it was not given back, it counts as free as soon as the execution has
+ * completely ended.
  */
 export class JobPlaces {
   readonly #stores: Stores;
@@ -36,7 +40,10 @@ export class JobPlaces {
     this.#log = runtime.log;
   }
 
-  /** Takes a place. `AppError("limited")` if the job already has `limit` executions; then nothing was opened. */
+  /**
+   * Takes a place. `AppError("limited")` if the job already has `limit` executions, or if other controllers change its
+   * places all the time; then nothing was opened.
+   */
   take<T>(run: Run, open: Open<T>): Promise<T> {
     return this.#queue.run([queueOf(run)], async () => {
       const { kv } = await this.#stores.tenant(run.order.principal.tenant);

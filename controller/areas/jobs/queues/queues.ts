@@ -48,7 +48,7 @@ export class JobQueues {
   /**
    * Adds a run to the end of the queue, in the transaction that `begin` makes. If the queue was changed meanwhile,
    * tries again. Answers the result of `begin`; `undefined`: one of its other conditions does not hold.
-   * `AppError("limited")` if the queue is full.
+   * `AppError("limited")` if the queue is full, or was changed `JOB_CHANGE_ATTEMPTS_MAX` times meanwhile.
    */
   async enter<T>(
     { tenant, key, runId }: Place,
@@ -66,7 +66,10 @@ export class JobQueues {
     throw new AppError("limited", `Others enter the queue ${nameOf(key)} all the time; try again later.`);
   }
 
-  /** Waits for the run's turn. True: the run is first in its queue. False: the signal fired or `untilMs` came first. */
+  /**
+   * Waits for the run's turn. True: the run is first in its queue, or no longer in it. False: the signal fired or
+   * `untilMs` came first.
+   */
   async turn(place: Place, { signal, untilMs, goesOn }: Waiting): Promise<boolean> {
     const { tenant, key, runId } = place;
     while (!signal.aborted && this.#clock.nowMs() < untilMs) {

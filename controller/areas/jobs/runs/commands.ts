@@ -88,8 +88,8 @@ export class RunCommands {
   }
 
   /**
-   * The outcome that the agent has stored, without sending commands. `undefined` if it stored none for the last command
-   * that could have run.
+   * The outcome that the agent reported and the store contains. Sends no commands. `undefined` if there is none for the
+   * last command that could have run.
    */
   async stored(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
     const { principal, encoding } = open.order;
@@ -126,7 +126,8 @@ export class RunCommands {
 
   /**
    * Sends a command. If the run was taken over and the host is unreachable, repeats this for up to
-   * `JOB_HOST_RETURN_MS`. The agents of a stopped controller need this time to connect to another one.
+   * `JOB_HOST_RETURN_MS`, or if the run was cancelled until its deadline. The agents of a stopped controller need this
+   * time to connect to another one.
    */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;

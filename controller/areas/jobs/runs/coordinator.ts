@@ -275,7 +275,10 @@ export class ExecutionCoordinator {
   }
 }
 
-/** Input of the script `end`: the state of each host, and the first state that is not `ok`. */
+/**
+ * Input of the script `end`: the state of each host or script, and as `status` the first one that is not `ok`. `status`
+ * is `failed` if there is none at all.
+ */
 function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
   const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
   const runs = ends.map(({ host, state, code = null, signal = null, message }) => {

@@ -81,7 +81,7 @@ export class RunEndings {
 
   /**
    * Ends a run after all of its output is stored. Repeats while the store is unavailable for a short time. If that
-   * fails, too, another controller ends the run by its entry.
+   * fails, too, answers its own end, and maintenance of a controller later ends the run by its entry.
    */
   async finish(held: VersionedRun, { outcome, output, tries, turn }: Finished): Promise<StandingEnd> {
     const lost = await output.finish();
@@ -193,7 +193,10 @@ export class RunEndings {
     }
   }
 
-  /** Another controller took the run over or ended it. Waits for the end that it decides, and answers it. */
+  /**
+   * Another controller took the run over or ended it. Waits for the end that it decides, and answers it; `expired` if
+   * there is none at `2 * JOB_LOST_AFTER_MS` after the deadline.
+   */
   async #follow(open: OpenRun): Promise<StandingEnd> {
     const { clock } = this.#runtime;
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;

@@ -37,7 +37,11 @@ export class ExecutionEnds {
     return [...told.filter(({ host }) => stageOf(host) !== undefined), ...ends];
   }
 
-  /** Waits until another controller has ended the execution. Then answers the same ends that a caller there gets. */
+  /**
+   * Waits until another controller has ended the execution. Then answers the ends that a caller there gets, without
+   * their outputs. `LeaseLostError` if it has not ended `4 * JOB_LOST_AFTER_MS` after the deadline, `ReleasedError` if
+   * this controller stops.
+   */
   async follow(run: Run): Promise<readonly HostRun[]> {
     const { executions, outputs, runtime } = this.#with;
     const { tenant } = run.order.principal;

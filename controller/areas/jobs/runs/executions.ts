@@ -55,7 +55,10 @@ export async function hasOpen(stores: Stores, tenant: string, runId: string): Pr
   return (await kv.get(EXECUTIONS + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
 }
 
-/** Hosts of executions that will be opened first and are not open yet. Executions in queues are not included. */
+/**
+ * Hosts that will be opened first, of executions without any opened host: in group mode `one` the first, otherwise all.
+ * Executions in queues are not included.
+ */
 export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
   for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
     const { order, opened, queueKey, isGivenUp } = decodeStored<OpenExecution>(value);

@@ -121,7 +121,7 @@ export interface CommandEnd {
   readonly signal?: string;
   readonly pid?: number;
   readonly message: string;
-  /** Start by the clock of the host; `endedMs` as well. */
+  /** Start and end by the clock of the host, or of the controller if the host reported none. */
   readonly startedMs: number;
   readonly endedMs: number;
   /** Number of characters of the run's `out` (and `err`) up to the end of this command. */

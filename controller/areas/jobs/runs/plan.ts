@@ -123,7 +123,10 @@ export function inOrder(held: readonly VersionedRun[]): readonly VersionedRun[] 
   return [...held].sort((a, b) => a.open.place - b.open.place);
 }
 
-/** Number of hosts on which an execution runs at the same time. A script of the controller counts as one host. */
+/**
+ * Number of hosts for which an execution needs room: one in group mode `one`, otherwise all, also in mode `sequence`. A
+ * script of the controller counts as one host.
+ */
 export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
   return groupmode === "one" ? 1 : Math.max(1, hosts.length);
 }

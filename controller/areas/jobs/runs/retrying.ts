@@ -28,9 +28,10 @@ export class RunRetrying {
   }
 
   /**
-   * Runs the job, as it is defined now, on all hosts where the run did not end as `ok`. `AppError("not_found")` if the
-   * principal sees no such run, `AppError("conflict")` while the run continues. `AppError("invalid")` if no host
-   * failed, or if parameters are missing: these are not stored, so the caller must give them again.
+   * Runs the job, as it is defined now, on the hosts where the run did not end as `ok`, as far as the principal sees
+   * their rows. `AppError("not_found")` if the principal sees no such run, `AppError("denied")` if states of runs are
+   * hidden from it, `AppError("conflict")` while the run continues. `AppError("invalid")` if no host failed, or if
+   * parameters are missing: these are not stored, so the caller must give them again.
    */
   async retry(principal: Principal, runId: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");

@@ -69,8 +69,9 @@ export class ExecutionScripts {
 
   /**
    * Runs the script of that stage, unless its end is already decided. `undefined`: the job has no such script. An error
-   * in the script is an end, too, and is not thrown. Throws `ReleasedError` if this controller stops, `LeaseLostError`
-   * if another one has continued the execution, and failures of the stores.
+   * in the script is an end, too, and is not thrown, except for an error with a code of `PASSING`. Throws
+   * `ReleasedError` if this controller stops, `LeaseLostError` if another one has continued the execution, and failures
+   * of the stores.
    */
   async run(run: Run, held: VersionedExecution, stage: Stage, about: Value = {}): Promise<StageRun | undefined> {
     const text = held.open.scripts?.[stage];

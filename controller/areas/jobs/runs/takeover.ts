@@ -69,8 +69,8 @@ export class RunTakeover {
     const { executor, runtime } = this.#with;
     const [first] = orphans;
     const principal = first && (await this.#with.rights.of(first.open));
-    // Without its rights the run is not continued. After its deadline it ends with the outcome that its host has
-    // stored.
+    // Without its rights the run is not continued. After its deadline it ends with the outcome that its agent reported,
+    // or as `expired`.
     if (!principal)
       return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
     if (!executor.enter(orphans.length)) return;
@@ -100,8 +100,8 @@ export class RunTakeover {
   }
 
   /**
-   * Ends a run that is past its deadline. If the agent has stored an outcome, that outcome is the end, no matter which
-   * controller sent the command.
+   * Ends a run that is past its deadline. If the agent reported an outcome to any controller, that outcome is the end.
+   * Otherwise the run ends as `expired`.
    */
   async #endLate(run: VersionedRun): Promise<void> {
     const { journal } = this.#with;

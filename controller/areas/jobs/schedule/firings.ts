@@ -40,7 +40,7 @@ interface Found {
   readonly stateRevision: number;
 }
 
-/** Codes of errors that a new try would get again. */
+/** Codes of errors after which the run is left out and not tried again. */
 const DEFINITE = ["denied", "invalid", "not_found", "unsupported", "too_large", "limited"] as const;
 
 /**

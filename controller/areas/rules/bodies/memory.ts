@@ -33,7 +33,8 @@ export class RuleMemory {
   }
 
   /**
-   * Removes the tenant's oldest values until all fit `RULE_CACHED_TENANT_MAX_CHARACTERS`. `ttlSeconds` 0: no expiry.
+   * Stores a value, and removes the tenant's oldest values until all fit `RULE_CACHED_TENANT_MAX_CHARACTERS`. A value
+   * that is longer than that removes all others and is not stored. `ttlSeconds` 0: no expiry.
    */
   set(tenant: string, key: string, { text, ttlSeconds }: { readonly text: string; readonly ttlSeconds: number }): void {
     const kept = this.#tenants.get(tenant) ?? { values: new Map<string, Cached>(), characters: 0 };

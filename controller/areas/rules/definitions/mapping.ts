@@ -17,8 +17,8 @@ export type Mapping = readonly (readonly [column: string, source: Source])[];
 
 /**
  * A column gets its value by the option `--var_<column>`. Without that option, it gets the field of its own name, or
- * its value in `--mqltmpl`. Fields also include `_host`, `_source`, `_time` and `_raw` of the raw record, and the named
- * groups of the log policy's file match.
+ * with `--mqltmpl` only its value there. Fields also include `_host`, `_source`, `_time` and `_raw` of the raw record,
+ * and the named groups of the log policy's file match.
  */
 export function mappingOf(rule: RuleText, target: RuleTarget, extension = ""): Mapping {
   const rows = looksUp(rule) ? readExtension(extension) : NO_ROWS;

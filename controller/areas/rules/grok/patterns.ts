@@ -81,8 +81,8 @@ export class PatternService {
   }
 
   /**
-   * `AppError("not_found")` if users have no such pattern; `conflict` if another pattern uses it. Rules that use it
-   * fail from then on.
+   * `AppError("not_found")` if there is no such pattern; `conflict` for a standard pattern, and if another pattern uses
+   * it. Rules that use it fail from then on.
    */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "rules:write");

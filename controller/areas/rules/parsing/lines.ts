@@ -59,7 +59,8 @@ export interface LinesOf {
   readonly source: string;
   readonly timeMs: number;
   /**
-   * The identity of a record is made of this text, the line number and the rule. The same identity writes the same row.
+   * Together with the line number (with `isOrdered`: the number of the row), this text identifies a row. The same
+   * identity writes the same row, so the text must be different for each rule.
    */
   readonly identity: string;
   /** True if the lines are a whole file. With `--header`, its first line must be the heading line. */
@@ -156,7 +157,7 @@ export class RuleLines {
     }
   }
 
-  /** Gates of the caller and of the author of the body. A row is stored only if all of them allow it. */
+  /** Gates of the caller and of the author of the rule. A row is stored only if all of them allow it. */
   async #gates(run: LineRun, { class: path, by }: Pick<LineRow, "class" | "by">): Promise<readonly RowGate[]> {
     const { objects, clock } = this.#dependencies;
     const gates: RowGate[] = [];
@@ -209,7 +210,7 @@ interface LineRow {
   readonly line: number;
   readonly record: NewRecord;
   readonly class: string;
-  /** Author of the body that made the row. Absent: the rule has no body. */
+  /** Author of the rule that made the row. Absent: the rule has no author, so only the rights of the caller apply. */
   readonly by?: Principal | undefined;
 }
 

@@ -135,7 +135,7 @@ export class Credentials {
     return { tenant, user, ticket };
   }
 
-  /** Requires the code of a user whose identity is verified. Throws `CodeNeeded` if it is missing or wrong. */
+  /** Requires the code of a verified user with a second factor. Throws `CodeNeeded` if it is missing or wrong. */
   async requireSecondFactor(verified: Verified, request: FactorRequest): Promise<void> {
     const { tenant, username, epoch, secondFactor } = verified.user;
     const { remember = false, redirect = "", remote, traceparent, code } = request;

@@ -309,8 +309,8 @@ export class UserDirectory {
   }
 
   /**
-   * For operators: if the tenant has no active administrator, makes the organisations above this user active. Answers
-   * their paths.
+   * For operators: if no administrator can sign in and this user is an active one, makes the organisations above this
+   * user active. Answers their paths.
    */
   reopen(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");

@@ -4,7 +4,7 @@ import { recordFilter, type RecordFilter } from "../../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "../types.ts";
 
-/** Path of the class of users, without the tenant's name space at its beginning. */
+/** Path of the class of users, relative to the tenant's ospace. */
 export const USER_CLASS_PATH = "/ldap";
 
 /** Id of a node as an object. */

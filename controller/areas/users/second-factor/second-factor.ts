@@ -48,7 +48,7 @@ export class SecondFactors {
     this.#secrets = secrets;
   }
 
-  /** Replaces an unconfirmed second factor. `AppError("conflict")` if there is a confirmed one. */
+  /** Begins a second factor; an unconfirmed one is replaced. `AppError("conflict")` if there is a confirmed one. */
   async begin(user: UserRecord): Promise<NewSecondFactor> {
     if (user.id === "") throw new AppError("unavailable", "The tree of users is being repaired; come back later.");
     const before = await this.#store.get(user);
