@@ -21,8 +21,8 @@ export interface ScrubStore {
   add(changes: readonly EntityChange[]): Promise<void>;
   /**
    * Removes these rows, unless they were written after the time in the given row. Only for rows that are older than
-   * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A later change can add such a
-   * row again, whatever the time of that change is.
+   * `SCRUB_AGE_MIN_MS` and belong to entities that are not alive or do not have the term. A change with any
+   * time can add such a row again.
    */
   remove(postings: readonly Posting[]): Promise<void>;
   /**

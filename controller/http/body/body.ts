@@ -14,7 +14,7 @@ import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "../input/input.ts";
 import { looksLikeJson, parseJson, requireFewLeadingBlanks } from "../../../common/json.ts";
 
-/** A body as it was read, whatever its declared type is. */
+/** A body as it was read. Its declared type is only a hint. */
 export interface Body {
   readonly fields: Fields;
   readonly isJson: boolean;
