@@ -14,7 +14,7 @@ import { decodeText } from "../text/text-stream.ts";
  * `DELIMITER_MAX_BYTES` may not be found.
  *
  * Line breaks at both ends of a record are removed. Empty records are omitted. A record longer than `RECORD_MAX_BYTES`
- * is cut at the end of a character, and marked.
+ * is cut and marked; UTF-8 is cut at the end of a character.
  *
  * The bytes begin at a code unit of the encoding, and so does every position. Encodings other than UTF-8 support only
  * lines and anchored delimiters.

@@ -33,7 +33,7 @@ const UTC = /^(?:utc|z)$/i;
 
 /** A span of time with one offset, the end excluded. */
 export interface ZoneSpan {
-  /** The last change, if it was less than four days before the requested time. Otherwise a time after that change. */
+  /** The last change, if it was less than four days before the requested time. Otherwise it or a later time. */
   readonly fromMs: number;
   readonly untilMs: number;
   readonly offsetMs: number;

@@ -83,8 +83,8 @@ export const EXPLAINED_USERS_MAX = 100;
 /** Interval at which key files are read again, and data sealed with former keys is looked for. */
 export const KEY_FOLLOW_INTERVAL_MS = 15_000;
 /**
- * Time after which all controllers seal with the new key; only then the rest is sealed again. Longer than calls take,
- * and than clocks differ.
+ * Time for which all controllers must have sealed with the new key before the rest is sealed again. Longer than calls
+ * take, and than clocks differ.
  */
 export const KEY_SETTLE_MS = 30_000;
 /** Interval of the next look when all data left under former keys must expire by itself. */

@@ -10,9 +10,9 @@ export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
   readonly secrets: KeyRing;
-  /** Source of the keys. Absent: a setting decides. */
+  /** Source of the keys. Absent: the text of a setting. */
   readonly keySource?: KeySource;
-  /** Time until all controllers seal with a new key; only then the rest is sealed again. Default: `KEY_SETTLE_MS`. */
+  /** Time for which all controllers seal with a new key before the rest is resealed. Default: `KEY_SETTLE_MS`. */
   readonly keySettleMs?: number;
   /** The id of this run of this controller. */
   readonly controllerId: string;
@@ -46,7 +46,7 @@ export interface AssemblyOptions {
   readonly sshTrustFirstKey?: boolean;
   /** The agent port, once it listens. */
   readonly agentPort: () => number;
-  /** Address at which the HTTP interface listens. Absent: hosts are not told where to join. */
+  /** Address of the HTTP interface, once it listens. Absent: hosts are not told where to join. */
   readonly listening?: () => { readonly host: string; readonly port: number };
   /** The built `worker.ts`, and the number of threads for it. Absent: all tasks run on the main thread. */
   readonly workers?: { readonly file: URL; readonly threads: number };

@@ -14,7 +14,10 @@ export interface FollowedKeysOptions {
   readonly end: (key: string, revision: number) => void;
 }
 
-/** Reports the existing entries under a prefix, then every change. If the watch breaks, it lists the entries again. */
+/**
+ * Reports the existing entries under a prefix, then every change. If the watch breaks, it lists the entries again and
+ * reports the present state of each; changes in between may be missing.
+ */
 export class FollowedKeys {
   readonly #with: FollowedKeysOptions;
   readonly #keys = new Set<string>();

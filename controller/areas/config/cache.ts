@@ -91,10 +91,7 @@ export class ConfigCache {
     return found;
   }
 
-  /**
-   * Counts the memory of a finished read. Does nothing if the read was dropped meanwhile, because a change was
-   * reported.
-   */
+  /** Counts the memory of a finished read, unless it was dropped meanwhile, for example by a reported change. */
   #keep(name: string, read: Read, entries: readonly Entry[]): void {
     if (this.#reads.get(name) !== read) return;
     read.bytes = entries.reduce((sum, entry) => sum + sizeOf(entry), ENTRY_OVERHEAD_BYTES);

@@ -30,7 +30,7 @@ export interface VersionDifference {
   readonly patch: string;
 }
 
-/** The history of single keys. Old versions are not kept. */
+/** The history of single keys: the versions that `ConfigEntries.versions` still has. */
 export class ConfigHistory {
   readonly #with: ConfigDependencies;
 

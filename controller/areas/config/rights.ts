@@ -7,7 +7,7 @@ import { recordFilter } from "../query/index.ts";
 import { nameOf, parentOf } from "./keys.ts";
 import { isDelete, type Content, type Entry } from "./stored.ts";
 
-/** Path of a class, without the tenant's name space at its beginning. */
+/** Path of the class of entries, without the ospace. */
 export const CONFIG_PATH = "/system/config";
 /** Shown in place of every secret value. */
 export const MASK = "********";

@@ -166,7 +166,8 @@ export class ConfigService {
   }
 
   /**
-   * One page of entries at and below the key, in byte order of keys. Pages are read one by one, not as one snapshot.
+   * One page of entries at and below the key, in byte order of keys. The entries below the key are one snapshot within
+   * a page. The entry at the key itself is read just before, and several pages are not one snapshot.
    */
   async list(principal: Principal, request: ListRequest): Promise<ListPage> {
     requirePermission(principal, "config:read");

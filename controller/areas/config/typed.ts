@@ -71,8 +71,8 @@ export class TypedKeys {
   }
 
   /**
-   * The schema that applies to the key: its own, or that of the nearest directory above. Answers also the key for which
-   * it was set.
+   * The schema that applies to the key: its own, or that of the nearest directory above. `key` of the result is the one
+   * for which it was set. `undefined` if no schema applies.
    */
   async entryOf(key: string): Promise<{ readonly key: string; readonly entry: Entry } | undefined> {
     const { ospace } = this.#principal;

@@ -6,8 +6,8 @@ import { extensionOf, nameOf } from "./names.ts";
 import type { FileService, OpenedFile } from "./service.ts";
 
 /**
- * Isolate pages and pictures that users stored, in an origin of their own. They cannot use the viewer's session or read
- * its answers, and no page of another site may embed them.
+ * Headers that put pages and pictures of users into an origin of their own. So these cannot use the viewer's session or
+ * read its answers, and no page of another site may embed them.
  */
 const HEADERS = {
   "content-security-policy":

@@ -27,7 +27,7 @@ export function noteColumns({ attr, tags }: FileNotes): Row {
   };
 }
 
-/** The text to store. An empty object counts as no attributes, like an empty text. */
+/** The text to store. Clients send an empty text, or its JSON text `""`, for no attributes: both become empty. */
 function attrText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === '""') return "";

@@ -69,8 +69,8 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
   }
 
   /**
-   * Begins the work. `AppError("conflict")` if other work concerns the same paths, `AppError("limited")` if
-   * `FILE_WORKS_OPEN_MAX` works are open.
+   * Begins the work. `AppError("conflict")` if other work concerns the same paths, or if too many works begin at once.
+   * `AppError("limited")` if `FILE_WORKS_OPEN_MAX` works are open.
    */
   async beginAlone(work: NewWork<OpenFileWork>): Promise<VersionedFileWork> {
     const { kv } = await this.#stores.tenant(work.tenant);

@@ -7,7 +7,7 @@ export type PathOf = (path: string) => string;
 const ROOT = /^(\/[^/\s]+)+$/;
 
 /**
- * Answers a function that replaces the ospace of exported paths by a root. With `/second/copy`, the class
+ * Returns a function that replaces the ospace of exported paths by a root. With `/second/copy`, the class
  * `/matrix/ent/host` becomes `/second/copy/ent/host`. Without a root, paths stay. `AppError("invalid")` if the root is
  * not a class path.
  */

@@ -24,8 +24,8 @@ export interface RunDependencies {
 class Lost extends Error {}
 
 /**
- * Writes checked and staged imports. If a controller is interrupted, another one takes the import and continues from
- * the last stored progress. The end of an import is decided once.
+ * Writes checked and staged imports. An interrupted import stays open: any controller that finds it abandoned, also the
+ * same one, continues from the last stored progress. The end of an import is decided once.
  */
 export class ImportRuns {
   readonly #dependencies: RunDependencies;

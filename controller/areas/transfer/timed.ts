@@ -187,7 +187,7 @@ function grouped(rows: readonly PlacedRow[], timeOf: (row: PlacedRow, at: number
   return times;
 }
 
-/** Answers a function that finds the write time of a row. It must be called with ascending positions. */
+/** Returns a function that finds the write time of a row. Call that function with ascending positions. */
 function timesOf({ timesUs }: TimedRows): (place: number) => number {
   let at = 0;
   return (place) => {

@@ -16,7 +16,7 @@ import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
 import { TimedWriter, type Pass, type PlacedRow, type TimedRows, type WriteOrder } from "./timed.ts";
 
-/** Progress of writing a script. */
+/** Progress of the current pass over a script: the parts and rows that are written. */
 export interface Progress {
   /** Number of parts that are written. */
   readonly done: number;

@@ -28,7 +28,7 @@ export function charsetInForm(form: Buffer): Encoding | undefined {
   return name === undefined ? undefined : charsetNamed(name);
 }
 
-/** Encoding that the field `_charset_` names. An unknown name is refused immediately, even if no text is in it. */
+/** Encoding that the field `_charset_` names. An unknown name is refused immediately, even if no text uses it. */
 export function charsetNamed(text: string): Encoding | undefined {
   return text.trim() === "" || isAbsentWord(text) ? undefined : encodingNamed(text, CHARSET_FIELD);
 }

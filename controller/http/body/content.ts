@@ -12,7 +12,7 @@ interface Sent {
 }
 
 /**
- * Refuses a call whose content was sent in a form, or under a name, that the endpoint does not read.
+ * Refuses a call whose content was sent in a way, or under a name, that the endpoint does not read.
  * `AppError("invalid")` names the right member.
  */
 export function requireContent(endpoint: Endpoint, { input, query, body }: Sent): void {

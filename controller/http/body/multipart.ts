@@ -57,7 +57,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
       isPartAFile: (...head: PartTypes) => reading.isStreamed(...head),
       defCharset: PART_BYTES,
     };
-    // So a head is known before the parser asks how to read its part.
+    // Prepended, so that a head is known before the parser asks how to read its part.
     request.raw.prependListener("data", (chunk: Buffer) => reading.arrived(chunk));
     const parts = request.parts(streaming);
     for (;;) {

@@ -5,8 +5,8 @@ import type { SocketEndpoint } from "../sockets/socket.ts";
 const PERMISSION = /^[a-z][a-z-]*:(read|write|run)$/;
 
 /**
- * Call it before anything listens. Throws if an endpoint lacks a permission, has the same path as another one, or has
- * an input that is no object.
+ * Call it before anything listens. Throws if an endpoint breaks a rule of the interface: for example, it lacks a
+ * permission, has the method and path of another one, or has an input that is no object.
  */
 export function checkInterface(endpoints: readonly Endpoint[], sockets: readonly SocketEndpoint[]): void {
   const seen = new Set<string>();

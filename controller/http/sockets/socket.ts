@@ -2,8 +2,8 @@ import type { Static, TSchema } from "typebox";
 import type { Permission, Principal } from "../../areas/permissions/index.ts";
 
 /**
- * A WebSocket of the HTTP interface. `http/` signs in the caller, checks the permission, and bounds the line's queue.
- * It ends the line when the caller loses the permission.
+ * A WebSocket of the HTTP interface. `http/` signs in the caller, checks the permission, keeps the line alive by pings,
+ * and bounds its queue. It ends the line when the caller loses the permission.
  */
 export interface SocketEndpoint<I extends TSchema = TSchema> {
   /** `:name` is one path segment. */

@@ -88,7 +88,7 @@ export class Upgrades {
       const { log, clock } = this.#dependencies.runtime;
       logFault(log, failure, traceparent);
       refuse(socket, failure, traceparent);
-      // Nothing else reads the connection: it is neither an HTTP connection nor a WebSocket.
+      // Nothing else reads or closes the connection: it is neither an HTTP connection nor a WebSocket.
       socket.resume();
       socket.once(
         "close",

@@ -86,7 +86,7 @@ function exactText(name: string, { text, kind }: HeadedCell, type: Column["type"
 }
 
 /**
- * `AppError("invalid")` for numbers that a double would change: great whole numbers, and numbers so small that they
+ * `AppError("invalid")` for numbers that a double would change: large whole numbers, and numbers so small that they
  * become 0.
  */
 function requireExact(name: string, text: string): void {

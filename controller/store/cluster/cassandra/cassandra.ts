@@ -103,7 +103,7 @@ export class Cassandra {
     return this.#client.hosts;
   }
 
-  /** Write time for data without a time of its own: the current time, but later than all earlier results. */
+  /** Write time for data without a time of its own: the current time, but later than all results in this process. */
   nextTimeUs(): number {
     this.#lastTimeUs = Math.max(this.#lastTimeUs + 1, this.#runtime.clock.nowMs() * 1_000);
     return this.#lastTimeUs;

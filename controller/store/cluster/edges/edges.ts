@@ -185,7 +185,7 @@ export class EdgeTable {
     deadline: Deadline,
   ): Promise<Row | undefined> {
     if (top === 0) return row;
-    // If the edge was set again after this mark, at a lower level, that row returns the edge.
+    // If the edge was set again after this mark, at another level, that row returns the edge.
     if (isDropped(row)) return undefined;
     const level = levelOfBucket(Number(row.bucket));
     // It need not be the latest row, because the row at the source decides about the edge.

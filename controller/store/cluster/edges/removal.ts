@@ -6,7 +6,7 @@ import { EDGE_TABLES, edgeRow, edgesName, levelOfBucket, levelsUpTo, type Placed
 import { DROPPED, type EdgeRows, targetOf, topIn } from "./rows.ts";
 
 const EDGES_PER_READ = 1_000;
-/** Maximum number of edges that the removal of an entity removes with it; readers ignore the others. */
+/** Number of edges after which the removal of an entity removes no further ones; readers ignore those. */
 const EDGES_ENDED_MAX = 100_000;
 
 interface EndedEdge extends PlacedEdge {

@@ -35,9 +35,9 @@ export interface EtcdStream {
  * etcd through `etcd3`, without that library's own retries. The library repeats conditional writes whose outcome is
  * unknown. If the first attempt succeeded, the repetition fails, and the caller sees a lost race although it won.
  *
- * One member at a time serves all requests of this controller. The next member is taken when a call fails, when the
- * member misses a probe, or when it knows no leader. Reads and streams that still use the old member then end and
- * restart at the next one. A write waits for the old member, because the write may have arrived there.
+ * One member at a time serves all requests of this controller. The next member is taken when a call gets no answer,
+ * when the member misses a probe, or when it knows no leader in two probes. Reads and streams that still use the old
+ * member then end and restart at the next one. A write waits for the old member, because it may have arrived there.
  */
 export class Etcd {
   readonly #members: readonly EtcdMember[];

@@ -9,7 +9,7 @@ import type { Deadline } from "../deadline.ts";
 import { HASH_BITS } from "./hashes.ts";
 import type { Tables } from "../tables.ts";
 
-/** One of so many ids is a sample, chosen by the low bits of its hash. */
+/** One id in this many is a sample, chosen by the low bits of its hash. */
 const SAMPLE_ONE_IN = 256;
 /** Samples per bucket. They represent about 4,096 ids that were ever added, including those that left a tombstone. */
 const SAMPLES_PER_BUCKET = 16;

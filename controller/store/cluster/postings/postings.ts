@@ -50,9 +50,9 @@ export interface FoundPostings {
 }
 
 /**
- * Terms of entities in `postings`: (term, bucket) to ids. Postings are derived data. They are written before the entity
- * and removed after it, with the time of the change (`derivedTimeUs`). So there may be superfluous postings, but none
- * is missing; readers check each posting at the entity.
+ * Terms of entities in `postings`: (term, bucket) to ids. Postings are derived data: written before the entity, with
+ * the time `derivedTimeUs` of the change, and removed after it. So there may be superfluous postings, but none is
+ * missing; readers check each posting at the entity.
  */
 export class PostingTable {
   readonly #tables: Tables;
