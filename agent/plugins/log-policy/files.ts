@@ -132,16 +132,16 @@ export class LogFiles {
     const { dir } = this.#work.spec;
     const atMs = this.#work.host.clock.nowMs();
     this.#unsure = false;
-    const rotations = new Set([...this.#files.values()].map(({ state }) => state.home));
-    this.#rotations.beginLook(rotations);
+    const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
+    this.#rotations.beginLook(homes);
     this.#copies.beginLook();
     this.#problem = await folderProblem(dir);
     const { files, packed, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
     const wanted = files.filter((path) => this.#work.match.test(path));
-    for (const path of wanted) rotations.add(path);
+    for (const path of wanted) homes.add(path);
     const rotated = files.filter(
-      (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => rotations.has(origin)),
+      (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)),
     );
     const refused = (reason: string) => {
       this.#problem ??= reason;
@@ -151,7 +151,7 @@ export class LogFiles {
       atMs,
       files,
       packed,
-      rotations,
+      homes,
       looks: await lookAll(dir, [...wanted, ...rotated], refused),
       taken: new Set(),
     };
@@ -385,9 +385,9 @@ export class LogFiles {
 
   /** Unread files at home with an older life in `found`. They get higher serials; `marks` remove their old marks. */
   #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
-    const rotations = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
+    const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
     const files = [...this.#files.values()].filter(
-      (file) => file.isHome && file.state.offset === 0 && rotations.has(file.state.home),
+      (file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home),
     );
     marks.push(...files.map((file) => file.unmark()));
     return files;

@@ -46,12 +46,12 @@ interface Lost extends Print {
 }
 
 /**
- * The log among `rotations` of which the packed file is a generation; undefined when there is none. Only gzip files
+ * The log among `homes` of which the packed file is a generation; undefined when there is none. Only gzip files
  * have one.
  */
-export function packedOrigin(path: string, rotations: ReadonlySet<string>): string | undefined {
+export function packedOrigin(path: string, homes: ReadonlySet<string>): string | undefined {
   if (!GZIP.test(path)) return undefined;
-  return originsOf(path.replace(GZIP, "")).find((origin) => rotations.has(origin));
+  return originsOf(path.replace(GZIP, "")).find((origin) => homes.has(origin));
 }
 
 /** The name of a file before it was packed. */
@@ -65,9 +65,9 @@ export function unpackedName(path: string): string {
  */
 export async function packedRest(search: Search, lost: Lost): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
-  const rotations = new Set([lost.home]);
+  const homes = new Set([lost.home]);
   let found: Packed<PackedRest>;
-  for (const path of search.packed.filter((one) => packedOrigin(one, rotations) !== undefined)) {
+  for (const path of search.packed.filter((one) => packedOrigin(one, homes) !== undefined)) {
     const at = await look(search.root, path);
     // The file was listed a moment ago, so it is being renamed. This does not hold for a link, whose target may be
     // missing.

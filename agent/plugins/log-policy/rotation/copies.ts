@@ -95,9 +95,9 @@ export class Copies {
    * True if the file is a log of its own, and so no copy. `app-1.log` beside `app.log` is one as soon as it is
    * followed.
    */
-  #isFollowedForItself({ path, id }: FileLook, { rotations }: DirectoryScan): boolean {
+  #isFollowedForItself({ path, id }: FileLook, { homes }: DirectoryScan): boolean {
     if (!this.#work.match.test(path)) return false;
-    const origins = originsOf(path).filter((origin) => rotations.has(origin));
+    const origins = originsOf(path).filter((origin) => homes.has(origin));
     if (origins.some((origin) => path.startsWith(origin))) return false;
     return (
       origins.length === 0 || [...this.#files.values()].some(({ state }) => state.home === path && state.id === id)

@@ -9,7 +9,7 @@ export interface DirectoryScan {
   /** Files that match, and files that a rotation may have made of a log. */
   readonly looks: readonly FileLook[];
   /** Paths of logs: those that match, and the homes of followed files. */
-  readonly rotations: ReadonlySet<string>;
+  readonly homes: ReadonlySet<string>;
   /** Ids of the files that this scan has assigned to a followed life. */
   readonly taken: Set<string>;
 }

@@ -126,7 +126,7 @@ export class MissedLives {
     const begunMs = this.#begunMs;
     const present = new Set<string>();
     for (const path of scan.packed) {
-      const home = packedOrigin(path, scan.rotations);
+      const home = packedOrigin(path, scan.homes);
       const at = home === undefined ? undefined : await look(this.#work.spec.dir, path);
       if (at) present.add(at.id);
       if (!at || home === undefined || known.has(keyOf(at)) || !this.#isYoung(at, begunMs ?? scan.atMs)) continue;
@@ -148,7 +148,7 @@ export class MissedLives {
     this.#growing = growing;
     this.#seenMs = seen;
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
-    for (const home of this.#lostMs.keys()) if (!scan.rotations.has(home)) this.#lostMs.delete(home);
+    for (const home of this.#lostMs.keys()) if (!scan.homes.has(home)) this.#lostMs.delete(home);
     if (begunMs === undefined) this.#change({ begunMs: scan.atMs, of: this.#of });
     this.#forget();
     return { lives, unread };

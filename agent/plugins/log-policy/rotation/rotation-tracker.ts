@@ -18,8 +18,8 @@ export class RotationTracker {
     this.#switches = switches;
   }
 
-  beginLook(rotations: ReadonlySet<string>): void {
-    this.#switches.beginLook(rotations);
+  beginLook(homes: ReadonlySet<string>): void {
+    this.#switches.beginLook(homes);
   }
 
   /** Position of a home before the current scan, which found the file there. */

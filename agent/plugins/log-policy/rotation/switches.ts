@@ -39,9 +39,9 @@ export class Switches {
     if (this.#watches.has(folder)) this.watch(folder);
   }
 
-  /** Begins a scan. Names that are not in `rotations` are forgotten, because no position refers to them. */
-  beginLook(rotations: ReadonlySet<string>): void {
-    for (const path of this.#changes.keys()) if (!rotations.has(path)) this.#changes.delete(path);
+  /** Begins a scan. Names that are not in `homes` are forgotten, because no position refers to them. */
+  beginLook(homes: ReadonlySet<string>): void {
+    for (const path of this.#changes.keys()) if (!homes.has(path)) this.#changes.delete(path);
     this.#beforeLook = { changes: new Map(this.#changes), watches: new Map(this.#watches) };
   }
 
