@@ -130,12 +130,12 @@ export class ConfigChanges {
   }
 
   async #staged(id: string, principal: Principal, changes: readonly KeyChange[]): Promise<Versioned<OpenChange>> {
-    const { inFlight: underWay } = this.#journal;
-    underWay.hold(id);
+    const { inFlight } = this.#journal;
+    inFlight.hold(id);
     try {
       return await this.#stage(id, principal, changes);
     } catch (error) {
-      underWay.letGo(id);
+      inFlight.letGo(id);
       throw error;
     }
   }

@@ -75,22 +75,22 @@ export class RunExecutor {
    * its end. False: a condition of `within` does not hold, and nothing was begun.
    */
   async fire(run: Run, within: KvTxn): Promise<boolean> {
-    const { inFlight: underWay } = this.#with.journal;
+    const { inFlight } = this.#with.journal;
     const work = onlyWorkOf(run);
     let begun: VersionedRun | undefined;
     // Without this, maintenance could find the entry before its work runs here, and take it over.
-    underWay.hold(work.id);
+    inFlight.hold(work.id);
     try {
       begun = await this.#with.journal.beginWithin(work, within);
     } finally {
       if (!begun) {
-        underWay.letGo(work.id);
+        inFlight.letGo(work.id);
         this.leave(1);
       }
     }
     if (!begun) return false;
     const held = begun;
-    void underWay.carry([work.id], () => this.#fired(run, held));
+    void inFlight.carry([work.id], () => this.#fired(run, held));
     return true;
   }
 
