@@ -230,6 +230,17 @@ describe("what a host is to do", () => {
     await policies.repair("matrix");
     expect(await names("h1")).toEqual(["uptime"]);
   });
+
+  test("after a controller that died before the hosts' lists, maintenance completes the change, and that one alone", async () => {
+    await onHosts(command(), "h1");
+    const { kv } = await stores.tenant("matrix");
+    const targets = { hosts: ["h1", "h2"], deployed: true, tags: [], unsettled: ["h2"] };
+    await kv.put("policies/targets/uptime", encodeJson(targets));
+    await kv.delete("policies/host/h1");
+    await policies.maintain("matrix");
+    expect([await names("h1"), await names("h2")]).toEqual([[], ["uptime"]]);
+    expect(refreshed.at(-1)?.hosts).toEqual(["h2"]);
+  });
 });
 
 describe("removing", () => {
