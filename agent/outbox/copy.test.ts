@@ -168,17 +168,33 @@ describe("the copy of an outbox's marks", () => {
     expect(written).toHaveLength(3);
   });
 
-  it("follows an outbox that goes on under a new name, which has lost nothing", async () => {
-    const before = await open();
-    await before.outbox.append([text("a")], { marks: [FILE] });
-    await before.end();
-    const renaming = await open();
-    await renaming.outbox.renewStream();
-    await renaming.outbox.close();
-    const after = await open();
+  it("follows an outbox that goes on under a new name, once its entries have arrived", async () => {
+    const { after, end } = await renamed();
     expect([await told(after.outbox), after.logged]).toEqual([[], []]);
+    expect(await kept()).toEqual([]);
+    await after.outbox.acknowledge(1);
+    await after.copy.keep(AbortSignal.abort());
     expect(await kept()).toEqual([[FILE.key, FILE.value]]);
-    await after.end();
+    await end();
+  });
+
+  it("skips no entry of an outbox that goes on under a new name and is deleted before they arrived", async () => {
+    const { end } = await renamed();
+    await end();
+    const found = await openAfterLoss();
+    expect(found.outbox.mark(FILE.key)).toBeUndefined();
+    expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost" }]);
+    await found.end();
+  });
+
+  it("of a loss whose gap did not arrive is the one before, so a second loss is told from the first one on", async () => {
+    const first = await open();
+    await first.end();
+    const { atMs } = JSON.parse(await readFile(place(), "utf8")) as { readonly atMs: number };
+    await (await openAfterLoss()).end();
+    const found = await openAfterLoss();
+    expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost", fromMs: atMs }]);
+    await found.end();
   });
 
   it("of a newer agent is left alone as if there were none", async () => {
@@ -215,6 +231,18 @@ async function open({ clock = realClock, files = nodeFiles }: { clock?: Clock; f
     await outbox.close();
   };
   return { outbox, copy, end, logged };
+}
+
+/** An outbox with an entry that has not arrived, opened again after it got a new name. */
+async function renamed() {
+  const before = await open();
+  await before.outbox.append([text("a")], { marks: [FILE] });
+  await before.end();
+  const renaming = await open();
+  await renaming.outbox.renewStream();
+  await renaming.outbox.close();
+  const after = await open();
+  return { after, end: after.end };
 }
 
 async function openAfterLoss() {

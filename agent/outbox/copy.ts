@@ -37,7 +37,7 @@ const OPEN_RUN = /^policy\/.*\/run$/s;
 /**
  * Stores a copy of some marks outside the outbox, in case the outbox is deleted. The copy is written only after the
  * controllers have every entry that was written before the marks were read. It is a little behind, so after a loss some
- * lines are sent twice, but none is skipped. Only `restore` writes the first copy of a stream at once.
+ * lines are sent twice, but none is skipped. Only where no copy exists, `restore` writes the first one at once.
  */
 export class OutboxCopy {
   readonly #options: OutboxCopyOptions;
@@ -71,7 +71,9 @@ export class OutboxCopy {
         await outbox.append([], { marks: marks.map((mark) => restored(mark, saved.atMs)) });
       await outbox.append([{ body: { $case: "gap", value } }]);
     }
-    if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
+    // While entries are on their way the former copy stays: after another loss, its positions skip none of them.
+    const hasArrived = outbox.firstSequence === outbox.nextSequence;
+    if (saved === undefined || (saved.stream !== outbox.streamId && hasArrived)) await this.#store(this.#now());
   }
 
   /** Updates the copy every `OUTBOX_COPY_MS` until the signal fires, and once more after that. */
