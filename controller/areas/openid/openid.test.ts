@@ -62,7 +62,12 @@ describe("signing in by the provider", () => {
     const end = await browser.open(back);
     expect(await who()).toBe("matrix.tessa");
     const told = [begun, end].map(({ headers, body }) => JSON.stringify(headers) + body).join("");
-    expect(told + JSON.stringify([...browser.cookies])).not.toMatch(/eyJ|(id|access|refresh)_token/);
+    const shown = told + JSON.stringify([...browser.cookies]);
+    expect(shown).not.toMatch(/(id|access|refresh)_token/);
+    const tokens = provider.tokens.slice(-2);
+    expect(tokens).toEqual([expect.stringMatching(/^eyJ/), expect.stringMatching(/^[\w-]{20,}$/)]);
+    // The header and the claims of an ID token are secrets here as well, without its signature.
+    for (const part of tokens.flatMap((token) => token.split("."))) expect(shown).not.toContain(part);
   });
 
   test("a session here outlives the account there, and ends by signing out here", async () => {

@@ -90,7 +90,7 @@ export const things: readonly Endpoint[] = [
     input: Type.Object({ code: Type.String() }),
     output: Type.Unknown(),
     handler: async ({ input }) => {
-      if (input.code === "bug") throw new TypeError("the secret is 42");
+      if (input.code === "bug") throw new TypeError("the secret is in the cellar");
       throw new AppError(input.code as "conflict", `it is ${input.code}`);
     },
   }),

@@ -23,6 +23,8 @@ export interface TestProvider extends AsyncDisposable {
   isAway: boolean;
   /** Received requests, by method and path. */
   readonly requests: string[];
+  /** All tokens that it sent. */
+  readonly tokens: string[];
   /** Signs claims as the provider does now, or with another key under the same name. */
   sign(claims: Claims, key?: KeyObject): string;
   /** From now on it signs with a new key, and publishes only the new one. */
@@ -47,6 +49,7 @@ export async function openTestProvider(callback: string): Promise<TestProvider> 
     forge: undefined,
     isAway: false,
     requests: [],
+    tokens: [],
     sign: (claims, key = current.key) => signed(claims, { kid: current.kid, key }),
     rotate() {
       current = newKey();
@@ -86,9 +89,10 @@ function providerOf(state: TestProvider, callback: string, { kid, key }: Signing
   });
   provider.use(async (context, next) => {
     await next();
-    const body = context.body as { id_token?: string } | undefined;
-    if (context.path === "/token" && state.forge && body?.id_token !== undefined)
-      body.id_token = state.forge(claimsOf(body.id_token));
+    const body = context.body as { access_token?: string; id_token?: string } | undefined;
+    if (context.path !== "/token" || body?.id_token === undefined) return;
+    if (state.forge) body.id_token = state.forge(claimsOf(body.id_token));
+    state.tokens.push(body.id_token, ...(body.access_token === undefined ? [] : [body.access_token]));
   });
   return provider;
 }
