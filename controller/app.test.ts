@@ -1,3 +1,4 @@
+import type { FastifyInstance } from "fastify";
 import { describe, expect, test } from "vitest";
 import type { LostTenant, Readiness } from "./store/engine.ts";
 import { AppError } from "../common/errors.ts";
@@ -212,6 +213,14 @@ describe("the HTTP interface", () => {
     });
   });
 
+  test("no plugin has a hook in the way of every call", async () => {
+    const hooks: readonly (readonly [string, number])[] = HOOKS.map((name) => [name, hooksOf(http.app, name)]);
+    expect(hooks.filter(([, count]) => count > 0)).toEqual([
+      ["onRequest", 1],
+      ["onResponse", 1],
+    ]);
+  });
+
   test("probes, metrics and the interface's own description", async () => {
     expect((await http.app.inject({ url: "/healthz" })).json()).toEqual({ status: "ok" });
     expect((await http.app.inject({ url: "/readyz" })).json()).toEqual({ status: "ok" });
@@ -288,3 +297,17 @@ test("what a look at the stores found holds for a second, a failure too, and for
   expect(await ask()).toEqual([200, { status: "ok", lost }]);
   await app.close();
 });
+
+const HOOKS = [
+  ...["onRequest", "preParsing", "preValidation", "preHandler", "preSerialization"],
+  ...["onError", "onSend", "onResponse", "onRequestAbort", "onTimeout"],
+];
+
+/** Number of hooks that Fastify runs for each call. It tells them only through the symbol of its hooks. */
+function hooksOf(app: FastifyInstance, name: string): number {
+  const symbol = Object.getOwnPropertySymbols(app).find(({ description }) => description === "fastify.hooks");
+  const hooks =
+    symbol && (app as unknown as Record<symbol, Readonly<Record<string, readonly unknown[] | null>>>)[symbol];
+  if (hooks === undefined) throw new Error("Fastify keeps its hooks elsewhere.");
+  return hooks[name]?.length ?? 0;
+}

@@ -1,6 +1,5 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import cookie from "@fastify/cookie";
 import multipart from "@fastify/multipart";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { shared } from "../common/shared.ts";
@@ -27,7 +26,9 @@ import { documentSender } from "./http/answer/compress.ts";
 import { EventStreams } from "./http/sockets/events.ts";
 import type {} from "./http/calls/exchange.ts";
 import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/answer/failure.ts";
+import type { CallFigures } from "./http/interface/call-figures.ts";
 import { HttpMetrics, type Level } from "./http/interface/metrics.ts";
+import type { CallLog } from "./log/calls.ts";
 import { openApiDocument } from "./http/interface/openapi.ts";
 import { namesOwnHost } from "./http/connections/origin.ts";
 import { Peers } from "./http/connections/peer.ts";
@@ -86,6 +87,8 @@ export interface HttpParts {
   readonly settings: HttpSettings;
   /** Figures for `/metrics`. */
   readonly levels?: readonly Level[];
+  /** Gets every answered call. Absent: they are lines of `runtime.log`. */
+  readonly callLog?: CallLog;
 }
 
 /** Builds the whole HTTP interface; it does not listen yet. Throws if endpoints are missing or conflict. */
@@ -113,9 +116,10 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const beginning = { runtime, peers, hsts: settings.hsts ?? "subdomains" };
   const app = createServer(bounds, beginning);
   await acceptAnyBody(app);
-  // Needed to set cookies only: the sign-in gate reads them.
-  await app.register(cookie, { hook: false });
-  observe(app, beginning, metrics);
+  observe(app, beginning, {
+    calls: metrics.calls,
+    log: parts.callLog ?? ((call) => runtime.log.info(call, "request")),
+  });
   answerFailures(app, runtime);
   addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, { readers: new Networks(settings.metricsReaders ?? LOOPBACK), publicNames });
@@ -192,10 +196,17 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
 async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
-  await app.register(multipart);
+  // The plugin's hooks remove files that it stored itself. It stores none here, and its hooks would cost every call.
+  const hookless = Object.create(app, { addHook: { value: () => hookless } }) as FastifyInstance;
+  await new Promise<void>((resolve) => void multipart(hookless, {}, () => resolve()));
 }
 
-function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetrics): void {
+interface Observers {
+  readonly calls: CallFigures;
+  readonly log: CallLog;
+}
+
+function observe(app: FastifyInstance, beginning: Beginning, { calls, log }: Observers): void {
   const { runtime } = beginning;
   app.addHook("onRequest", (request, reply, done) => {
     begin(request, reply, beginning);
@@ -204,24 +215,20 @@ function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetric
   app.addHook("onResponse", (request, reply, done) => {
     const { exchange, method } = request;
     const elapsedMs = runtime.clock.monotonicMs() - exchange.startedMs;
-    const route = request.routeOptions.url ?? "unknown";
-    metrics.observe({ method, route, code: exchange.code, seconds: elapsedMs / 1_000 });
-    const { tenant, user, code, traceparent } = exchange;
-    runtime.log.info(
-      {
-        method,
-        path: pathOf(request.url),
-        route,
-        status: reply.statusCode,
-        code,
-        elapsedMs,
-        tenant,
-        user,
-        remote: exchange.peer.remote,
-        traceparent,
-      },
-      "request",
-    );
+    const { tenant, user, code, traceparent, route = request.routeOptions.url ?? "unknown" } = exchange;
+    calls.of(method, route).add(code, elapsedMs / 1_000);
+    log({
+      method,
+      path: pathOf(request.url),
+      route,
+      status: reply.statusCode,
+      code,
+      elapsedMs,
+      tenant,
+      user,
+      remote: exchange.peer.remote,
+      traceparent,
+    });
     done();
   });
 }
@@ -237,13 +244,13 @@ function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers, h
     tenant: "",
     user: "",
     code: "ok",
+    route: undefined,
   };
   if (contentType !== "" && !/^multipart\/form-data/i.test(contentType))
     headers["content-type"] = "application/octet-stream";
-  void reply.headers({
-    traceparent: request.exchange.traceparent,
-    ...browserHeaders(request.exchange.peer.protocol, hsts),
-  });
+  void reply
+    .header("traceparent", request.exchange.traceparent)
+    .headers(browserHeaders(request.exchange.peer.protocol, hsts));
 }
 
 function answerFailures(app: FastifyInstance, runtime: Runtime): void {

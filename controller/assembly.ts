@@ -103,7 +103,7 @@ function agentServerOf({ runtime, stores, hosts }: Services, peers: PeerServices
 
 function httpOf(services: Services): Promise<FastifyInstance> {
   const { options, points, engine, runtime, stores, tenants, users, groups, access, audit, rowChecks } = services;
-  const { dataDir, version, publicNames, trustedProxies, hsts, metricsReaders, bodyMemoryMib } = options;
+  const { dataDir, version, publicNames, trustedProxies, hsts, metricsReaders, bodyMemoryMib, callLog } = options;
   const areas = points.areas.all;
   return buildHttp({
     runtime,
@@ -126,6 +126,7 @@ function httpOf(services: Services): Promise<FastifyInstance> {
       ...(bodyMemoryMib && { bodyMemoryMib }),
     },
     levels: partsOf(areas, (area) => area.levels),
+    ...(callLog && { callLog }),
   });
 }
 

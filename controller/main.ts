@@ -19,6 +19,7 @@ import { exposureOf, readSettings, type Settings } from "./settings/config.ts";
 import { Demonstration } from "./local/demo.ts";
 import { LocalAgent } from "./local/agent.ts";
 import { findLocalUser, giveFolder } from "./local/user.ts";
+import { callLog, type CallLog } from "./log/calls.ts";
 import { LogFile } from "./log/file.ts";
 import type { Runtime } from "./runtime.ts";
 import { StartRetry } from "./start-retry.ts";
@@ -132,7 +133,8 @@ function storeFolder({ dataDir }: Settings): string {
 
 async function run(settings: Settings): Promise<void> {
   const spawner = startSpawner();
-  const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"));
+  const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"), clock);
+  process.on("exit", () => logFile.flush());
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
   let { agentPort, port } = settings;
   const patience = new StartRetry(runtime);
@@ -143,6 +145,7 @@ async function run(settings: Settings): Promise<void> {
     createKey: true,
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
+    ...(runtime.log.isLevelEnabled("info") && { callLog: callLog(logFile, clock) }),
   });
   const { engine, assembly } = prepared;
   const exposure = exposureOf(settings);
@@ -192,6 +195,8 @@ interface Preparation {
   readonly createKey: boolean;
   readonly agentPort: () => number;
   readonly listening?: () => { readonly host: string; readonly port: number };
+  /** See `HttpParts.callLog`. */
+  readonly callLog?: CallLog;
 }
 
 interface Prepared {
@@ -202,7 +207,7 @@ interface Prepared {
 /** Creates every service over its stores; nothing listens yet. */
 async function prepare(
   settings: Settings,
-  { runtime, patience, spawner, createKey, agentPort, listening }: Preparation,
+  { runtime, patience, spawner, createKey, agentPort, listening, callLog: calls }: Preparation,
 ): Promise<Prepared> {
   const { secretKey } = settings;
   const secrets = await secretsOf(
@@ -244,6 +249,7 @@ async function prepare(
     workers,
     scripts: new URL("controller-script-worker.js", import.meta.url),
     ...(listening && { listening }),
+    ...(calls && { callLog: calls }),
   });
   return { engine, assembly };
 }

@@ -54,6 +54,9 @@ export const SPAWNER_KILL_GRACE_MS = 5_000;
 // The controller's own log file.
 export const LOG_FILE_MAX_BYTES = 4 * MIB;
 export const LOG_FILE_GENERATIONS = 4;
+/** Longest time for which lines about calls wait in memory before they are written. */
+export const LOG_LATER_MS = 100;
+export const LOG_LATER_MAX_CHARACTERS = 64 * KIB;
 
 // The demonstration.
 export const DEMO_DEADLINE_MS = 60_000;

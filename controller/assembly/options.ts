@@ -1,5 +1,6 @@
 import type { DialPeer } from "../grpc/index.ts";
 import type { HstsReach } from "../http/connections/browsers.ts";
+import type { CallLog } from "../log/calls.ts";
 import type { OpenIdSettings } from "../settings/openid.ts";
 import type { Runtime } from "../runtime.ts";
 import type { KeyRing, KeySource } from "../secrets/index.ts";
@@ -9,6 +10,8 @@ import type { Engine } from "../store/engine.ts";
 export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
+  /** See `HttpParts.callLog`. */
+  readonly callLog?: CallLog;
   readonly secrets: KeyRing;
   /** Source of the keys. Absent: the text of a setting. */
   readonly keySource?: KeySource;

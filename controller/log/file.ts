@@ -1,11 +1,20 @@
 import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { LOG_FILE_GENERATIONS, LOG_FILE_MAX_BYTES } from "../../common/limits.ts";
+import {
+  LOG_FILE_GENERATIONS,
+  LOG_FILE_MAX_BYTES,
+  LOG_LATER_MAX_CHARACTERS,
+  LOG_LATER_MS,
+} from "../../common/limits.ts";
+import type { Clock } from "../../common/time.ts";
+
+const LINE_END = "\n".charCodeAt(0);
 
 /**
  * The controller's own log in a file of bounded size. At `LOG_FILE_MAX_BYTES` it becomes `.1`, the former `.1` becomes
- * `.2`, and so on; the oldest of `LOG_FILE_GENERATIONS` is removed. Writes are synchronous, so the last line before a
- * crash is stored. Failed writes are dropped and counted, because a log must not end the program.
+ * `.2`, and so on; the oldest of `LOG_FILE_GENERATIONS` is removed. `write` is synchronous, so the last line before a
+ * crash is stored. Lines of `writeLater` wait up to `LOG_LATER_MS`, and are stored before every later line of `write`.
+ * Failed writes are dropped and counted, because a log must not end the program.
  */
 export class LogFile {
   readonly path: string;
@@ -13,8 +22,13 @@ export class LogFile {
   #size: number;
   #missing = 0;
   #isTorn = false;
+  readonly #clock: Clock | undefined;
+  /** Lines that are not written yet. */
+  #later = "";
 
-  constructor(path: string) {
+  /** Without a clock, `writeLater` does not wait. */
+  constructor(path: string, clock?: Clock) {
+    this.#clock = clock;
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.path = path;
     this.#descriptor = openSync(path, "a", 0o600);
@@ -23,27 +37,47 @@ export class LogFile {
 
   /** Signature of a pino destination. */
   write(line: string): void {
+    this.flush();
+    this.#store(line);
+  }
+
+  /** Takes a line that may be lost if the process is killed within `LOG_LATER_MS`. The end of the program is no loss. */
+  writeLater(line: string): void {
+    if (this.#later === "") this.#clock?.after(LOG_LATER_MS, () => this.flush());
+    this.#later += line;
+    if (this.#clock === undefined || this.#later.length >= LOG_LATER_MAX_CHARACTERS) this.flush();
+  }
+
+  /** Stores the lines of `writeLater`. Call it before the program ends. */
+  flush(): void {
+    const lines = this.#later;
+    this.#later = "";
+    if (lines !== "") this.#store(lines);
+  }
+
+  #store(lines: string): void {
+    const bytes = Buffer.from(lines);
+    let stored = 0;
     try {
       if (this.#missing > 0) this.#tellMissing();
-      this.#append(line);
+      this.#append(bytes, (count) => (stored = count));
     } catch {
-      this.#missing += 1;
+      this.#missing += linesIn(bytes.subarray(stored));
     }
   }
 
   #tellMissing(): void {
-    this.#append(
-      `${this.#isTorn ? "\n" : ""}${JSON.stringify({ msg: "lines of this log could not be written", lines: this.#missing })}\n`,
-    );
+    const told = JSON.stringify({ msg: "lines of this log could not be written", lines: this.#missing });
+    this.#append(Buffer.from(`${this.#isTorn ? "\n" : ""}${told}\n`), () => undefined);
     this.#missing = 0;
   }
 
-  #append(line: string): void {
-    const bytes = Buffer.from(line);
+  /** `stored` gets the number of bytes stored so far after each step. */
+  #append(bytes: Buffer, stored: (count: number) => void): void {
     if (this.#size > 0 && this.#size + bytes.length > LOG_FILE_MAX_BYTES) this.#rotate();
     for (let done = 0; done < bytes.length; ) {
       const count = writeSync(this.#descriptor, bytes, done);
-      done += count;
+      stored((done += count));
       this.#size += count;
       this.#isTorn = done < bytes.length;
     }
@@ -68,6 +102,12 @@ export class LogFile {
       throw error;
     }
   }
+}
+
+function linesIn(bytes: Buffer): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === LINE_END) count += 1;
+  return count;
 }
 
 function renameIfThere(from: string, to: string): void {

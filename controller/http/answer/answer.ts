@@ -4,6 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
 import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../../common/limits.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
+import { setCookie } from "./cookie.ts";
 import { bodyPieces, jsonText, member, messageText } from "./body.ts";
 import { compressed, isCompressible } from "./compress.ts";
 import { CONTENT_POLICY, pageHeaders } from "../connections/browsers.ts";
@@ -118,21 +119,13 @@ function vary(reply: FastifyReply, bytes?: number): FastifyReply {
 }
 
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
-  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
-  if (session.id === undefined) void reply.clearCookie(SESSION_COOKIE, options);
-  else
-    void reply.setCookie(
-      SESSION_COOKIE,
-      session.id,
-      session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 },
-    );
+  const { id, lastingMs } = session;
+  const lasting = lastingMs === undefined ? {} : { maxAge: lastingMs / 1_000 };
+  setCookie(reply, SESSION_COOKIE, { text: id, secure, ...lasting });
 }
 
 function setTicket(reply: FastifyReply, { text, lastingMs = 0 }: TicketChange, secure: boolean): void {
-  // Lax: the browser sends the cookie when the other site redirects back.
-  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
-  if (text === undefined) void reply.clearCookie(ticketCookie(secure), options);
-  else void reply.setCookie(ticketCookie(secure), text, { ...options, maxAge: Math.floor(lastingMs / 1_000) });
+  setCookie(reply, ticketCookie(secure), { text, secure, maxAge: Math.floor(lastingMs / 1_000) });
 }
 
 async function sendPage(reply: FastifyReply, { page, policy }: PageAnswer, options: AnswerOptions): Promise<void> {

@@ -11,6 +11,8 @@ export interface Exchange {
   user: string;
   /** `ok` or the code of the failure. */
   code: string;
+  /** Pattern of the path. Absent: only the server knows it. */
+  route: string | undefined;
 }
 
 declare module "fastify" {

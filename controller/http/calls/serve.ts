@@ -64,6 +64,7 @@ export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<
 export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Handler {
   const send = answerSender(endpoint);
   return async (request, reply) => {
+    request.exchange.route = endpoint.path;
     const call = new ServedCall(dependencies, endpoint, request, reply);
     const gone = dependencies.openCalls.enter(() => call.stop());
     const served = async (): Promise<void> => {

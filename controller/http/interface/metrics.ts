@@ -1,13 +1,6 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { collectDefaultMetrics, Counter, Gauge, Registry, type Metric } from "prom-client";
 import type { Admission } from "../calls/admission.ts";
-
-export interface FinishedCall {
-  readonly method: string;
-  /** The pattern of the path, not the path itself: there are few patterns. */
-  readonly route: string;
-  readonly code: string;
-  readonly seconds: number;
-}
+import { CallFigures } from "./call-figures.ts";
 
 /** A figure that an area provides. It is read at every call of `/metrics`. */
 export type Level = {
@@ -18,25 +11,24 @@ export type Level = {
 /** Counters of this controller's HTTP interface, and figures of the other parts, for `/metrics`. */
 export class HttpMetrics {
   readonly #registry = new Registry();
-  readonly #calls: Counter<"method" | "route" | "code">;
-  readonly #durations: Histogram<"method" | "route">;
+  readonly calls = new CallFigures();
 
   constructor(admission: Admission, levels: readonly Level[]) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
-    this.#calls = new Counter({
+    const { calls } = this;
+    new Counter({
       name: "odp_http_calls_total",
       help: "Calls by route and outcome.",
       labelNames: ["method", "route", "code"],
       registers,
+      collect() {
+        this.reset();
+        for (const { method, route, codes } of calls.called())
+          for (const [code, count] of codes) this.inc({ method, route, code }, count);
+      },
     });
-    this.#durations = new Histogram({
-      name: "odp_http_call_seconds",
-      help: "Time from the head of a request to the end of its answer.",
-      labelNames: ["method", "route"],
-      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
-      registers,
-    });
+    this.#registry.registerMetric(durationsOf(calls));
     new Gauge({
       name: "odp_http_calls_in_flight",
       help: "Admitted calls by tenant.",
@@ -50,12 +42,6 @@ export class HttpMetrics {
     for (const level of levels) registerLevel(level, this.#registry);
   }
 
-  observe(call: FinishedCall): void {
-    const { method, route, code } = call;
-    this.#calls.inc({ method, route, code });
-    this.#durations.observe({ method, route }, call.seconds);
-  }
-
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -63,6 +49,19 @@ export class HttpMetrics {
   text(): Promise<string> {
     return this.#registry.metrics();
   }
+}
+
+const DURATIONS = "odp_http_call_seconds";
+
+/** A histogram that is read only at a call of `/metrics`. `prom-client` has none: its own takes each value by labels. */
+function durationsOf(calls: CallFigures): Metric {
+  const histogram = {
+    name: DURATIONS,
+    help: "Time from the head of a request to the end of its answer.",
+    type: "histogram",
+    get: () => Promise.resolve({ ...histogram, values: calls.called().flatMap((route) => route.durations(DURATIONS)) }),
+  };
+  return histogram as unknown as Metric;
 }
 
 function registerLevel(level: Level, registry: Registry): void {
