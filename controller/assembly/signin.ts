@@ -6,7 +6,7 @@ import type { TenantGate } from "../areas/tenants/index.ts";
 import type { SignIn } from "../http/calls/signin.ts";
 
 interface SignInParts {
-  readonly users: SignIn;
+  readonly users: SignIn & Required<Pick<SignIn, "byKnownSession">>;
   readonly groups: Pick<GroupService, "onChange">;
   readonly access: RunAccess;
   readonly gate: TenantGate;
@@ -26,6 +26,10 @@ export function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
   };
   return {
     bySession: async (session, traceparent) => present(users.bySession(session, traceparent)),
+    byKnownSession: (session, call) => {
+      const principal = users.byKnownSession(session, call);
+      return principal && gate.isKnownOpen(principal.tenant) ? principal : undefined;
+    },
     byPassword: async (credentials, traceparent) => present(users.byPassword(credentials, traceparent)),
     byToken: async (token, traceparent) => present(users.byToken(token, traceparent)),
     byRun: async (token, traceparent) => present(access.byRun(token, traceparent)),

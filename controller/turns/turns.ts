@@ -42,8 +42,14 @@ export class Turns {
   }
 
   async next(name: string): Promise<void> {
-    if (this.#waiting.size === 0 && this.#begun < this.#perTurn()) this.#begin(name);
-    else await new Promise<void>((begin) => this.#queue(name, begin));
+    if (!this.begins(name)) await new Promise<void>((begin) => this.#queue(name, begin));
+  }
+
+  /** Starts work if nothing waits and this turn has room for it. */
+  begins(name: string): boolean {
+    const hasRoom = this.#waiting.size === 0 && this.#begun < this.#perTurn();
+    if (hasRoom) this.#begin(name);
+    return hasRoom;
   }
 
   #queue(name: string, begin: () => void): void {

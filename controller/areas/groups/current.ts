@@ -1,5 +1,6 @@
 import { SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { EvidenceList } from "../../store/evidence.ts";
 import { FollowedKeys } from "../../store/follow.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { Definitions } from "./definitions.ts";
@@ -43,7 +44,13 @@ export class CurrentDefinitions {
     this.#tenant = of.tenant;
   }
 
-  async read(): Promise<Definitions> {
+  async read(evidence?: EvidenceList): Promise<Definitions> {
+    const definitions = await this.#read();
+    evidence?.push({ isCurrent: (nowMs) => this.#known === definitions && nowMs < this.#untilMs });
+    return definitions;
+  }
+
+  async #read(): Promise<Definitions> {
     if (this.#known !== undefined && this.#runtime.clock.monotonicMs() < this.#untilMs) return this.#known;
     await (this.#watch ??= this.#follow());
     return this.#readOnce();

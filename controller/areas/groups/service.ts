@@ -2,6 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { GROUPS_PER_CHANGE_MAX, GROUPS_PER_TENANT_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { EvidenceList } from "../../store/evidence.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { EVERYONE_ID } from "./builtin.ts";
 import { GroupChanges } from "./changes.ts";
@@ -76,9 +77,9 @@ export class GroupService {
    * The rights of a user, for the sign-in of every call. The definitions are at most `SIGN_IN_CACHE_MS` old. Undefined
    * if the tenant does not exist any more.
    */
-  async rightsOf(tenant: string, member: Member): Promise<Rights | undefined> {
+  async rightsOf(tenant: string, member: Member, evidence?: EvidenceList): Promise<Rights | undefined> {
     try {
-      return (await this.#current.of(tenant).read()).rightsOf(member);
+      return (await this.#current.of(tenant).read(evidence)).rightsOf(member);
     } catch (error) {
       if (!isAppError(error, "not_found")) throw error;
       await this.leave(tenant);

@@ -101,6 +101,12 @@ export class TenantGate implements Stores {
     return this.#known.get(name)?.record.life === undefined;
   }
 
+  /** True if the tenant is open, and this is known without a look into the registry. */
+  isKnownOpen(name: string): boolean {
+    const known = this.#known.get(name);
+    return known !== undefined && known.record.life === undefined && this.#followers.held();
+  }
+
   /**
    * Opens something for a tenant. If the tenant is deleted meanwhile, what was opened is ended, and the call throws
    * `AppError("denied")`.

@@ -4,6 +4,7 @@ import { SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { EvidenceList } from "../../store/evidence.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService, Member } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -32,6 +33,7 @@ import { passwordPolicy, type PasswordPolicy } from "./credentials/password-poli
 import { StopsByPolicy, type PolicyStops } from "./second-factor/policy-stops.ts";
 import { ProviderSignIns } from "./providers/provider-signins.ts";
 import type { SecondFactors } from "./second-factor/second-factor.ts";
+import { KnownSessions } from "./sessions/known.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { signInParts } from "./credentials/sign-in-parts.ts";
 import { digestOf, UserStore, type SessionStore, type UserRecord } from "./store.ts";
@@ -103,6 +105,7 @@ export class UserService implements Users {
   readonly #activity: Activity;
   readonly #startPages: StartPages;
   readonly #sessions: Sessions;
+  readonly #knownSessions = new KnownSessions();
   readonly #credentials: Credentials;
   readonly #changes: UserChanges;
   readonly #sessionStore: SessionStore;
@@ -131,7 +134,7 @@ export class UserService implements Users {
       ...{ runtime, stores, tenants, audit, secrets, passwords },
       users: this.#users,
       activity: this.#activity,
-      current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
+      current: (tenant, username, epoch) => this.#current(tenant, username, { epoch }),
     });
     this.#sessionStore = signIn.sessionStore;
     this.#sessions = signIn.sessions;
@@ -372,12 +375,21 @@ export class UserService implements Users {
   }
 
   async bySession(session: string, traceparent: string): Promise<Principal | undefined> {
-    const record = await this.#sessions.use(session);
+    const evidence: EvidenceList = [];
+    const record = await this.#sessions.use(session, evidence);
     if (record === undefined) return undefined;
-    const user = await this.#current(record.tenant, record.username, record.epoch);
-    const principal = user && (await this.#principalOf(user, record.ospace, traceparent));
-    const duty = user && principal && (await this.#requirements.of(user, principal));
-    return principal && duty ? owing(principal, duty) : principal;
+    const user = await this.#current(record.tenant, record.username, { epoch: record.epoch, evidence });
+    const given = user && (await this.#principalOf(user, record.ospace, { traceparent, evidence }));
+    const duty = user && given && (await this.#requirements.of(user, given, evidence));
+    const principal = given && duty ? owing(given, duty) : given;
+    if (principal !== undefined) this.#knownSessions.keep(session, { principal, record, evidence });
+    return principal;
+  }
+
+  /** As `bySession`, if nothing must be read for it. */
+  byKnownSession(session: string, call: Pick<Principal, "traceparent" | "remote">): Principal | undefined {
+    const known = this.#knownSessions.find(session, this.#runtime.clock.monotonicMs());
+    return known && this.#sessions.isSettled(known.record) ? { ...known.principal, ...call } : undefined;
   }
 
   /** The user with current rights, for running stored work of that user. `undefined`: unknown or inactive. */
@@ -385,7 +397,7 @@ export class UserService implements Users {
     const record = (await this.#users.recent(tenant, username))?.record;
     if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
     const found = await this.#tenants.get(tenant);
-    return found && this.#principalOf(record, found.ospace, "");
+    return found && this.#principalOf(record, found.ospace, { traceparent: "" });
   }
 
   /**
@@ -407,7 +419,7 @@ export class UserService implements Users {
     { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
     traceparent: string,
   ): Promise<Principal | undefined> {
-    const principal = await this.#principalOf(user, ospace, traceparent);
+    const principal = await this.#principalOf(user, ospace, { traceparent });
     if (principal === undefined) return undefined;
     requireNoDutyOfProgram({ user: principal.user, owes: await this.#requirements.of(user, principal) });
     return scopes === undefined ? principal : confined(principal, scopes);
@@ -617,15 +629,23 @@ export class UserService implements Users {
   }
 
   /** The user, if active and if `Activity.epochOf` still answers `epoch`; otherwise undefined. */
-  async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
+  async #current(
+    tenant: string,
+    username: string,
+    { epoch, evidence }: { readonly epoch: string; readonly evidence?: EvidenceList },
+  ): Promise<UserRecord | undefined> {
     this.#changes.follow(tenant);
-    const record = (await this.#users.recent(tenant, username))?.record;
-    return record !== undefined && (await this.#activity.epochOf(record)) === epoch ? record : undefined;
+    const record = (await this.#users.recent(tenant, username, evidence))?.record;
+    return record !== undefined && (await this.#activity.epochOf(record, evidence)) === epoch ? record : undefined;
   }
 
-  async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
+  async #principalOf(
+    user: UserRecord,
+    ospace: string,
+    { traceparent, evidence }: { readonly traceparent: string; readonly evidence?: EvidenceList },
+  ): Promise<Principal | undefined> {
     const { tenant, username } = user;
-    const given = await this.#powers.of(user);
+    const given = await this.#powers.of(user, evidence);
     const { [TIME_ZONE]: timeZone } = user.details.config;
     const zone = timeZone !== undefined && zoneNamed(timeZone) ? { timeZone } : {};
     return given && { tenant, ospace, user: username, ...given, ...zone, traceparent };

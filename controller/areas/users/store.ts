@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { EvidenceList } from "../../store/evidence.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
@@ -54,8 +55,8 @@ export class UserStore {
   }
 
   /** The user for a call, at most `SIGN_IN_CACHE_MS` old. */
-  recent(tenant: string, username: string): Promise<StoredUser | undefined> {
-    return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username));
+  recent(tenant: string, username: string, evidence?: EvidenceList): Promise<StoredUser | undefined> {
+    return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username), evidence);
   }
 
   /**
@@ -169,9 +170,9 @@ export class SessionStore {
   }
 
   /** The session for a call, at most `SIGN_IN_CACHE_MS` old. */
-  recent(id: string): Promise<StoredSession | undefined> {
+  recent(id: string, evidence?: EvidenceList): Promise<StoredSession | undefined> {
     const key = keyOf(id);
-    return this.#recent.read(key, () => this.#get(key));
+    return this.#recent.read(key, () => this.#get(key), evidence);
   }
 
   async #get(key: string): Promise<StoredSession | undefined> {

@@ -2,7 +2,7 @@ import { addAbortSignal, Readable } from "node:stream";
 import { finished } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
-import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../../common/limits.ts";
+import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES, HTTP_TURN_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
 import { setCookie } from "./cookie.ts";
 import { bodyPieces, jsonText, member, messageText } from "./body.ts";
@@ -40,14 +40,14 @@ export interface AnswerOptions {
   readonly secure: boolean;
   readonly takesGzip: boolean;
   /** Makes the call an event stream. `AppError("limited")` if there are too many. */
-  readonly listen: () => Listening;
+  listen(): Listening;
   /** Called when a body is sent at the speed of its reader. From then on the deadline for sending applies. */
-  readonly onSending: () => void;
+  onSending(): void;
   /** Called for a stream that breaks after its head was sent; the client sees its connection end. */
-  readonly onBroken: (error: unknown) => void;
+  onBroken(error: unknown): void;
 }
 
-type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void>;
+export type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: AnswerOptions) => Promise<void>;
 
 /**
  * Makes the sender of one endpoint's answers. A sender resolves when the last byte is handed over. It throws only
@@ -61,11 +61,12 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
   return async (reply, answer, options) => {
     if (!("message" in answer || "rows" in answer)) tellWarnings(reply, answer.warnings);
     if ("events" in answer) {
-      return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
+      const onBroken = (error: unknown): void => options.onBroken(error);
+      return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken });
     }
-    if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
+    if ("rows" in answer) return sendRows(reply, answer, { options, writeHead, filter: rowFilter });
     // Before the head, because it may fail while it waits for its turn.
-    const text = await textOf(answer, filter, options.slices);
+    const text = await textOf(answer, filter, options);
     if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
     if (!("redirect" in answer || "page" in answer))
       writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
@@ -80,15 +81,16 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
 }
 
 /** The JSON of a message or of a value without envelope; `undefined` for other answers. */
-async function textOf(
+function textOf(
   answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer>,
   filter: Filter | undefined,
-  slices: AnswerOptions["slices"],
-): Promise<string | undefined> {
-  if ("json" in answer) return jsonText(answer.json, slices);
+  options: AnswerOptions,
+): string | Promise<string> | undefined {
+  if ("json" in answer) return jsonText(answer.json, options);
   if (!("message" in answer)) return undefined;
+  const { meta, warnings } = answer;
   const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
-  return messageText({ ...answer, message }, slices);
+  return messageText({ message, meta, warnings }, options);
 }
 
 function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {
@@ -97,6 +99,12 @@ function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): vo
 
 /** Sends a complete body. A large one is sent in pieces, which shows whether its reader takes any of it. */
 async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
+  if (typeof body === "string" && body.length <= HTTP_TURN_TEXT_MAX_CHARACTERS) {
+    const bytes = Buffer.byteLength(body);
+    // Node sends a text together with its head, in one piece.
+    if (bytes <= HTTP_PIECE_BYTES && !(options.takesGzip && isCompressible(reply, bytes)))
+      return void vary(reply, bytes).send(body);
+  }
   const pieces = await bodyPieces(body, options.slices);
   const length = pieces.reduce((bytes, piece) => bytes + piece.length, 0);
   const isPacked = options.takesGzip && isCompressible(reply, length);
@@ -161,18 +169,26 @@ async function sendStream(reply: FastifyReply, source: Readable, options: Answer
   addAbortSignal(options.signal, source);
   const stream = options.takesGzip && isCompressible(reply) ? compressed(reply, source) : source;
   void reply.send(stream);
-  await finished(stream).catch(options.onBroken);
+  await finished(stream).catch((error: unknown) => options.onBroken(error));
 }
 
-type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined; readonly writeHead: HeadWriter };
+interface RowsOptions {
+  readonly options: AnswerOptions;
+  readonly filter: Filter | undefined;
+  readonly writeHead: HeadWriter;
+}
 
 /** Waits for the first rows before the head is sent, so that most failures still get their envelope. */
-async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
+async function sendRows(
+  reply: FastifyReply,
+  answer: RowsAnswer,
+  { options, filter, writeHead }: RowsOptions,
+): Promise<void> {
   const pages = answer.rows[Symbol.asyncIterator]();
-  const parts = new RowTexts(pages, options);
+  const parts = new RowTexts(pages, { filter, slices: options.slices });
   try {
     const head = `{"status":"ok","message":[${await parts.next()}`;
-    options.writeHead(reply, answer);
+    writeHead(reply, answer);
     if (answer.more?.()) void reply.header(MORE_HEADER, "true");
     // Parts of `meta` are known only after all rows are read.
     const end = (): string => `]${member("meta", answer.meta)}${member("warnings", answer.warnings)}}`;
@@ -180,7 +196,7 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
     await sendStream(reply.type(JSON_TYPE), Readable.from(joined(head, parts, end)), options);
   } finally {
     // Tells the source that no more rows are needed. Not awaited, because a page may still be on its way.
-    if (!parts.isOver) pages.return?.().catch(options.onBroken);
+    if (!parts.isOver) pages.return?.().catch((error: unknown) => options.onBroken(error));
   }
 }
 
@@ -195,7 +211,10 @@ class RowTexts {
   /** True when all rows have been read. */
   isOver = false;
 
-  constructor(pages: AsyncIterator<readonly unknown[]>, { filter, slices }: Pick<RowsOptions, "filter" | "slices">) {
+  constructor(
+    pages: AsyncIterator<readonly unknown[]>,
+    { filter, slices }: Pick<RowsOptions, "filter"> & Pick<AnswerOptions, "slices">,
+  ) {
     this.#pages = pages;
     this.#filter = filter;
     this.#slices = slices;

@@ -5,18 +5,25 @@ import type { MessageAnswer } from "../interface/endpoint.ts";
 
 type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
 
+/** Has the slices for a long value; a short one needs none. */
+interface SliceHolder {
+  readonly slices: Slicing;
+}
+
 /** The envelope of a message. A long message is encoded in slices. */
-export async function messageText(
+export function messageText(
   { message, meta, warnings }: Pick<MessageAnswer<unknown>, "message" | "meta" | "warnings">,
-  slices: Slicing,
-): Promise<string> {
+  holder: SliceHolder,
+): string | Promise<string> {
   if (!isLongJson(message)) return JSON.stringify({ status: "ok", message, meta, warnings });
-  return `{"status":"ok","message":${await jsonText(message, slices)}${member("meta", meta)}${member("warnings", warnings)}}`;
+  return encodeJson(message, holder.slices).then(
+    (text) => `{"status":"ok","message":${text}${member("meta", meta)}${member("warnings", warnings)}}`,
+  );
 }
 
 /** The JSON text of a value without an envelope. */
-export async function jsonText(value: unknown, slices: Slicing): Promise<string> {
-  return isLongJson(value) ? encodeJson(value, slices) : JSON.stringify(value);
+export function jsonText(value: unknown, holder: SliceHolder): string | Promise<string> {
+  return isLongJson(value) ? encodeJson(value, holder.slices) : JSON.stringify(value);
 }
 
 /** A further member of a JSON object, with the comma before it; empty for an undefined value. */

@@ -51,6 +51,11 @@ export interface ReadOptions {
   readonly keepsMalformed?: boolean;
 }
 
+/** True if the request has a body, which may be empty. */
+export function hasBody(request: FastifyRequest): boolean {
+  return (request.body !== undefined && request.body !== null) || request.isMultipart();
+}
+
 /** The body of one call, and the folder of its uploads. */
 export class CallBody {
   readonly #with: CallBodyDependencies;
@@ -64,10 +69,9 @@ export class CallBody {
   async read({ bound, stranger, beforeFiles, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
-    const isMultipart = request.isMultipart();
-    if (!isMultipart && (request.body === undefined || request.body === null)) return NO_BODY;
+    if (!hasBody(request)) return NO_BODY;
     requireUncompressed(request.headers["content-encoding"]);
-    if (isMultipart) {
+    if (request.isMultipart()) {
       const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
       this.#folder = join(uploads, name);
       const form = { folder: this.#folder, beforeFiles, bound, stranger, memory, slices };

@@ -44,7 +44,8 @@ async function read(schema: TSchema, text: string) {
   seen.pauses = 0;
   const sources = sourcesOf(await fieldsInSlices(value, slices));
   const texts = new JsonTexts(HTTP_TURN_LIST_MAX_ITEMS);
-  const read = await readLargeInput({ input: schema as never }, sources, { texts, slices }).catch((error: unknown) => ({
+  const reading = async () => readLargeInput({ input: schema as never }, sources, { texts, work: { slices } });
+  const read = await reading().catch((error: unknown) => ({
     error,
   }));
   return { read, pauses: seen.pauses };

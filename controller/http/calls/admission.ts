@@ -11,6 +11,11 @@ export interface AdmissionLimits {
   readonly quotaOf?: (name: string) => number;
 }
 
+/** Who waits. The signal ends the wait; it is asked for only when there is one. */
+interface Waiting {
+  readonly signal: AbortSignal;
+}
+
 interface Gate {
   inFlight: number;
   readonly waiting: Set<() => void>;
@@ -29,12 +34,12 @@ export class Admission {
   }
 
   /** Resolves with the function that gives the place back. `AppError("limited")` if the queue is full, too. */
-  async enter(name: string, signal?: AbortSignal): Promise<() => void> {
+  async enter(name: string, caller?: Waiting): Promise<() => void> {
     const gate = this.#gateOf(name);
     this.#fill(name, gate);
     if (gate.inFlight < this.#maxOf(name)) gate.inFlight++;
-    else await this.#queue(name, gate, signal);
-    await THREAD_TURNS.next(name);
+    else await this.#queue(name, gate, caller?.signal);
+    if (!THREAD_TURNS.begins(name)) await THREAD_TURNS.next(name);
     return this.#exit(name, gate);
   }
 

@@ -1,21 +1,33 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
+import type { OpenCalls } from "./open-calls.ts";
 
 /** The lifetime of one call, which ends at its deadline or for another reason. The first reason counts. */
 export class CallLifetime {
   readonly #clock: Clock;
-  readonly #abort = new AbortController();
+  readonly #calls: OpenCalls;
+  /** Made when somebody asks for the signal: many calls do nothing that could be cancelled. */
+  #abort: AbortController | undefined;
   #over: AppError | undefined;
   #deadlineMs = 0;
-  #cancelDeadline: () => void = () => {};
+  #dueMs = Number.POSITIVE_INFINITY;
   /** Rejects the promise that `until` has returned. */
-  #stop: (reason: AppError) => void = () => {};
+  #stop: (reason: AppError) => void = ignore;
+  /** True once the endpoint's handler is called. Before that, nothing was changed. */
+  hasBegun = false;
 
-  constructor(clock: Clock) {
+  /** The call is open until `leave`. */
+  constructor(clock: Clock, calls: OpenCalls) {
     this.#clock = clock;
+    this.#calls = calls;
+    calls.enter(this);
   }
 
   get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#over !== undefined) this.#abort.abort(this.#over);
+    }
     return this.#abort.signal;
   }
 
@@ -23,28 +35,55 @@ export class CallLifetime {
     return this.#over !== undefined;
   }
 
+  throwIfOver(): void {
+    if (this.#over !== undefined) throw this.#over;
+  }
+
   /** Duration that the last call of `setDeadline` gave. */
   get deadlineMs(): number {
     return this.#deadlineMs;
   }
 
+  /** Monotonic time of the deadline; `Infinity` if there is none. */
+  get dueMs(): number {
+    return this.#dueMs;
+  }
+
   /** Replaces an earlier deadline. */
   setDeadline(afterMs: number): void {
-    this.#cancelDeadline();
     this.#deadlineMs = afterMs;
-    this.#cancelDeadline = this.#clock.after(afterMs, () => {
-      this.end(new AppError("deadline", `Not done within ${String(afterMs)} ms.`));
-    });
+    this.#dueMs = this.#clock.monotonicMs() + afterMs;
+    this.#calls.expect(this.#dueMs);
   }
 
   cancelDeadline(): void {
-    this.#cancelDeadline();
+    this.#dueMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** The deadline has passed. */
+  expire(): void {
+    this.end(new AppError("deadline", `Not done within ${String(this.#deadlineMs)} ms.`));
+  }
+
+  /** The controller stops, and the call has outlasted the time for that. */
+  stop(): void {
+    this.end(
+      this.hasBegun
+        ? new AppError("unknown_outcome", "The controller stops: what this call changes may be done, or done in part.")
+        : new AppError("unavailable", "The controller stops."),
+    );
   }
 
   end(reason: AppError): void {
     this.#over ??= reason;
-    this.#abort.abort(reason);
+    this.#abort?.abort(reason);
     this.#stop(reason);
+  }
+
+  /** The call is answered. */
+  leave(): void {
+    this.cancelDeadline();
+    this.#calls.leave(this);
   }
 
   /** Settles as `work` does. Rejects with the reason if the call ends first; the work may continue for a while. */
@@ -56,3 +95,5 @@ export class CallLifetime {
     });
   }
 }
+
+function ignore(): void {}

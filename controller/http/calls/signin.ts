@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { AppError } from "../../../common/errors.ts";
 import { readingOnly, type Principal } from "../../areas/permissions/index.ts";
 import { SESSION_COOKIE } from "../answer/answer.ts";
 import { SESSION_FIELD } from "../body/body.ts";
@@ -10,6 +11,11 @@ import type { RightsChange } from "./standing.ts";
 export interface SignIn {
   /** `undefined` if the session is unknown or over, or if its user has changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
+  /**
+   * As `bySession`, if the answer is at hand; otherwise `undefined`, which says nothing about the session. Absent: it is
+   * never at hand.
+   */
+  byKnownSession?(session: string, call: Pick<Principal, "traceparent" | "remote">): Principal | undefined;
   /** `login` is `<company>.<username>`. `AppError("limited")` after too many failures. */
   byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
   /** `undefined` if the token is unknown or no longer valid. */
@@ -68,6 +74,20 @@ export async function identify(signIn: SignIn, caller: Caller): Promise<Identity
 
 function unproven(identity: Identity | undefined): Identity | undefined {
   return identity && { ...identity, principal: readingOnly(identity.principal, NO_PROOF), isProven: false };
+}
+
+/** As `identify`, if the caller is named by a session in the query whose rights are at hand. */
+export function knownIdentity(signIn: SignIn, query: Fields, call: Call): Identity | undefined {
+  const [session] = query.get(SESSION_FIELD) ?? NONE;
+  if (typeof session !== "string" || session === "") return undefined;
+  const principal = signIn.byKnownSession?.(session, call);
+  return principal && { principal, session, isProven: true };
+}
+
+const NONE: readonly unknown[] = [];
+
+export function notSignedIn(): AppError {
+  return new AppError("signin", "Nobody is signed in.");
 }
 
 type Call = Pick<Caller, "remote" | "traceparent">;

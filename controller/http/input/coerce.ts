@@ -319,6 +319,11 @@ export class JsonTexts {
     }
   }
 
+  /** True if `coerceLists`, `decodeMissing` or `writeMissing` has something to do. */
+  get areOpen(): boolean {
+    return this.areMissing || this.#lists.length > 0 || this.#objects.length > 0;
+  }
+
   /** True if the coerced value has a text that is not decoded yet, or a value whose text is not written yet. */
   get areMissing(): boolean {
     return this.#missing.size > 0 || this.#unwritten.size > 0;

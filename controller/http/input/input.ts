@@ -6,7 +6,7 @@ import type { ThreadSlices } from "../../turns/slices.ts";
 import { ABSENT, coerceMember, JsonTexts, validatorOf } from "./coerce.ts";
 import type { Endpoint } from "../interface/endpoint.ts";
 import type { Fields } from "../body/fields.ts";
-import { problemsInSlices, type Problem } from "./problems.ts";
+import { hasLargeMember, problemsInSlices, type Problem } from "./problems.ts";
 
 export interface Sources {
   readonly path: Fields;
@@ -35,14 +35,35 @@ export function readInput(
   return checked(endpoint.input, coerced(endpoint, sources, texts));
 }
 
-/** As `readInput`, in slices: for input with long lists, or with texts that may be large JSON. */
-export async function readLargeInput(
+/** What reading an input needs: JSON texts within it, and the slices of its call. */
+export interface InputWork {
+  readonly texts: JsonTexts;
+  /** Has the slices for an input that is too large for one turn. Most inputs need none. */
+  readonly work: { readonly slices: ThreadSlices };
+}
+
+/** As `readInput`; in slices if the input has long lists, or texts that are large JSON. */
+export function readLargeInput(
   endpoint: Pick<Endpoint, "input" | "body">,
   sources: Sources,
-  { texts, slices }: { readonly texts: JsonTexts; readonly slices: ThreadSlices },
+  { texts, work }: InputWork,
+): unknown {
+  const input = coerced(endpoint, sources, texts);
+  if (!texts.areOpen && !hasLargeMember(input)) return checked(endpoint.input, input);
+  return completed(endpoint, sources, { input, texts, slices: work.slices });
+}
+
+async function completed(
+  endpoint: Pick<Endpoint, "input" | "body">,
+  sources: Sources,
+  begun: {
+    readonly input: Readonly<Record<string, unknown>>;
+    readonly texts: JsonTexts;
+    readonly slices: ThreadSlices;
+  },
 ): Promise<unknown> {
-  for (;;) {
-    const input = coerced(endpoint, sources, texts);
+  const { texts, slices } = begun;
+  for (let { input } = begun; ; input = coerced(endpoint, sources, texts)) {
     await texts.coerceLists(slices);
     if (!texts.areMissing) return checkedInSlices(endpoint.input, input, slices);
     // A text inside another text is found after the outer one is decoded. It is shorter, so the loop ends.
@@ -51,7 +72,11 @@ export async function readLargeInput(
   }
 }
 
-function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, texts: JsonTexts) {
+function coerced(
+  endpoint: Pick<Endpoint, "input" | "body">,
+  sources: Sources,
+  texts: JsonTexts,
+): Readonly<Record<string, unknown>> {
   const path = { fields: sources.path, exact: true };
   const query = { fields: sources.query, exact: false };
   const body = { fields: sources.body, exact: sources.bodyIsJson };
@@ -71,8 +96,12 @@ function checked(schema: TSchema, input: unknown): unknown {
   return input;
 }
 
-async function checkedInSlices(schema: TSchema, input: unknown, slices: ThreadSlices): Promise<unknown> {
-  const problems = await problemsInSlices(schema, input as Readonly<Record<string, unknown>>, slices);
+async function checkedInSlices(
+  schema: TSchema,
+  input: Readonly<Record<string, unknown>>,
+  slices: ThreadSlices,
+): Promise<unknown> {
+  const problems = await problemsInSlices(schema, input, slices);
   if (problems.length > 0) throw invalid(problems);
   return input;
 }

@@ -14,6 +14,12 @@ import {
 
 export type Problem = ReturnType<Validator["Errors"]>[number];
 
+/** True if checking the input may take long. */
+export function hasLargeMember(input: Readonly<Record<string, unknown>>): boolean {
+  for (const name in input) if (isLarge(input[name])) return true;
+  return false;
+}
+
 /**
  * Faults of an input against its schema; empty if there are none. Long lists and large objects are checked in slices,
  * and only their first faulty item or member is reported: finding all would take much longer.

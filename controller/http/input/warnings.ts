@@ -6,13 +6,12 @@ import {
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import { ignoredName } from "../../../common/text/unknown.ts";
-import { SESSION_FIELD, takesText, type Body } from "../body/body.ts";
-import type { ThreadSlices } from "../../turns/slices.ts";
+import { NO_BODY, SESSION_FIELD, takesText, type Body } from "../body/body.ts";
 import { CHARSET_FIELD } from "../body/charset.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint, UploadedFile } from "../interface/endpoint.ts";
 import type { Fields } from "../body/fields.ts";
-import { membersOf, type Sources } from "./input.ts";
+import { membersOf, type InputWork, type Sources } from "./input.ts";
 
 /**
  * Names that clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of
@@ -26,15 +25,35 @@ const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
 /** Items of a list that are examined in one step. */
 const ITEMS_PER_STEP = 32;
 
+/** What a call sent, and its body as it arrived. */
+interface Sent extends Omit<Sources, "path"> {
+  readonly sent: Body;
+}
+
+/** Warnings about everything in query and body that the endpoint does not read. */
+export function ignoredIn(
+  endpoint: Pick<Endpoint, "input" | "body">,
+  sent: Sent,
+  work: InputWork,
+): readonly string[] | Promise<readonly string[]> {
+  const names = ignoredNames(endpoint, sent);
+  const body = ignoredBody(endpoint, sent.sent);
+  if (!sendsMembers(endpoint.input, sent)) return [...names, ...body];
+  return ignoredMembers(endpoint, sent, work).then((members) => [...names, ...members, ...body]);
+}
+
 /** One warning for each name in query and body that the endpoint does not know. Such names are ignored, not refused. */
 export function ignoredNames(
   endpoint: Pick<Endpoint, "input">,
   { query, body }: Pick<Sources, "query" | "body">,
 ): readonly string[] {
   const known = knownNames(endpoint.input);
-  const ignored = new Set([...unknownNames(query, known), ...unknownNames(body, known)]);
-  return Array.from(ignored, (name) => ignoredName(name, known ?? new Set()));
+  const [inQuery, inBody] = [unknownNames(query, known), unknownNames(body, known)];
+  if (inQuery.length + inBody.length === 0) return NOTHING_IGNORED;
+  return Array.from(new Set([...inQuery, ...inBody]), (name) => ignoredName(name, known ?? new Set()));
 }
+
+const NOTHING_IGNORED: readonly string[] = [];
 
 /** Names in the body that the endpoint does not know. */
 export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields): readonly string[] {
@@ -43,8 +62,8 @@ export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields)
 
 /** Unknown names, at most one more than are reported. The additional one shows that there are more. */
 function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): readonly string[] {
+  if (known === undefined || fields.size === 0) return NOTHING_IGNORED;
   const unknown: string[] = [];
-  if (known === undefined) return unknown;
   for (const name of fields.keys()) {
     if (unknown.length > HTTP_WARNINGS_MAX) break;
     if (!known.has(name) && !SENT_EVERYWHERE.has(name)) unknown.push(name);
@@ -66,15 +85,11 @@ export function sentFiles({ files }: Body): readonly UploadedFile[] {
 
 /** Warnings about a body that was not read, and about files if the endpoint takes none. */
 export function ignoredBody(endpoint: Pick<Endpoint, "body">, body: Body): readonly string[] {
+  if (body === NO_BODY) return NOTHING_IGNORED;
   const files = endpoint.body === "multipart" ? [] : sentFiles(body);
   const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
   if (unreadText(endpoint, body) === undefined) return told;
   return [...told, "The body is neither JSON nor a form, and was ignored."];
-}
-
-interface Ignoring {
-  readonly texts: JsonTexts;
-  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
 }
 
 /**
@@ -84,16 +99,33 @@ interface Ignoring {
 export async function ignoredMembers(
   { input }: Pick<Endpoint, "input">,
   { query, body, bodyIsJson }: Omit<Sources, "path">,
-  { texts, slices }: Ignoring,
+  { texts, work }: InputWork,
 ): Promise<readonly string[]> {
   const told: string[] = [];
-  for (const [name, schema] of Object.entries(membersOf(input))) {
+  for (const [name, schema] of innerMembersOf(input)) {
     const [values, exact] = body.has(name) ? [body.get(name), bodyIsJson] : [query.get(name), false];
-    if (values === undefined || !holdsMembers(schema)) continue;
-    const work = collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
-    while (!work.next().done) if (slices.isOverNow()) await slices.pause();
+    if (values === undefined) continue;
+    const steps = collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
+    while (!steps.next().done) if (work.slices.isOverNow()) await work.slices.pause();
   }
   return told;
+}
+
+/** True if a member was sent whose value may have members. */
+function sendsMembers(input: TSchema, { query, body }: Pick<Sources, "query" | "body">): boolean {
+  return innerMembersOf(input).some(([name]) => body.has(name) || query.has(name));
+}
+
+const innerMembers = new WeakMap<TSchema, readonly (readonly [name: string, schema: TSchema])[]>();
+
+/** The members of an input whose values can have members. */
+function innerMembersOf(input: TSchema): readonly (readonly [name: string, schema: TSchema])[] {
+  let members = innerMembers.get(input);
+  if (members === undefined) {
+    members = Object.entries(membersOf(input)).filter(([, schema]) => holdsMembers(schema));
+    innerMembers.set(input, members);
+  }
+  return members;
 }
 
 interface Collecting {
@@ -167,13 +199,22 @@ function holdsMembers(schema: TSchema): boolean {
 
 /** The answer with `before` in front of its own warnings. Their number and lengths are bounded. */
 export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
+  if (before.length === 0 && answer.warnings === undefined) return answer;
   const { warnings = [], ...rest } = answer;
   const all = [...before, ...warnings];
   return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
 }
 
+const known = new WeakMap<TSchema, { readonly names: ReadonlySet<string> | undefined }>();
+
 /** Names that an input knows; `undefined` if it takes any name. */
 function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
+  let found = known.get(schema);
+  if (found === undefined) known.set(schema, (found = { names: namesIn(schema) }));
+  return found.names;
+}
+
+function namesIn(schema: TSchema): ReadonlySet<string> | undefined {
   const { additionalProperties, patternProperties } = schema as {
     readonly additionalProperties?: unknown;
     readonly patternProperties?: unknown;

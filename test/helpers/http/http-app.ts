@@ -137,6 +137,7 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
 function signInOf(users: UserService, groups: GroupService): SignIn {
   return {
     bySession: (session, traceparent) => users.bySession(session, traceparent),
+    byKnownSession: (session, call) => users.byKnownSession(session, call),
     byPassword: (credentials, traceparent) => users.byPassword(credentials, traceparent),
     byToken: (token, traceparent) => users.byToken(token, traceparent),
     onChange: (listener) => {

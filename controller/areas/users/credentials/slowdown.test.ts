@@ -21,9 +21,12 @@ const GUESSES = onCluster ? 500 : AGED_CHANGES;
 const GUESSED = 50;
 
 let engine: TestEngine;
-/** The clock of all controllers goes only by this: on a busy machine a wait would be over between two guesses. */
+/**
+ * The clock of all controllers goes only by this: on a busy machine a wait would be over between two guesses. It begins
+ * at a whole number: with a fraction, the end of a wait could be later than now by a rounding.
+ */
 let aheadMs = 0;
-const [startMs, monotonicStartMs] = [realClock.nowMs(), realClock.monotonicMs()];
+const [startMs, monotonicStartMs] = [realClock.nowMs(), Math.ceil(realClock.monotonicMs())];
 const clock: Clock = {
   ...realClock,
   nowMs: () => startMs + aheadMs,

@@ -1,4 +1,5 @@
 import { ROOT_ID } from "./organizations.ts";
+import type { EvidenceList } from "../../../store/evidence.ts";
 import type { UserRecord } from "../store.ts";
 import type { TreeStore } from "./tree-store.ts";
 
@@ -17,10 +18,10 @@ export class Activity {
    * above the user is made inactive. Undefined for an inactive user. The organisations are at most `SIGN_IN_CACHE_MS`
    * old.
    */
-  async epochOf({ tenant, parent, active, epoch }: Placed): Promise<string | undefined> {
+  async epochOf({ tenant, parent, active, epoch }: Placed, evidence?: EvidenceList): Promise<string | undefined> {
     if (!active) return undefined;
     if (parent === ROOT_ID) return epoch;
-    const above = (await this.#tree.recent(tenant)).above(parent);
+    const above = (await this.#tree.recent(tenant, evidence)).above(parent);
     if (above.some((organization) => !organization.active)) return undefined;
     return [epoch, ...above.flatMap((organization) => organization.epoch ?? [])].join(" ");
   }

@@ -4,6 +4,7 @@ import { USER_TREE_ATTEMPTS_MAX } from "../../../../common/limits.ts";
 import type { Random } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
+import type { EvidenceList } from "../../../store/evidence.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvCondition, KvOperation, KvStore } from "../../../store/kv.ts";
@@ -96,8 +97,8 @@ export class TreeStore {
   }
 
   /** The organisations for a call, at most `SIGN_IN_CACHE_MS` old. */
-  async recent(tenant: string): Promise<Organizations<OrganizationRecord>> {
-    const loaded = await this.#recent.read(tenant, () => this.#load(tenant));
+  async recent(tenant: string, evidence?: EvidenceList): Promise<Organizations<OrganizationRecord>> {
+    const loaded = await this.#recent.read(tenant, () => this.#load(tenant), evidence);
     return loaded?.organizations ?? new Organizations([]);
   }
 

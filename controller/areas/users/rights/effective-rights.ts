@@ -15,6 +15,7 @@ import {
   type DataRule,
   type Principal,
 } from "../../permissions/index.ts";
+import type { EvidenceList } from "../../../store/evidence.ts";
 import type { Rights, User } from "../types.ts";
 
 /** Rights of a user to whom none were given directly. */
@@ -41,10 +42,10 @@ export class EffectiveRights {
   }
 
   /** The rights of the user. Undefined if the tenant does not exist any more. */
-  async of(user: Empowered): Promise<Powers | undefined> {
+  async of(user: Empowered, evidence?: EvidenceList): Promise<Powers | undefined> {
     const member = this.memberOf(user);
     if (this.#groups === undefined) return { groups: user.groups, ...member.own };
-    return this.#groups.rightsOf(user.tenant, member);
+    return this.#groups.rightsOf(user.tenant, member, evidence);
   }
 
   /**

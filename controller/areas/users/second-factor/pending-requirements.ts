@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { FIRST_PASSWORD_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { Stores } from "../../../store/engine.ts";
+import type { EvidenceList } from "../../../store/evidence.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import { putOnce } from "../../../store/once.ts";
 import { allows, type Principal } from "../../permissions/index.ts";
@@ -83,10 +84,15 @@ export class PendingRequirements {
   }
 
   /** The requirement that the user must fulfil now, or undefined. The policy is at most `SIGN_IN_CACHE_MS` old. */
-  async of(user: UserRecord, powers: Pick<Principal, "grants">): Promise<Principal["owes"]> {
+  async of(
+    user: UserRecord,
+    powers: Pick<Principal, "grants">,
+    evidence?: EvidenceList,
+  ): Promise<Principal["owes"]> {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
-    const { policy } = (await this.#recent.read(user.tenant, () => this.#read(user.tenant))) ?? NO_POLICY;
+    const read = this.#recent.read(user.tenant, () => this.#read(user.tenant), evidence);
+    const { policy } = (await read) ?? NO_POLICY;
     return this.under(policy, user, powers);
   }
 

@@ -1,9 +1,24 @@
 import { SIGN_IN_CACHE_MAX_ENTRIES, SIGN_IN_CACHE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
+import type { Evidence, EvidenceList } from "../../../store/evidence.ts";
 
-interface Entry<T> {
+class Entry<T> implements Evidence {
   readonly value: Promise<T | undefined>;
-  readonly untilMs: number;
+  readonly #untilMs: number;
+  #isDropped = false;
+
+  constructor(value: Promise<T | undefined>, untilMs: number) {
+    this.value = value;
+    this.#untilMs = untilMs;
+  }
+
+  isCurrent(nowMs: number): boolean {
+    return !this.#isDropped && nowMs < this.#untilMs;
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+  }
 }
 
 /**
@@ -19,16 +34,21 @@ export class RecentReads<T> {
     this.#clock = clock;
   }
 
-  read(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+  /** `evidence` gets the cached value. */
+  read(key: string, load: () => Promise<T | undefined>, evidence?: EvidenceList): Promise<T | undefined> {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#entries.get(key);
-    if (known !== undefined && nowMs < known.untilMs) return known.value;
-    const entry = { value: load(), untilMs: nowMs + SIGN_IN_CACHE_MS };
+    const entry = known?.isCurrent(nowMs) ? known : this.#begin(key, new Entry(load(), nowMs + SIGN_IN_CACHE_MS));
+    evidence?.push(entry);
+    return entry.value;
+  }
+
+  #begin(key: string, entry: Entry<T>): Entry<T> {
     this.#keep(key, entry);
     // Only existing values are cached. Otherwise calls with unknown keys would push out the useful entries.
-    const drop = (): void => void (this.#entries.get(key) === entry && this.#entries.delete(key));
+    const drop = (): void => void (this.#entries.get(key) === entry && this.forget(key));
     entry.value.then((value) => value === undefined && drop(), drop);
-    return entry.value;
+    return entry;
   }
 
   /**
@@ -36,27 +56,28 @@ export class RecentReads<T> {
    * have returned the old value.
    */
   async written<R>(key: string, write: () => Promise<R>): Promise<R> {
-    this.#entries.delete(key);
+    this.forget(key);
     try {
       return await write();
     } finally {
-      this.#entries.delete(key);
+      this.forget(key);
     }
   }
 
   /** Drops a value, because another writer may have changed it. */
   forget(key: string): void {
+    this.#entries.get(key)?.drop();
     this.#entries.delete(key);
   }
 
   forgetAll(): void {
-    this.#entries.clear();
+    for (const key of this.#entries.keys()) this.forget(key);
   }
 
   #keep(key: string, entry: Entry<T>): void {
-    this.#entries.delete(key);
+    this.forget(key);
     const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= SIGN_IN_CACHE_MAX_ENTRIES && oldest !== undefined) this.#entries.delete(oldest);
+    if (this.#entries.size >= SIGN_IN_CACHE_MAX_ENTRIES && oldest !== undefined) this.forget(oldest);
     this.#entries.set(key, entry);
   }
 }

@@ -1,5 +1,6 @@
 import { SESSION_IDLE_MS, SESSION_MAX_MS, SESSION_REMEMBERED_MS, SESSION_TOUCH_MS } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
+import type { EvidenceList } from "../../../store/evidence.ts";
 import type { SessionRecord, SessionStore, StoredSession, UserRecord } from "../store.ts";
 
 export interface SessionDependencies {
@@ -38,11 +39,16 @@ export class Sessions {
   }
 
   /** The session, or undefined if it has ended. Use may prolong it. */
-  async use(id: string): Promise<SessionRecord | undefined> {
-    const session = await this.#store.recent(id);
+  async use(id: string, evidence?: EvidenceList): Promise<SessionRecord | undefined> {
+    const session = await this.#store.recent(id, evidence);
     if (session === undefined || session.record.expiresMs <= this.#nowMs()) return undefined;
     await this.#touch(session);
     return session.record;
+  }
+
+  /** True if the session has not ended, and if its use now does not prolong it. */
+  isSettled(record: SessionRecord): boolean {
+    return record.expiresMs > this.#nowMs() && this.#prolongedMs(record) - record.expiresMs < SESSION_TOUCH_MS;
   }
 
   close(id: string): Promise<void> {
@@ -62,7 +68,7 @@ export class Sessions {
 
   async #touch(session: StoredSession): Promise<void> {
     const { record } = session;
-    const expiresMs = Math.min(this.#nowMs() + record.idleMs, record.createdMs + SESSION_MAX_MS);
+    const expiresMs = this.#prolongedMs(record);
     if (expiresMs - record.expiresMs < SESSION_TOUCH_MS) return;
     try {
       await this.#store.replace(session, { ...record, expiresMs });
@@ -70,6 +76,10 @@ export class Sessions {
       // The session is still valid; the next call tries again.
       this.#runtime.log.warn({ err: error }, "a session could not be prolonged");
     }
+  }
+
+  #prolongedMs({ idleMs, createdMs }: SessionRecord): number {
+    return Math.min(this.#nowMs() + idleMs, createdMs + SESSION_MAX_MS);
   }
 
   #nowMs(): number {
