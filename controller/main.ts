@@ -268,14 +268,8 @@ function pooledBytes(): Random["bytes"] {
 
 function openLog(settings: Settings, file: LogFile): Logger {
   // The terminal shows messages for people and problems. The file has everything.
-  const terminal = terminalLog(process.stderr);
-  return pino(
-    { level: settings.logLevel },
-    multistream([
-      { stream: file, level: settings.logLevel },
-      { stream: terminal, level: "warn" },
-    ]),
-  );
+  const terminal = { stream: terminalLog(process.stderr), level: "warn" };
+  return pino({ level: settings.logLevel }, multistream([{ stream: file, level: settings.logLevel }, terminal]));
 }
 
 /** Drivers of unused engines are never loaded. */

@@ -1,18 +1,14 @@
-import { zoneNamed } from "../../../common/calendar/zones.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { EvidenceList } from "../../store/evidence.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService, Member } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
 import {
-  owing,
   requireMayChange,
   requireNoDuty,
-  requireNoDutyOfProgram,
   requireNoPartToken,
   requirePermission,
   systemPrincipal,
@@ -20,7 +16,6 @@ import {
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { Activity } from "./directory/activity.ts";
-import { TIME_ZONE } from "./directory/details.ts";
 import { UserDirectory } from "./directory/directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import type { BasicCredentials, Credentials, Verified } from "./credentials/credentials.ts";
@@ -33,11 +28,11 @@ import { passwordPolicy, type PasswordPolicy } from "./credentials/password-poli
 import { StopsByPolicy, type PolicyStops } from "./second-factor/policy-stops.ts";
 import { ProviderSignIns } from "./providers/provider-signins.ts";
 import type { SecondFactors } from "./second-factor/second-factor.ts";
-import { KnownSessions } from "./sessions/known.ts";
+import { Principals } from "./sessions/principals.ts";
 import type { Sessions } from "./sessions/sessions.ts";
 import { signInParts } from "./credentials/sign-in-parts.ts";
 import { digestOf, UserStore, type SessionStore, type UserRecord } from "./store.ts";
-import { confined, requireOwnSignIn, requireScopes, EffectiveRights } from "./rights/effective-rights.ts";
+import { requireOwnSignIn, requireScopes, EffectiveRights } from "./rights/effective-rights.ts";
 import type { Tokens } from "./sessions/tokens.ts";
 import { TreeStore } from "./directory/tree-store.ts";
 import type {
@@ -105,7 +100,7 @@ export class UserService implements Users {
   readonly #activity: Activity;
   readonly #startPages: StartPages;
   readonly #sessions: Sessions;
-  readonly #knownSessions = new KnownSessions();
+  readonly #principals: Principals;
   readonly #credentials: Credentials;
   readonly #changes: UserChanges;
   readonly #sessionStore: SessionStore;
@@ -134,7 +129,7 @@ export class UserService implements Users {
       ...{ runtime, stores, tenants, audit, secrets, passwords },
       users: this.#users,
       activity: this.#activity,
-      current: (tenant, username, epoch) => this.#current(tenant, username, { epoch }),
+      current: (tenant, username, epoch) => this.#principals.current(tenant, username, { epoch }),
     });
     this.#sessionStore = signIn.sessionStore;
     this.#sessions = signIn.sessions;
@@ -155,6 +150,17 @@ export class UserService implements Users {
       runtime,
       told: (change) => this.#changed(change),
       missed: () => this.#forget(undefined),
+    });
+    this.#principals = new Principals({
+      clock: runtime.clock,
+      tenants,
+      users: this.#users,
+      activity: this.#activity,
+      powers: this.#powers,
+      requirements: this.#requirements,
+      sessions: this.#sessions,
+      tokens: this.#tokens,
+      follow: (tenant) => this.#changes.follow(tenant),
     });
     this.providers = new ProviderSignIns({
       runtime,
@@ -374,55 +380,23 @@ export class UserService implements Users {
     return this.#sessions.close(session);
   }
 
-  async bySession(session: string, traceparent: string): Promise<Principal | undefined> {
-    const evidence: EvidenceList = [];
-    const record = await this.#sessions.use(session, evidence);
-    if (record === undefined) return undefined;
-    const user = await this.#current(record.tenant, record.username, { epoch: record.epoch, evidence });
-    const given = user && (await this.#principalOf(user, record.ospace, { traceparent, evidence }));
-    const duty = user && given && (await this.#requirements.of(user, given, evidence));
-    const principal = given && duty ? owing(given, duty) : given;
-    if (principal !== undefined) this.#knownSessions.keep(session, { principal, record, evidence });
-    return principal;
+  bySession(session: string, traceparent: string): Promise<Principal | undefined> {
+    return this.#principals.bySession(session, traceparent);
   }
 
   /** As `bySession`, if nothing must be read for it. */
   byKnownSession(session: string, call: Pick<Principal, "traceparent" | "remote">): Principal | undefined {
-    const known = this.#knownSessions.find(session, this.#runtime.clock.monotonicMs());
-    return known && this.#sessions.isSettled(known.record) ? { ...known.principal, ...call } : undefined;
+    return this.#principals.byKnownSession(session, call);
   }
 
   /** The user with current rights, for running stored work of that user. `undefined`: unknown or inactive. */
-  async present(tenant: string, username: string): Promise<Principal | undefined> {
-    const record = (await this.#users.recent(tenant, username))?.record;
-    if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
-    const found = await this.#tenants.get(tenant);
-    return found && this.#principalOf(record, found.ospace, { traceparent: "" });
+  present(tenant: string, username: string): Promise<Principal | undefined> {
+    return this.#principals.present(tenant, username);
   }
 
-  /**
-   * For the sign-in gate: the user who created the token, limited to the scopes of the token.
-   * `AppError("action_required")` if the user must first fulfil a sign-in requirement (`PendingRequirements`).
-   */
-  async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
-    const record = await this.#tokens.use(token);
-    if (record === undefined) return undefined;
-    this.#changes.follow(record.tenant);
-    const user = (await this.#users.recent(record.tenant, record.username))?.record;
-    if (user === undefined || user.id !== record.userId || !(await this.#activity.isActive(user))) return undefined;
-    return this.#programOf(user, record, traceparent);
-  }
-
-  /** The rights of a program that signed in as the user. `AppError("action_required")` as in `byToken`. */
-  async #programOf(
-    user: UserRecord,
-    { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
-    traceparent: string,
-  ): Promise<Principal | undefined> {
-    const principal = await this.#principalOf(user, ospace, { traceparent });
-    if (principal === undefined) return undefined;
-    requireNoDutyOfProgram({ user: principal.user, owes: await this.#requirements.of(user, principal) });
-    return scopes === undefined ? principal : confined(principal, scopes);
+  /** For the sign-in gate: see `Principals.byToken`. */
+  byToken(token: string, traceparent: string): Promise<Principal | undefined> {
+    return this.#principals.byToken(token, traceparent);
   }
 
   /**
@@ -531,7 +505,7 @@ export class UserService implements Users {
     const token = await this.#byTokenOf(login, password, traceparent);
     if (token !== undefined) return token;
     const verified = await this.#credentials.ofBasic(credentials, traceparent);
-    return verified && this.#programOf(verified.user, verified.tenant, traceparent);
+    return verified && this.#principals.programOf(verified.user, verified.tenant, traceparent);
   }
 
   /**
@@ -626,29 +600,6 @@ export class UserService implements Users {
   /** `AppError("not_found")` for an unknown tenant. */
   async #system(tenant: string): Promise<Principal> {
     return systemPrincipal(tenant, await this.#tenants.ospaceOf(tenant), "");
-  }
-
-  /** The user, if active and if `Activity.epochOf` still answers `epoch`; otherwise undefined. */
-  async #current(
-    tenant: string,
-    username: string,
-    { epoch, evidence }: { readonly epoch: string; readonly evidence?: EvidenceList },
-  ): Promise<UserRecord | undefined> {
-    this.#changes.follow(tenant);
-    const record = (await this.#users.recent(tenant, username, evidence))?.record;
-    return record !== undefined && (await this.#activity.epochOf(record, evidence)) === epoch ? record : undefined;
-  }
-
-  async #principalOf(
-    user: UserRecord,
-    ospace: string,
-    { traceparent, evidence }: { readonly traceparent: string; readonly evidence?: EvidenceList },
-  ): Promise<Principal | undefined> {
-    const { tenant, username } = user;
-    const given = await this.#powers.of(user, evidence);
-    const { [TIME_ZONE]: timeZone } = user.details.config;
-    const zone = timeZone !== undefined && zoneNamed(timeZone) ? { timeZone } : {};
-    return given && { tenant, ospace, user: username, ...given, ...zone, traceparent };
   }
 
   async #owes(user: UserRecord): Promise<Principal["owes"]> {

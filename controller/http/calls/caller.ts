@@ -68,12 +68,12 @@ export class CallCaller {
     this.query = queryOf(request.url);
   }
 
-  /** The user; without a name while nobody is signed in. */
+  /** The user; without a name until a user is signed in. */
   get principal(): Principal {
     return this.#principal;
   }
 
-  /** `undefined` while nobody is signed in. */
+  /** `undefined` until a user is signed in. */
   get identity(): Identity | undefined {
     return this.#identity;
   }
@@ -111,7 +111,7 @@ export class CallCaller {
     return { host, protocol, publicNames: this.#with.publicNames };
   }
 
-  /** `AppError("signin")` if the endpoint is not public and nobody is signed in. */
+  /** `AppError("signin")` if the endpoint is not public and the call has no valid sign-in. */
   async signIn(): Promise<void> {
     const { traceparent } = this.#request.exchange;
     const known = knownIdentity(this.#with.signIn, this.query, { traceparent, remote: this.remote });

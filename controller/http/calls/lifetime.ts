@@ -6,7 +6,7 @@ import type { OpenCalls } from "./open-calls.ts";
 export class CallLifetime {
   readonly #clock: Clock;
   readonly #calls: OpenCalls;
-  /** Made when somebody asks for the signal: many calls do nothing that could be cancelled. */
+  /** Made when the signal is asked for: many calls do nothing that could be cancelled. */
   #abort: AbortController | undefined;
   #over: AppError | undefined;
   #deadlineMs = 0;

@@ -35,7 +35,7 @@ export function readInput(
   return checked(endpoint.input, coerced(endpoint, sources, texts));
 }
 
-/** What reading an input needs: JSON texts within it, and the slices of its call. */
+/** The JSON texts within an input, and the slices of its call. */
 export interface InputWork {
   readonly texts: JsonTexts;
   /** Has the slices for an input that is too large for one turn. Most inputs need none. */

@@ -25,7 +25,7 @@ const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
 /** Items of a list that are examined in one step. */
 const ITEMS_PER_STEP = 32;
 
-/** What a call sent, and its body as it arrived. */
+/** All fields of a call except those of its path, and its body as it arrived. */
 interface Sent extends Omit<Sources, "path"> {
   readonly sent: Body;
 }

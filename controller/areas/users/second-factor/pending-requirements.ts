@@ -84,11 +84,7 @@ export class PendingRequirements {
   }
 
   /** The requirement that the user must fulfil now, or undefined. The policy is at most `SIGN_IN_CACHE_MS` old. */
-  async of(
-    user: UserRecord,
-    powers: Pick<Principal, "grants">,
-    evidence?: EvidenceList,
-  ): Promise<Principal["owes"]> {
+  async of(user: UserRecord, powers: Pick<Principal, "grants">, evidence?: EvidenceList): Promise<Principal["owes"]> {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
     const read = this.#recent.read(user.tenant, () => this.#read(user.tenant), evidence);

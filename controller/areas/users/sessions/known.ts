@@ -3,7 +3,7 @@ import type { Evidence } from "../../../store/evidence.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { SessionRecord } from "../store.ts";
 
-/** What a session may do, without what belongs to one call. */
+/** The rights of a session, without the members that belong to one call. */
 interface KnownSession {
   readonly principal: Omit<Principal, "traceparent" | "remote">;
   readonly record: SessionRecord;
@@ -12,8 +12,8 @@ interface KnownSession {
 }
 
 /**
- * What sessions may do, made once and used for as long as every value that it was made from would be used: session,
- * user, organisations, groups and policy. A program that calls often so costs one look-up for each call.
+ * The rights of sessions. They are made once, and used as long as all cached values behind them would be used: session,
+ * user, organisations, groups and policy. So the next call of a program costs one look-up.
  */
 export class KnownSessions {
   readonly #known = new Map<string, KnownSession>();
