@@ -112,27 +112,37 @@ export class CallCaller {
   }
 
   /** `AppError("signin")` if the endpoint is not public and the call has no valid sign-in. */
-  async signIn(): Promise<void> {
+  signIn(): Promise<void> | undefined {
     const { traceparent } = this.#request.exchange;
-    const known = knownIdentity(this.#with.signIn, this.query, { traceparent, remote: this.remote });
-    this.#be(known ?? (await identify(this.#with.signIn, this.#caller())));
+    this.#be(knownIdentity(this.#with.signIn, this.query, { traceparent, remote: this.remote }));
+    return this.#identity === undefined ? this.#identify() : undefined;
+  }
+
+  async #identify(): Promise<void> {
+    this.#be(await identify(this.#with.signIn, this.#caller()));
     if (this.#route.isPublic) return;
     if (this.#identity === undefined && mayCarrySession(this.#request)) await this.#readForm();
     if (this.#identity === undefined) throw notSignedIn();
   }
 
   /** `AppError("denied")` for a caller without the permission. */
-  async permit(): Promise<void> {
+  permit(): Promise<void> | undefined {
+    if (this.#identity?.isProven === false && mayCarrySession(this.#request))
+      return this.#readForm().then(() => this.#requireRights());
+    this.#requireRights();
+    return undefined;
+  }
+
+  #requireRights(): void {
     const { permission, events } = this.#route.endpoint;
     if (permission === "public") return;
-    if (this.#identity?.isProven === false && mayCarrySession(this.#request)) await this.#readForm();
     if (!this.#isCommand(this.#principal)) requirePermission(this.#principal, permission);
     if (events) requireMayChange(this.#principal);
     this.#isPermitted = true;
   }
 
   /** The body; a request is read once. */
-  async body(): Promise<Body> {
+  body(): Body | Promise<Body> {
     if (this.#body === undefined && !hasBody(this.#request)) this.#body = NO_BODY;
     return this.#body ?? this.#read();
   }

@@ -223,6 +223,34 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
   return more === true ? true : undefined;
 }
 
+/** Values of an input that are too large for one turn. */
+interface LargeValues {
+  readonly decoded: Map<string, unknown>;
+  readonly missing: Set<string>;
+  /** Texts of large values that are where a text is wanted, and the values whose texts are not written yet. */
+  readonly written: Map<object, string>;
+  readonly unwritten: Set<object>;
+  readonly lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[];
+  readonly objects: (Omit<GivenMember, "name" | "value"> & {
+    readonly member: string;
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly result: Record<string, unknown>;
+  })[];
+}
+
+function noLargeValues(): LargeValues {
+  return {
+    decoded: new Map(),
+    missing: new Set(),
+    written: new Map(),
+    unwritten: new Set(),
+    lists: [],
+    objects: [],
+  };
+}
+
+const NO_LARGE_VALUES = noLargeValues();
+
 /**
  * Decodes JSON texts that are where a list or an object is wanted. The first `charactersAtOnce` characters of them are
  * decoded immediately. The rest is decoded by `decodeMissing`, in slices; then the values must be coerced again.
@@ -230,25 +258,19 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
 export class JsonTexts {
   /** Name of the input member that is being coerced, for errors. */
   member = "";
-  readonly #decoded = new Map<string, unknown>();
-  readonly #missing = new Set<string>();
   #leftAtOnce: number;
-
-  /** Texts of large values that are where a text is wanted, and the values whose texts are not written yet. */
-  readonly #written = new Map<object, string>();
-  readonly #unwritten = new Set<object>();
-  readonly #lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[] = [];
-  readonly #objects: (Omit<GivenMember, "name" | "value"> & {
-    readonly member: string;
-    readonly given: Readonly<Record<string, unknown>>;
-    readonly result: Record<string, unknown>;
-  })[] = [];
   #takesLists: boolean;
+  /** Made for the first large value: most inputs have none. */
+  #large: LargeValues | undefined;
 
   /** Without `charactersAtOnce`, every text is decoded or written, and every list coerced, immediately. */
   constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
     this.#leftAtOnce = charactersAtOnce;
     this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
+  }
+
+  get #values(): LargeValues {
+    return (this.#large ??= noLargeValues());
   }
 
   /** True if long lists are left for `coerceLists`. */
@@ -271,7 +293,7 @@ export class JsonTexts {
   later(list: readonly unknown[], items: TSchema): readonly unknown[] {
     const copy = [...list];
     noteLargeJson(copy);
-    this.#lists.push({ member: this.member, list: copy, items });
+    this.#values.lists.push({ member: this.member, list: copy, items });
     return copy;
   }
 
@@ -281,20 +303,20 @@ export class JsonTexts {
     shape: Shape,
     result: Record<string, unknown>,
   ): Record<string, unknown> {
-    this.#objects.push({ member: this.member, given, shape, result });
+    this.#values.objects.push({ member: this.member, given, shape, result });
     return result;
   }
 
   /** Converts the items of long lists and the members of large objects to their schemas. */
   async coerceLists(slices: Slicing): Promise<void> {
-    while (this.#lists.length > 0 || this.#objects.length > 0) {
+    while (this.#values.lists.length > 0 || this.#values.objects.length > 0) {
       await this.#coerceItems(slices);
       await this.#coerceMembers(slices);
     }
   }
 
   async #coerceItems(slices: Slicing): Promise<void> {
-    for (let next = this.#lists.pop(); next !== undefined; next = this.#lists.pop()) {
+    for (let next = this.#values.lists.pop(); next !== undefined; next = this.#values.lists.pop()) {
       const { member, list, items } = next;
       this.member = member;
       let kept = 0;
@@ -308,7 +330,7 @@ export class JsonTexts {
   }
 
   async #coerceMembers(slices: Slicing): Promise<void> {
-    for (let next = this.#objects.pop(); next !== undefined; next = this.#objects.pop()) {
+    for (let next = this.#values.objects.pop(); next !== undefined; next = this.#values.objects.pop()) {
       const { member, given, shape, result } = next;
       this.member = member;
       for (const [at, name] of Object.keys(given).entries()) {
@@ -321,36 +343,38 @@ export class JsonTexts {
 
   /** True if `coerceLists`, `decodeMissing` or `writeMissing` has something to do. */
   get areOpen(): boolean {
-    return this.areMissing || this.#lists.length > 0 || this.#objects.length > 0;
+    const { lists, objects } = this.#large ?? NO_LARGE_VALUES;
+    return this.areMissing || lists.length > 0 || objects.length > 0;
   }
 
   /** True if the coerced value has a text that is not decoded yet, or a value whose text is not written yet. */
   get areMissing(): boolean {
-    return this.#missing.size > 0 || this.#unwritten.size > 0;
+    const { missing, unwritten } = this.#large ?? NO_LARGE_VALUES;
+    return missing.size > 0 || unwritten.size > 0;
   }
 
   /** The JSON text of a value. A large value is returned itself until `writeMissing` has written its text. */
   textOf(value: object): unknown {
-    const known = this.#written.get(value);
+    const known = this.#large?.written.get(value);
     if (known !== undefined) return known;
     if (this.#leftAtOnce === Number.POSITIVE_INFINITY || !isLargeJson(value)) return JSON.stringify(value);
-    this.#unwritten.add(value);
+    this.#values.unwritten.add(value);
     return value;
   }
 
   /** Writes the texts of the large values that `textOf` was called for. */
   async writeMissing(write: (value: object) => Promise<string>): Promise<void> {
-    const values = [...this.#unwritten];
-    this.#unwritten.clear();
-    for (const value of values) this.#written.set(value, await write(value));
+    const values = [...this.#values.unwritten];
+    this.#values.unwritten.clear();
+    for (const value of values) this.#values.written.set(value, await write(value));
   }
 
   /** The value of a JSON text. Any other value is returned unchanged. */
   valueOf(value: unknown): unknown {
     if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
-    if (this.#decoded.has(value)) return this.#decoded.get(value);
+    if (this.#large?.decoded.has(value)) return this.#large.decoded.get(value);
     if (value.length > this.#leftAtOnce) {
-      this.#missing.add(value);
+      this.#values.missing.add(value);
       return value;
     }
     this.#leftAtOnce -= value.length;
@@ -359,8 +383,8 @@ export class JsonTexts {
 
   /** Decodes the texts that `valueOf` left. Texts inside them may be missing afterwards. */
   async decodeMissing(decode: (text: string) => Promise<unknown>): Promise<void> {
-    const texts = [...this.#missing];
-    this.#missing.clear();
+    const texts = [...this.#values.missing];
+    this.#values.missing.clear();
     for (const text of texts) {
       const decoded = await decode(text).then(
         (value) => () => value,
@@ -368,7 +392,7 @@ export class JsonTexts {
           throw error;
         },
       );
-      this.#decoded.set(text, valueOr(text, decoded));
+      this.#values.decoded.set(text, valueOr(text, decoded));
     }
   }
 }
