@@ -33,13 +33,27 @@ export class Admission {
     this.#limits = limits;
   }
 
-  /** Resolves with the function that gives the place back. `AppError("limited")` if the queue is full, too. */
-  async enter(name: string, caller?: Waiting): Promise<() => void> {
+  /**
+   * Answers the function that gives the place back, at once if there is room. `AppError("limited")` if the queue is
+   * full, too.
+   */
+  enter(name: string, caller?: Waiting): (() => void) | Promise<() => void> {
     const gate = this.#gateOf(name);
     this.#fill(name, gate);
-    if (gate.inFlight < this.#maxOf(name)) gate.inFlight++;
-    else await this.#queue(name, gate, caller?.signal);
-    if (!THREAD_TURNS.begins(name)) await THREAD_TURNS.next(name);
+    const hasRoom = gate.inFlight < this.#maxOf(name);
+    if (hasRoom) gate.inFlight++;
+    if (hasRoom && THREAD_TURNS.begins(name)) return this.#exit(name, gate);
+    return this.#enterLater(name, gate, hasRoom ? undefined : { signal: caller?.signal });
+  }
+
+  /** `waiting`: absent if the place is taken already, and only the turn is missing. */
+  async #enterLater(
+    name: string,
+    gate: Gate,
+    waiting: { readonly signal: AbortSignal | undefined } | undefined,
+  ): Promise<() => void> {
+    if (waiting !== undefined) await this.#queue(name, gate, waiting.signal);
+    await THREAD_TURNS.next(name);
     return this.#exit(name, gate);
   }
 

@@ -42,7 +42,7 @@ describe("a quota of calls", () => {
     let most = 0;
     const one = async (at: number): Promise<void> => {
       const gone = new AbortController();
-      const entering = admission.enter("d", gone);
+      const entering = Promise.resolve(admission.enter("d", gone));
       if (at % 3 === 0) gone.abort();
       const leave = await entering.catch(() => undefined);
       if (leave === undefined) return;
