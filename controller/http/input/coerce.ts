@@ -7,6 +7,7 @@ import { assemble, Bracketed } from "../body/fields.ts";
 import { isLargeJson, noteLargeJson } from "../../../common/json-decoder.ts";
 import { looksLikeJson, parseJson } from "../../../common/json.ts";
 import { requireWellFormed } from "../../turns/well-formed.ts";
+import { NO_LARGE_VALUES, noLargeValues, type LargeValues } from "./large-values.ts";
 
 /** The parts of a schema that decide how text becomes a value. */
 export interface Shape {
@@ -222,34 +223,6 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
   if (typeof more === "object" && more !== null) return more as TSchema;
   return more === true ? true : undefined;
 }
-
-/** Values of an input that are too large for one turn. */
-interface LargeValues {
-  readonly decoded: Map<string, unknown>;
-  readonly missing: Set<string>;
-  /** Texts of large values that are where a text is wanted, and the values whose texts are not written yet. */
-  readonly written: Map<object, string>;
-  readonly unwritten: Set<object>;
-  readonly lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[];
-  readonly objects: (Omit<GivenMember, "name" | "value"> & {
-    readonly member: string;
-    readonly given: Readonly<Record<string, unknown>>;
-    readonly result: Record<string, unknown>;
-  })[];
-}
-
-function noLargeValues(): LargeValues {
-  return {
-    decoded: new Map(),
-    missing: new Set(),
-    written: new Map(),
-    unwritten: new Set(),
-    lists: [],
-    objects: [],
-  };
-}
-
-const NO_LARGE_VALUES = noLargeValues();
 
 /**
  * Decodes JSON texts that are where a list or an object is wanted. The first `charactersAtOnce` characters of them are
