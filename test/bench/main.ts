@@ -16,6 +16,7 @@ import { hostileBench } from "./hostile/hostile.ts";
 import { httpBench } from "./http/http.ts";
 import { ingestClusterBench } from "./records/ingest-cluster.ts";
 import { ingestBench } from "./records/ingest.ts";
+import { loadBench } from "./http/load.ts";
 import { latencyBench } from "./records/latency.ts";
 import { latenessBench } from "./jobs/lateness.ts";
 import { layoutsBench } from "./store/layouts.ts";
@@ -56,6 +57,7 @@ const BENCHES: readonly Bench[] = [
   failoverBench,
   neighboursBench,
   crudBench,
+  loadBench,
   objectsBench,
   patternsBench,
   millionBench,

@@ -11,7 +11,6 @@ import { CallBody, hasBody } from "../body/call-body.ts";
 import type { Fields } from "../body/fields.ts";
 import type { BodyMemory, CallMemory } from "../body/memory.ts";
 import type { OwnAddress } from "../connections/origin.ts";
-import { queryOf } from "./addressed.ts";
 import type { CallLifetime } from "./lifetime.ts";
 import type { Route } from "./route.ts";
 import {
@@ -31,6 +30,13 @@ export interface CallerDependencies {
   readonly publicNames: readonly string[];
   /** Folder for uploads. They are removed after their call. */
   readonly uploads: string;
+}
+
+interface CallParts {
+  readonly route: Route;
+  readonly request: FastifyRequest;
+  readonly query: Fields;
+  readonly lifetime: CallLifetime;
 }
 
 /** Maximum bytes of a body while its caller is unknown. */
@@ -57,15 +63,15 @@ export class CallCaller {
   /** True once the caller's rights are checked. A session in the body no longer changes the caller. */
   #isPermitted = false;
 
-  constructor(dependencies: CallerDependencies, route: Route, request: FastifyRequest, lifetime: CallLifetime) {
+  constructor(dependencies: CallerDependencies, { route, request, query, lifetime }: CallParts) {
     const { peer, traceparent } = request.exchange;
     this.#with = dependencies;
+    this.query = query;
     this.#route = route;
     this.#request = request;
     this.#lifetime = lifetime;
     this.#memory = dependencies.bodyMemory.open(peer.remote);
     this.#principal = nobody(traceparent);
-    this.query = queryOf(request.url);
   }
 
   /** The user; without a name until a user is signed in. */

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { TestClock } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CallLifetime } from "./lifetime.ts";
@@ -70,3 +71,17 @@ test("one timer serves the deadlines of all calls, each at its time", () => {
 function sharedClock(clock: TestClock) {
   return { nowMs: () => clock.nowMs(), monotonicMs: () => clock.monotonicMs() };
 }
+
+test("every call that is entered leaves, also one whose query, session or body cannot be read", async () => {
+  await using http = await openTestHttp();
+  const session = await http.signIn("admin");
+  const [enter, leave] = [vi.spyOn(OpenCalls.prototype, "enter"), vi.spyOn(OpenCalls.prototype, "leave")];
+  for (const query of ["a=%zz", "a=%ff", "&a".repeat(100_000), "sessionid=x", `sessionid=${session}`, ""]) {
+    await http.app.inject({ url: `/admin/users?${query}` });
+    await http.app.inject({ method: "POST", url: `/admin/users/new?${query}`, payload: "{" });
+  }
+  const [entered, left] = [enter, leave].map((spy) => spy.mock.calls.map(([call]) => call));
+  vi.restoreAllMocks();
+  expect(entered?.length).toBeGreaterThan(5);
+  expect(new Set(left)).toEqual(new Set(entered));
+});

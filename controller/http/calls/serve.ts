@@ -20,7 +20,7 @@ import { ignoredIn, withWarnings } from "../input/warnings.ts";
 import type { Answer, Call, Endpoint } from "../interface/endpoint.ts";
 import type { EventStreams, Listening } from "../sockets/events.ts";
 import type { Admission } from "./admission.ts";
-import { pathFields, pathOf } from "./addressed.ts";
+import { pathFields, pathOf, queryOf } from "./addressed.ts";
 import { CallCaller, type CallerDependencies } from "./caller.ts";
 import { changedBy } from "./changed.ts";
 import { handedCall } from "./handed.ts";
@@ -85,8 +85,11 @@ class ServedCall implements AnswerOptions {
     this.#request = request;
     this.#reply = reply;
     const { runtime, openCalls, storesAreRemote } = dependencies;
-    this.#lifetime = new CallLifetime(runtime.clock, openCalls);
-    this.#caller = new CallCaller(dependencies, route, request, this.#lifetime);
+    // It may throw: before that, nothing is open.
+    const query = queryOf(request.url);
+    const lifetime = new CallLifetime(runtime.clock, openCalls);
+    this.#lifetime = lifetime;
+    this.#caller = new CallCaller(dependencies, { route, request, query, lifetime });
     this.#storeDeadline = storesAreRemote ? this.#deadlineOfStores() : undefined;
     // A slow upload is no slow call: the call's own time begins when its body has arrived.
     this.#lifetime.setDeadline(hasBody(request) ? HTTP_RECEIVE_DEADLINE_MS : HTTP_CALL_DEADLINE_MS);

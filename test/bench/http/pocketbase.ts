@@ -5,8 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { errorText } from "../../../common/errors.ts";
 import { eventually, freePort } from "../../helpers/programs/programs.ts";
-import { Calls, succeeding } from "./calls.ts";
+import { Calls, succeeding, type CallsOptions } from "./calls.ts";
 import { perSecond } from "../driver/frame.ts";
+import type { WrkCall } from "./wrk.ts";
 import { groupOf, item, ITEMS, visibleItem } from "./items.ts";
 
 const MODULE = "github.com/pocketbase/pocketbase/examples/base@v0.39.6";
@@ -29,12 +30,14 @@ export class PocketBase {
   readonly #folder: string;
   readonly #stop: () => void;
   readonly #calls: Calls;
+  readonly #access: Pick<CallsOptions, "port" | "headers">;
   #made = ITEMS;
 
-  private constructor(folder: string, stop: () => void, calls: Calls) {
+  private constructor(folder: string, stop: () => void, options: CallsOptions) {
     this.#folder = folder;
     this.#stop = stop;
-    this.#calls = calls;
+    this.#calls = new Calls(options);
+    this.#access = options;
   }
 
   /** Starts PocketBase. If it cannot be built or started, prints the reason and returns `undefined`. */
@@ -64,11 +67,17 @@ export class PocketBase {
         ),
       );
       const headers = { authorization: await prepare(port) };
-      return new PocketBase(folder, () => server.kill(), new Calls({ port, atOnce, headers }));
+      return new PocketBase(folder, () => server.kill(), { port, atOnce, headers });
     } catch (error) {
       server.kill();
       throw error;
     }
+  }
+
+  /** A read of one record, for another client. */
+  reading(id: string): WrkCall {
+    const { port, headers = {} } = this.#access;
+    return { port, method: "GET", path: `${RECORDS}/${id}`, headers };
   }
 
   get(n: number): Promise<unknown> {
