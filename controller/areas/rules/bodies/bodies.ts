@@ -78,12 +78,10 @@ export class RuleBodies {
   async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
     const { rule, records, parsed, tenant } = work;
     const author = await this.#author(work);
-    const passed: Passed[] = records.flatMap(({ text }, ordinal) =>
-      text.trim() === "" ? [] : rule.forwardTo.map((key) => ({ ordinal, rule: key, text })),
-    );
+    const passed = forwardedBy(rule, records);
     const made =
       rule.body === undefined
-        ? parsed.map((one) => (one.ok ? { ...one, by: author } : one))
+        ? parsed.map((one) => (one.ok ? withAuthor(one, author) : one))
         : await this.#run({
             ...work,
             body: rule.body,
@@ -232,6 +230,19 @@ interface Running extends BodyWork {
   readonly author: Principal;
   readonly catalog: ClassCatalog;
   readonly passed: Passed[];
+}
+
+function forwardedBy({ forwardTo }: Rule, records: readonly RawRecord[]): Passed[] {
+  if (forwardTo.length === 0) return [];
+  return records.flatMap(({ text }, ordinal) =>
+    text.trim() === "" ? [] : forwardTo.map((key) => ({ ordinal, rule: key, text })),
+  );
+}
+
+/** The row belongs to this call, so it is changed in place: a copy costs as much as the parsing of a short record. */
+function withAuthor(row: { by?: Principal | undefined } & ParsedRow, author: Principal): ParsedRow {
+  row.by = author;
+  return row;
 }
 
 function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[]> {

@@ -342,5 +342,8 @@ function mapped(
   if (Object.keys(values).length === 0) return { ok: false, ordinal, error: NO_FIELD };
   const fault = columns.length === 0 ? undefined : readTimes(values, columns, { times: of, record });
   if (fault !== undefined) return { ok: false, ordinal, error: fault };
-  return own === undefined ? { ok: true, ordinal, values } : { ok: true, ordinal, values, ...own };
+  // The author is set later, in place.
+  return own === undefined
+    ? { ok: true, ordinal, values, by: undefined }
+    : { ok: true, ordinal, values, by: undefined, ...own };
 }
