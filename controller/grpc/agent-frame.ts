@@ -103,14 +103,20 @@ function divided(bytes: Buffer, tag: number): { readonly values: Buffer[]; reado
       reader.skip(found & WIRE_TYPE, found >>> WIRE_TYPE_BITS);
       continue;
     }
-    const end = reader.uint32() + reader.pos;
-    if (end > reader.len) throw new RangeError("premature EOF");
+    const end = endOf(reader);
     values.push(bytes.subarray(reader.pos, end));
     if (start > otherFrom) others.push(bytes.subarray(otherFrom, start));
     reader.pos = otherFrom = end;
   }
   if (reader.len > otherFrom) others.push(bytes.subarray(otherFrom));
   return { values, rest: others.length === 1 ? (others[0] ?? NOTHING) : Buffer.concat(others) };
+}
+
+/** Reads the length of a value, and returns the end of the value. */
+function endOf(reader: BinaryReader): number {
+  const end = reader.uint32() + reader.pos;
+  if (end > reader.len) throw new RangeError("premature EOF");
+  return end;
 }
 
 const WIRE_TYPE = 7;
@@ -143,10 +149,14 @@ function fieldsLeft(
     const [field, type] = reader.tag();
     left -= 1;
     if (left < 0) throw new AppError("too_large", `A frame of an agent has at most ${maxFields} fields.`);
-    const inner = shape[field];
-    if (inner !== undefined && type === WireType.LengthDelimited)
-      left = fieldsLeft(reader, { end: reader.uint32() + reader.pos, shape: inner, left, maxFields });
-    else reader.skip(type, field);
+    if (type !== WireType.LengthDelimited) reader.skip(type, field);
+    else {
+      const inner = shape[field];
+      const last = endOf(reader);
+      if (inner !== undefined) left = fieldsLeft(reader, { end: last, shape: inner, left, maxFields });
+      // `skip` would make a buffer of each record.
+      else reader.pos = last;
+    }
   }
   return left;
 }
