@@ -5,9 +5,10 @@ import {
   PIN_TOLD_FRESH_MS,
   SESSION_BATCH_MAX_BYTES,
 } from "../../common/limits.ts";
-import { isRuleKey, writeSpanUs } from "../../common/agent/pins.ts";
+import { writeSpanUs } from "../../common/agent/pins.ts";
 import type { Clock } from "../../common/time.ts";
 import type { Ask, Batch, Entry, Pin, PinnedRule, Told, ToldTime } from "../../proto/gen/agent/v1/agent.ts";
+import { recordsFacts } from "./entries.ts";
 import type { Outbox } from "./outbox.ts";
 import type { PinnedBatch } from "./pins.ts";
 import type { OutboxReader } from "./reader.ts";
@@ -93,7 +94,7 @@ export class Batches {
   #fresh(maxEntries: number, before: number): Promise<readonly Entry[]> {
     const rules = new Set<string>();
     return this.#reader.next(maxEntries, SESSION_BATCH_MAX_BYTES, (entry, last) => {
-      const rule = ruleOf(entry);
+      const rule = recordsFacts(entry)?.rule;
       if (rule !== undefined) rules.add(rule);
       const follows = last === undefined || entry.sequence === last.sequence + 1;
       return follows && entry.sequence < before && rules.size <= INGEST_RULES_PER_BATCH_MAX;
@@ -121,13 +122,14 @@ export class Batches {
    * `"no room"` when the pin does not fit into the outbox now.
    */
   async #pin(entries: readonly Entry[], missing: number): Promise<Pin | "no room" | undefined> {
-    const keys = new Set(entries.flatMap((entry) => ruleOf(entry) ?? []));
+    const facts = entries.map((entry) => recordsFacts(entry));
+    if (facts.every((one) => one === undefined)) return undefined;
+    const keys = new Set(facts.flatMap((one) => one?.rule ?? []));
     const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
-    if (!entries.some(({ body }) => body?.$case === "records")) return undefined;
     const { pins } = this.#options.outbox;
     const time = await this.#ask(keys);
     const elapsedUs = Math.floor((this.#options.clock.monotonicMs() - time.atMs) * US_PER_MS);
-    const spanUs = spanOf(entries);
+    const spanUs = facts.reduce((sum, one) => sum + writeSpanUs(one?.records ?? 0), 0);
     const latestUs = time.what.us + PIN_AHEAD_MAX_US - spanUs;
     const writeUs = Math.min(Math.max(time.what.us + elapsedUs, pins.nextUs), latestUs);
     const rules = [...keys].flatMap((key) => this.#rules.get(key)?.what ?? []);
@@ -157,14 +159,3 @@ export class Batches {
 }
 
 const US_PER_MS = 1_000;
-
-function ruleOf({ body }: Entry): string | undefined {
-  return body?.$case === "records" && isRuleKey(body.value.rule) ? body.value.rule : undefined;
-}
-
-function spanOf(entries: readonly Entry[]): number {
-  return entries.reduce(
-    (sum, { body }) => sum + writeSpanUs(body?.$case === "records" ? body.value.records.length : 0),
-    0,
-  );
-}

@@ -14,6 +14,7 @@ import type { Files, OpenFile } from "../../common/files.ts";
 import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "../disk/files.ts";
 import { Ballast } from "./ballast.ts";
 import { Changes } from "./changes.ts";
+import { entryWeight } from "./entries.ts";
 import { loadOutbox } from "./load.ts";
 import { OutboxPins } from "./pins.ts";
 import { OutboxReader } from "./reader.ts";
@@ -21,7 +22,6 @@ import {
   applyMarks,
   encodeGroup,
   encodeHeader,
-  entryWeight,
   makesRows,
   segmentName,
   type EntryBody,
@@ -265,7 +265,7 @@ export class Outbox {
     let bytes = 0;
     let count = 0;
     for (const group of this.#waiting) {
-      bytes += group.emissions.reduce((sum, { body }) => sum + entryWeight(body), 0);
+      bytes += group.emissions.reduce((sum, emission) => sum + entryWeight(emission), 0);
       if (count > 0 && bytes > OUTBOX_FRAME_MAX_BYTES) break;
       count++;
     }

@@ -1,6 +1,7 @@
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import type { Files, OpenFile } from "../../common/files.ts";
-import { decodeGroup, entryWeight, frameAt, frameEnd, type Segment } from "./segment.ts";
+import { entryWeight } from "./entries.ts";
+import { decodeGroup, frameAt, frameEnd, type Segment } from "./segment.ts";
 
 const READ_BYTES = 256 * 1024;
 
@@ -46,7 +47,7 @@ export class OutboxReader {
     while (taken.length < maxEntries) {
       const entry = this.#ready[0] ?? (await this.#fill());
       if (!entry) break;
-      bytes += entry.body ? entryWeight(entry.body) : 0;
+      bytes += entryWeight(entry);
       const last = taken.at(-1);
       if ((last && bytes > maxBytes) || !belongs(entry, last)) break;
       taken.push(entry);

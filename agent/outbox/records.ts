@@ -101,5 +101,5 @@ export function sizeOf({ bytes, raw }: RawRecord): number {
 const NOTHING = Buffer.alloc(0);
 
 function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

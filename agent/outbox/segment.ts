@@ -1,7 +1,8 @@
 import { crc32 } from "node:zlib";
-import { Batch, type Entry } from "../../proto/gen/agent/v1/agent.ts";
+import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../common/errors.ts";
 import { OUTBOX_FRAME_MAX_BYTES } from "../../common/limits.ts";
+import { encodeEntry, storedEntries } from "./entries.ts";
 
 /**
  * The format of the outbox on disk. A segment file is a sequence of frames: length (u32), CRC-32 of the payload (u32),
@@ -72,7 +73,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   const [marks = [], ...rest] = inParts(header.marks);
   const first = { ...header, marks, ...(rest.length > 0 && { parts: rest.length }) };
   const groups = rest.map((part) => encodeGroup({ entries: [], marks: part.map(([key, value]) => ({ key, value })) }));
-  return Buffer.concat([frame(Buffer.concat([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(first))])), ...groups]);
+  return Buffer.concat([frame([Buffer.of(KIND_HEADER), Buffer.from(JSON.stringify(first))]), ...groups]);
 }
 
 /** Splits marks, in their order, into parts that each fit into one append. */
@@ -98,16 +99,17 @@ export function encodeGroup(group: Group): Buffer {
   const head = Buffer.alloc(GROUP_HEAD_BYTES);
   head.writeUInt8(KIND_GROUP, 0);
   head.writeUInt32LE(marks.length, 1);
-  const entries = Batch.encode(Batch.fromPartial({ entries: [...group.entries] })).finish();
-  return frame(Buffer.concat([head, marks, entries]));
+  return frame([head, marks, ...group.entries.map(encodeEntry)]);
 }
 
-function frame(payload: Buffer): Buffer {
+/** The frame of a payload that is given in parts. */
+function frame(parts: readonly Uint8Array[]): Buffer {
+  const bytes = Buffer.concat([Buffer.alloc(FRAME_HEAD_BYTES), ...parts]);
+  const payload = bytes.subarray(FRAME_HEAD_BYTES);
   if (payload.length > PAYLOAD_MAX_BYTES) throw new AppError("too_large", "A frame of the outbox is too large.");
-  const head = Buffer.alloc(FRAME_HEAD_BYTES);
-  head.writeUInt32LE(payload.length, 0);
-  head.writeUInt32LE(crc32(payload), 4);
-  return Buffer.concat([head, payload]);
+  bytes.writeUInt32LE(payload.length, 0);
+  bytes.writeUInt32LE(crc32(payload), 4);
+  return bytes;
 }
 
 export function decodeHeader(payload: Buffer): SegmentHeader {
@@ -125,7 +127,7 @@ export function decodeGroup(payload: Buffer): Group {
   const marksEnd = GROUP_HEAD_BYTES + payload.readUInt32LE(1);
   return {
     marks: decodeMarks(payload.toString("utf8", GROUP_HEAD_BYTES, marksEnd)),
-    entries: Batch.decode(payload.subarray(marksEnd)).entries,
+    entries: storedEntries(payload.subarray(marksEnd)),
   };
 }
 
@@ -210,13 +212,4 @@ export function scanFrames(bytes: Buffer): Scan {
     passed = 0;
   }
   return { payloads, end, damaged };
-}
-
-/** Approximate size of an entry in bytes. */
-export function entryWeight(body: EntryBody): number {
-  if (body.$case === "records") {
-    const { records, raw, heading = "" } = body.value;
-    return records.reduce((sum, record) => sum + record.length + 4, 200 + raw.length + Buffer.byteLength(heading));
-  }
-  return body.$case === "output" ? body.value.data.length + 100 : 300;
 }

@@ -1,7 +1,16 @@
-import { credentials, status, type ClientDuplexStream, type ClientOptions } from "@grpc/grpc-js";
 import {
+  credentials,
+  makeGenericClientConstructor,
+  status,
+  type ClientDuplexStream,
+  type ClientOptions,
+} from "@grpc/grpc-js";
+import { BinaryWriter } from "@bufbuild/protobuf/wire";
+import {
+  AgentFrame,
   AgentLinkClient,
-  type AgentFrame,
+  AgentLinkService,
+  Batch,
   type ControllerFrame,
   type FetchChunk,
 } from "../../proto/gen/agent/v1/agent.ts";
@@ -9,6 +18,7 @@ import { AppError, errorText } from "../../common/errors.ts";
 import { SESSION_KEEPALIVE_MS, SESSION_MESSAGE_MAX_BYTES } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { pem, type Identity } from "../identity/identity.ts";
+import { encodeEntry } from "../outbox/entries.ts";
 import type { FetchOptions, Transport, TunnelCall, Wire } from "./transport.ts";
 
 const CHANNEL: Partial<ClientOptions> = {
@@ -20,6 +30,26 @@ const CHANNEL: Partial<ClientOptions> = {
   // Without a pool of its own, a session with a new certificate could share the connection of the old one.
   "grpc.use_local_subchannel_pool": 1,
 };
+
+/** The generated client, but it sends stored entries as they are on disk. */
+const Client = makeGenericClientConstructor(
+  {
+    ...AgentLinkService,
+    session: { ...AgentLinkService.session, requestSerialize: encodeFrame },
+  },
+  AgentLinkClient.serviceName,
+) as unknown as typeof AgentLinkClient;
+
+/** Tag of `AgentFrame.batch`. */
+const BATCH = 18;
+
+export function encodeFrame(message: AgentFrame): Buffer {
+  if (message.frame?.$case !== "batch") return Buffer.from(AgentFrame.encode(message).finish());
+  const rest = Batch.encode({ ...message.frame.value, entries: [] }).finish();
+  const entries = message.frame.value.entries.map(encodeEntry);
+  const length = entries.reduce((sum, { length: bytes }) => sum + bytes, rest.length);
+  return Buffer.concat([new BinaryWriter().uint32(BATCH).uint32(length).finish(), rest, ...entries]);
+}
 
 /** gRPC over mutual TLS. Each wire has a connection of its own; its session, fetches and tunnels share it. */
 export function grpcTransport(clock: Clock): Transport {
@@ -42,7 +72,7 @@ class GrpcWire implements Wire {
     this.#clock = clock;
     const authorities = Buffer.from(identity.authorities.map(pem).join(""));
     const certificate = Buffer.from(pem(identity.certificate));
-    this.#client = new AgentLinkClient(
+    this.#client = new Client(
       address,
       credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate),
       CHANNEL,

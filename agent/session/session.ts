@@ -27,7 +27,7 @@ import {
 import type { Clock } from "../../common/time.ts";
 import { Batches, type BatchOutbox } from "../outbox/batches.ts";
 import type { Outbox } from "../outbox/outbox.ts";
-import { entryWeight } from "../outbox/segment.ts";
+import { entryWeight } from "../outbox/entries.ts";
 import type { FetchOptions, TunnelCall, Wire } from "./transport.ts";
 
 /** Handles the frames of a controller. The session calls it for one frame at a time, in their order. */
@@ -269,7 +269,7 @@ export class Session {
 
   async #sendBatch(batch: Batch): Promise<void> {
     const through = batch.entries.at(-1)?.sequence ?? 0;
-    const bytes = batch.entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
+    const bytes = batch.entries.reduce((sum, entry) => sum + entryWeight(entry), 0);
     this.#onTheWay.push({ through, bytes });
     if (!this.ended && !this.#wire.send({ frame: { $case: "batch", value: batch } }))
       await Promise.race([this.#wire.drained(), this.#ended]);

@@ -197,9 +197,12 @@ function addPiece(
   while (start < end && isBreak(bytes, start, encoding)) start += unitBytes;
   while (end > start && isBreak(bytes, end - unitBytes, encoding)) end -= unitBytes;
   if (end <= start) return;
-  const isUtf8 = encoding.kind === "utf-8";
-  const kept = isUtf8 ? keptBytes(bytes.subarray(start, end)) : Math.min(end - start, RECORD_MAX_BYTES);
+  const kept = end - start <= RECORD_MAX_BYTES ? end - start : keptOfLong(bytes.subarray(start, end), encoding);
   pieces.push({ start, end: start + kept, cut: start + kept < end });
+}
+
+function keptOfLong(bytes: Uint8Array, encoding: Encoding): number {
+  return encoding.kind === "utf-8" ? keptBytes(bytes) : RECORD_MAX_BYTES;
 }
 
 /** Number of bytes of a UTF-8 text that a record keeps, up to the end of a character. */

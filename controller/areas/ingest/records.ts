@@ -16,6 +16,8 @@ import type { Objects, WriteBasis } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import {
   headingsOf,
+  type ParsedRecord,
+  type ParsedRow,
   type ParseFault,
   ParseSlices,
   RawBytesShares,
@@ -157,7 +159,7 @@ export class RecordWriter {
   }
 
   async #collectRecords(entry: Entry, records: Records, work: Work): Promise<void> {
-    const { batch, rows, faults, slices } = work;
+    const { batch, faults, slices } = work;
     const rule =
       batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
     const zone = rule instanceof AppError ? undefined : zoneFor(rule, records.policy);
@@ -166,16 +168,11 @@ export class RecordWriter {
       csv: rule instanceof AppError ? undefined : rule.csv,
       first: headingIn(records),
     });
+    const { host } = batch.source;
+    const { timeMs } = entry;
+    const { source, groups } = records;
     const raw = texts.map(
-      (text, at): RawRecord => ({
-        text,
-        timeMs: entry.timeMs,
-        host: batch.source.host,
-        source: records.source,
-        groups: records.groups,
-        ...(headings[at] !== undefined && { heading: headings[at] }),
-        ...(zone !== undefined && { zone }),
-      }),
+      (text, at): RawRecord => ({ text, timeMs, host, source, groups, heading: headings[at], zone }),
     );
     const identity = entryIdentity(batch, entry);
     // Retried records were taken at their first try. A host must not add records to a policy that was never sent to it.
@@ -189,39 +186,37 @@ export class RecordWriter {
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const marked = markedRecords(records);
     if (batch.again === undefined) this.#mark({ entry, records }, marked, faults);
-    const { timeMs } = entry;
-    const [first, firstUs] = [batch.again?.ordinal ?? 0, batch.writeUs?.get(entry.sequence)];
-    const [waiting, shares] = [new Set<number>(), new RawBytesShares()];
+    const first = batch.again?.ordinal ?? 0;
+    const firstUs = batch.writeUs?.get(entry.sequence);
+    const of: Parsing = { entry, records, raw, rule, identity, first, firstUs, marked, shares: new RawBytesShares() };
+    const waiting = new Set<number>();
     for (const parsed of await slices.parse(rule, raw)) {
-      const { part = "" } = parsed;
-      const ordinal = first + parsed.ordinal;
-      if (parsed.ok) {
-        const { values, class: path = rule.class, by } = parsed;
-        const told = { entry, records, raw: raw[parsed.ordinal]?.text ?? "", ordinal, part };
-        const writeUs = firstUs && firstUs + ordinal;
-        if (parsed.timeFault !== undefined) faults.misdated({ ...told, error: parsed.timeFault });
-        const error = parsed.timeMs === undefined ? undefined : refusedTime(parsed.timeMs, this.#writtenMs(writeUs));
-        if (error !== undefined) {
-          faults.one({ ...told, error });
-          continue;
-        }
-        const record = {
-          values,
-          timeMs: parsed.timeMs ?? timeMs,
-          identity: identity + part,
-          ordinal,
-          writeUs,
-          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal), [rule, parsed]),
-        };
-        rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
-        continue;
-      }
-      if (waiting.has(parsed.ordinal)) continue;
-      if (await this.#isKept(parsed, { entry, records, rule, work })) waiting.add(parsed.ordinal);
-      else
-        faults.one({ entry, records, error: told(parsed, batch), raw: raw[parsed.ordinal]?.text ?? "", ordinal, part });
+      if (parsed.ok) this.#place(parsed, of, work);
+      else if (waiting.has(parsed.ordinal)) continue;
+      else if (await this.#isKept(parsed, { entry, records, rule, work })) waiting.add(parsed.ordinal);
+      else faults.one(faultOf(parsed, of, told(parsed, batch)));
     }
     work.kept += waiting.size;
+  }
+
+  #place(parsed: ParsedRow, of: Parsing, { rows, faults }: Work): void {
+    const { rule, records, first, firstUs, marked, shares } = of;
+    const ordinal = first + parsed.ordinal;
+    const writeUs = firstUs && firstUs + ordinal;
+    if (parsed.timeFault !== undefined) faults.misdated(faultOf(parsed, of, parsed.timeFault));
+    const refused = parsed.timeMs === undefined ? undefined : refusedTime(parsed.timeMs, this.#writtenMs(writeUs));
+    if (refused !== undefined) return faults.one(faultOf(parsed, of, refused));
+    const mark = marked.get(parsed.ordinal);
+    const record = {
+      values: parsed.values,
+      timeMs: parsed.timeMs ?? of.entry.timeMs,
+      identity: parsed.part === undefined ? of.identity : of.identity + parsed.part,
+      ordinal,
+      writeUs,
+      marked: mark && shares.take(parsed.ordinal, mark, [rule, parsed]),
+    };
+    const path = parsed.class ?? rule.class;
+    rows.add(path, { record, faults, records, by: parsed.by, basis: basisOf(rule, path) });
   }
 
   /**
@@ -282,6 +277,25 @@ interface Work {
   readonly slices: ParseSlices;
   /** Number of records that wait for another try. */
   kept: number;
+}
+
+/** Records of an entry that are parsed, with everything that their rows depend on. */
+interface Parsing {
+  readonly entry: Entry;
+  readonly records: Records;
+  readonly raw: readonly RawRecord[];
+  readonly rule: Rule;
+  readonly identity: string;
+  /** Ordinal of the first record in its original entry. */
+  readonly first: number;
+  /** Write time of the entry's first record. */
+  readonly firstUs: number | undefined;
+  readonly marked: MarkedRecords;
+  readonly shares: RawBytesShares;
+}
+
+function faultOf({ ordinal, part = "" }: ParsedRecord, { entry, records, raw, first }: Parsing, error: string) {
+  return { entry, records, raw: raw[ordinal]?.text ?? "", ordinal: first + ordinal, part, error };
 }
 
 /** `undefined` for a heading longer than `LOG_HEADING_MAX_BYTES`, because agents never send a longer one. */

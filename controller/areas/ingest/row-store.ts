@@ -50,8 +50,8 @@ export class RowStore {
   /** Stores rows together. If that fails, halves are tried until each bad row is alone. */
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
-      await context.gate?.check(rows.map(({ record }) => record));
       const records = rows.map(({ record }) => record);
+      await context.gate?.check(records);
       await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;

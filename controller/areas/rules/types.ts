@@ -50,7 +50,7 @@ export interface ParsedRow {
   /** Present if the record was passed on to a rule that stores no raw bytes. */
   readonly withoutRawBytes?: true;
   /** The author of the rule, with whose rights the row is written. Absent: the platform, or the caller alone. */
-  readonly by?: Principal;
+  readonly by?: Principal | undefined;
 }
 
 export interface ParseFault {

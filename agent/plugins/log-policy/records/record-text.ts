@@ -11,5 +11,5 @@ export function recordOf(
   { offset, encoding }: { readonly offset: number; readonly encoding: Encoding | undefined },
 ): RawRecord {
   const read = { bytes: bytes.subarray(start, end), offset: offset + start, cut };
-  return encoding ? decodedRecord(read, { encoding, leading: LEADING_NULS }) : { ...read, malformed: false };
+  return encoding ? decodedRecord(read, { encoding, leading: LEADING_NULS }) : read;
 }

@@ -293,10 +293,12 @@ export function rowGate(
   return {
     isByRow: isRuledByRow(scope, view),
     check: async (rows) => {
-      for (const name of rows.flatMap(({ values }) => Object.keys(values))) {
-        if (known.has(name)) continue;
-        insertedName(name, scope);
-        known.add(name);
+      for (const { values } of rows) {
+        for (const name of Object.keys(values)) {
+          if (known.has(name)) continue;
+          insertedName(name, scope);
+          known.add(name);
+        }
       }
       await checkRows({ scope, view }, rows, context);
     },

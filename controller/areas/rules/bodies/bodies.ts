@@ -19,7 +19,7 @@ import { RULE_FRAMES } from "./frames.ts";
 import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
 import { readRuleText, retryOf, type RuleBody, type RuleRetry } from "../definitions/options.ts";
-import { readResult, rowsOf, type Passed } from "./results.ts";
+import { readResult, rowsOf, type BodyRecord, type Passed } from "./results.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "../types.ts";
 
 export interface BodyDependencies {
@@ -53,11 +53,6 @@ export interface BodyWork {
   readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
 }
 
-interface BodyRecord {
-  readonly record: RawRecord;
-  readonly row: ParsedRow;
-}
-
 /** Runs bodies, and passes records on to other rules. Both have the rights of the rule's author. */
 export class RuleBodies {
   readonly #with: BodyDependencies;
@@ -78,12 +73,10 @@ export class RuleBodies {
   async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
     const { rule, records, parsed, tenant } = work;
     const author = await this.#author(work);
-    const passed: Passed[] = records.flatMap(({ text }, ordinal) =>
-      text.trim() === "" ? [] : rule.forwardTo.map((key) => ({ ordinal, rule: key, text })),
-    );
+    const passed = forwardedBy(rule, records);
     const made =
       rule.body === undefined
-        ? parsed.map((one) => (one.ok ? { ...one, by: author } : one))
+        ? parsed.map((one) => (one.ok ? withAuthor(one, author) : one))
         : await this.#run({
             ...work,
             body: rule.body,
@@ -157,7 +150,7 @@ export class RuleBodies {
     run: (each: readonly Readonly<Record<string, Value>>[]) => Promise<readonly (ScriptOutcome | AppError)[]>,
   ): Promise<readonly (ScriptOutcome | AppError)[]> {
     try {
-      return await run(piece.map(globalsOf));
+      return await run(globalsOf(piece));
     } catch (error) {
       if (!isAppError(error) || isAppError(error, "unavailable", "limited", "cancelled")) throw error;
       if (isAppError(error, "syntax", "unsupported")) return piece.map(() => error);
@@ -234,6 +227,19 @@ interface Running extends BodyWork {
   readonly passed: Passed[];
 }
 
+function forwardedBy({ forwardTo }: Rule, records: readonly RawRecord[]): Passed[] {
+  if (forwardTo.length === 0) return [];
+  return records.flatMap(({ text }, ordinal) =>
+    text.trim() === "" ? [] : forwardTo.map((key) => ({ ordinal, rule: key, text })),
+  );
+}
+
+/** The row belongs to this call, so it is changed in place: a copy costs as much as the parsing of a short record. */
+function withAuthor(row: { by?: Principal | undefined } & ParsedRow, author: Principal): ParsedRow {
+  row.by = author;
+  return row;
+}
+
 function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[]> {
   const groups = new Map<string, Passed[]>();
   for (const one of passed) {
@@ -244,8 +250,8 @@ function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[
   return groups;
 }
 
-function outcomeOf(outcome: ScriptOutcome | AppError, { row, record }: BodyRecord, run: Running): ParsedRecord[] {
-  const { ordinal } = row;
+function outcomeOf(outcome: ScriptOutcome | AppError, of: BodyRecord, run: Running): ParsedRecord[] {
+  const { ordinal } = of.row;
   const { onFailure, total, intervalMs } = run.retry;
   const again = { total, intervalMs };
   const failed = (error: AppError): ParsedRecord[] => [
@@ -257,7 +263,7 @@ function outcomeOf(outcome: ScriptOutcome | AppError, { row, record }: BodyRecor
     if (result.again !== undefined)
       return [{ ok: false, ordinal, error: `The rule asks for another try: ${result.again || "no reason"}.`, again }];
     for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
-    return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, record, ...run })];
+    return result.isDropped || run.body.isIgnored ? [] : rowsOf(result, of, run);
   } catch (error) {
     if (!isAppError(error)) throw error;
     return failed(error);
@@ -303,8 +309,13 @@ function* pieces(parsed: readonly ParsedRecord[], records: readonly RawRecord[])
   if (piece.length > 0) yield piece;
 }
 
-function globalsOf({ record, row }: BodyRecord): Readonly<Record<string, Value>> {
-  const { text, timeMs, host, source, groups } = record;
-  const digits = new Date(timeMs).toISOString().replace(/\D/g, "");
-  return { OBJECT: row.fields ?? {}, RECORD: [text, host, source, timeMs, digits, groups] };
+function globalsOf(piece: readonly BodyRecord[]): readonly Readonly<Record<string, Value>>[] {
+  // Records that came together mostly have the same time.
+  let [digits, digitsMs] = ["", Number.NaN];
+  return piece.map(({ record, row }) => {
+    const { text, timeMs, host, source, groups } = record;
+    if (timeMs !== digitsMs) digits = new Date(timeMs).toISOString().replace(/\D/g, "");
+    digitsMs = timeMs;
+    return { OBJECT: row.fields ?? {}, RECORD: [text, host, source, timeMs, digits, groups] };
+  });
 }

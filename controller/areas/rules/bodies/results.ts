@@ -47,9 +47,13 @@ export function readResult(value: Value | undefined): BodyResult {
   return { rows: made, passed, isDropped: dropped === true, again: typeof again === "string" ? again : undefined };
 }
 
-interface Of {
+/** A record, and the row that the options of the rule made of it. */
+export interface BodyRecord {
   readonly record: RawRecord;
   readonly row: ParsedRow;
+}
+
+interface Of {
   readonly rule: Rule;
   readonly author: Principal;
   readonly catalog: ClassCatalog;
@@ -59,39 +63,39 @@ interface Of {
  * Makes the rows to store. A row of the rule's class begins with the values of the rule's options. A row of another
  * class begins with the fields that have the names of its columns. Values that the body set replace these.
  */
-export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedRow> {
-  const { row, author } = of;
-  let made = 0;
+export function rowsOf({ rows, passed }: BodyResult, { record, row }: BodyRecord, of: Of): ParsedRow[] {
+  const { rule, author } = of;
+  const made: ParsedRow[] = [];
   for (const [at, one] of rows.entries()) {
-    if (one.class === undefined && of.rule.class === "" && Object.keys(one.set).length === 0) continue;
-    const target = targetOf(one.class ?? of.rule.class, of);
-    const values: Row = target.path === of.rule.class ? { ...row.values } : namedFields(row, target.columns);
+    if (one.class === undefined && rule.class === "" && Object.keys(one.set).length === 0) continue;
+    const target = targetOf(one.class ?? rule.class, of);
+    const values = target.path === rule.class ? ownValues(row, rows.length) : namedFields(row, target.columns);
     // A number that a body sets is in milliseconds, like all times in bodies.
-    const counted = new Set<string>();
+    let counted: Set<string> | undefined;
     for (const [name, value] of Object.entries(one.set)) {
       const column = columnOf(name, target);
       if (value === null) delete values[column];
       else values[column] = value;
-      if (typeof value === "number") counted.add(column);
+      if (typeof value === "number") (counted ??= new Set()).add(column);
     }
-    const fault = readTimes(values, without(target.timeColumns, counted), { times: of.rule.times, record: of.record });
+    const fault = readTimes(values, without(target.timeColumns, counted), { times: rule.times, record });
     if (fault !== undefined) throw new AppError("invalid", fault);
     if (Object.keys(values).length === 0) continue;
-    made += 1;
-    yield {
-      ...ownTimeOf(row, target, of.rule),
-      ok: true,
-      values,
-      class: target.path,
-      by: author,
-      ...(at > 0 && { part: `+${at}` }),
-    };
+    const { ordinal } = row;
+    const placed = { ok: true, ordinal, values, by: author, class: target.path } as const;
+    const own = ownTimeOf(row, target, rule);
+    made.push(own === undefined && at === 0 ? placed : { ...placed, ...own, ...(at > 0 && { part: `+${at}` }) });
   }
-  if (made > 0 || passed.length > 0) return;
+  if (made.length > 0 || passed.length > 0) return made;
   throw new AppError(
     "invalid",
     of.rule.class === "" ? "The rule has no option --class, and its body names no class." : NO_FIELD,
   );
+}
+
+/** The values that the options made. The only row of a record takes them as they are. */
+function ownValues({ values }: ParsedRow, rows: number): Row {
+  return rows === 1 ? values : { ...values };
 }
 
 interface Target {
@@ -118,21 +122,22 @@ function targetOf(path: string, { rule, author, catalog }: Of): Target {
 }
 
 /**
- * The time of the record, for a class of records. A rule without a class may send a record with `--time` to a class of
- * objects: then the time has no effect, and the row reports that.
+ * The time of the record, for a class of records; `undefined` if it has none of its own. A rule without a class may send
+ * a record with `--time` to a class of objects: then the time has no effect, and the row reports that.
  */
 function ownTimeOf(
-  { ordinal, timeMs, timeFault: fault }: ParsedRow,
+  { timeMs, timeFault: fault }: ParsedRow,
   { path, isOfRecords }: Target,
   { class: own, times: { field } }: Pick<Rule, "class" | "times">,
-): Pick<ParsedRow, "ordinal" | "timeMs" | "timeFault"> {
+): Pick<ParsedRow, "timeMs" | "timeFault"> | undefined {
   const isIdle = !isOfRecords && own === "" && field !== undefined;
   const timeFault = isIdle ? `--time=${field}: objects of ${path} have the time of their last write.` : fault;
-  return { ordinal, ...(timeMs !== undefined && { timeMs }), ...(timeFault !== undefined && { timeFault }) };
+  if (timeMs === undefined && timeFault === undefined) return undefined;
+  return { ...(timeMs !== undefined && { timeMs }), ...(timeFault !== undefined && { timeFault }) };
 }
 
-function without(columns: readonly string[], left: ReadonlySet<string>): readonly string[] {
-  return left.size === 0 ? columns : columns.filter((column) => !left.has(column));
+function without(columns: readonly string[], left: ReadonlySet<string> | undefined): readonly string[] {
+  return left === undefined ? columns : columns.filter((column) => !left.has(column));
 }
 
 /** The column that a variable of the body means: its name, or its name without a leading `_`. */

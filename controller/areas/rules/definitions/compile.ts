@@ -330,17 +330,24 @@ function mapped(
   { mapping, times, hasBody }: Omit<ParseWay, "parser">,
 ): ParsedRecord {
   if ("error" in result) return { ok: false, ordinal, error: result.error };
+  const fields = result.fields ?? {};
   const values: Row = {};
+  let hasValue = false;
   for (const [column, from] of mapping) {
-    const value: Value | undefined = from(result.fields ?? {}, record);
-    if (value !== undefined && value !== null) values[column] = value;
+    const value: Value | undefined = from(fields, record);
+    if (value === undefined || value === null) continue;
+    values[column] = value;
+    hasValue = true;
   }
   const { of, columns, source } = times;
-  const own = source && ownTime(source(result.fields ?? {}, record), of, record);
+  const own = source && ownTime(source(fields, record), of, record);
   // The body may change the values, so they are checked after it.
-  if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {}, ...own };
-  if (Object.keys(values).length === 0) return { ok: false, ordinal, error: NO_FIELD };
+  if (hasBody) return { ok: true, ordinal, values, fields, ...own };
+  if (!hasValue) return { ok: false, ordinal, error: NO_FIELD };
   const fault = columns.length === 0 ? undefined : readTimes(values, columns, { times: of, record });
   if (fault !== undefined) return { ok: false, ordinal, error: fault };
-  return own === undefined ? { ok: true, ordinal, values } : { ok: true, ordinal, values, ...own };
+  // The author is set later, in place.
+  return own === undefined
+    ? { ok: true, ordinal, values, by: undefined }
+    : { ok: true, ordinal, values, by: undefined, ...own };
 }

@@ -9,6 +9,8 @@ import { GROK_PATTERNS } from "./known-patterns.ts";
 /** A compiled grok expression with the names of its captures. */
 export interface Grok {
   readonly captures: readonly string[];
+  /** True if a capture has the type `timestamp`. */
+  readonly readsTimes: boolean;
   /**
    * Captured texts by name; `undefined` if the line does not match. `%{IP}` is captured as `IP`, `%{IP:client}` as
    * `client`. `readTime` converts captures of type `timestamp`; without it they stay texts.
@@ -29,6 +31,8 @@ interface Capture {
   readonly type: CaptureType;
   /** True if the captured text is in quotes, which are removed. */
   readonly isQuoted: boolean;
+  /** True if an earlier capture has the same name. */
+  readonly isRepeated: boolean;
 }
 
 /**
@@ -137,7 +141,9 @@ function expandReference({ pattern, name, type }: Reference, expansion: Expansio
   // Without a name, only references in the author's own expression capture a text, not those inside patterns.
   const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
   if (keep === undefined) return `(?:${expand(body, inner)})`;
-  const index = expansion.captures.push({ name: keep, type, isQuoted: users === undefined && QUOTED.has(pattern) }) - 1;
+  const isQuoted = users === undefined && QUOTED.has(pattern);
+  const isRepeated = expansion.captures.some((earlier) => earlier.name === keep);
+  const index = expansion.captures.push({ name: keep, type, isQuoted, isRepeated }) - 1;
   return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, inner)})`;
 }
 
@@ -152,13 +158,15 @@ function own(table: Readonly<Record<string, string>>, name: string): string | un
 function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
   return {
     captures: [...new Set(captures.map((capture) => capture.name))],
+    readsTimes: readsTimes(captures),
     steps: (line) => pattern.steps(line),
     match(line, readTime) {
       const found = pattern.captures(line);
       if (!found) return undefined;
       const fields: Record<string, string | number> = {};
       for (let at = 0; at < captures.length; at += 1) {
-        keep(fields, { text: found[at + 1], capture: captures[at], readTime });
+        const [text, capture] = [found[at + 1], captures[at]];
+        if (text && capture) keep(fields, capture, valueOf(text, capture, readTime));
       }
       return fields;
     },
@@ -170,13 +178,15 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   const written = pattern.groupNames.filter((name) => !/^g\d+$/.test(name));
   return {
     captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
+    readsTimes: readsTimes(captures),
     steps: (line) => pattern.steps(line),
     match(line, readTime) {
       const found = pattern.exec(line);
       if (!found) return undefined;
       const fields: Record<string, string | number> = {};
       captures.forEach((capture, index) => {
-        keep(fields, { text: found.groups[`g${index}`], capture, readTime });
+        const text = found.groups[`g${index}`];
+        if (text) keep(fields, capture, valueOf(text, capture, readTime));
       });
       for (const name of written) {
         const text = found.groups[name];
@@ -187,27 +197,28 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   };
 }
 
-interface Captured {
-  readonly text: string | undefined;
-  readonly capture: Capture | undefined;
-  readonly readTime: ReadTime | undefined;
+function readsTimes(captures: readonly Capture[]): boolean {
+  return captures.some(({ type }) => type === "timestamp");
 }
 
-/** Sets a field, unless the text is empty or an earlier capture has set it. */
-function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
-  if (!text || !capture) return;
-  const bare = capture.isQuoted ? text.slice(1, -1) : text;
-  if (bare !== "" && !Object.hasOwn(fields, capture.name))
-    setMember(fields, capture.name, convert(bare, capture.type, readTime));
+/** The value of a captured text; empty for an empty text in quotes. */
+function valueOf(text: string, { type, isQuoted }: Capture, readTime: ReadTime | undefined): string | number {
+  const bare = isQuoted ? text.slice(1, -1) : text;
+  return type === "string" || bare === "" ? bare : convert(bare, type, readTime);
+}
+
+/** Sets a field, unless the value is empty or an earlier capture has set it. */
+function keep(fields: Record<string, string | number>, { name, isRepeated }: Capture, value: string | number): void {
+  if (value !== "" && !(isRepeated && Object.hasOwn(fields, name))) setMember(fields, name, value);
 }
 
 /**
  * Converts a captured text to its type. A text that is no number stays a text, and so does a number that no double
  * represents: the column then takes it exactly or refuses it.
  */
-function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
+function convert(text: string, type: Exclude<CaptureType, "string">, readTime: ReadTime | undefined): string | number {
   if (type === "timestamp") return readTime === undefined ? text : readTime(text);
-  if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;
+  if (text.trim() === "" || !Number.isFinite(Number(text))) return text;
   const number = numberOf(text.trim());
   if (type === "float") return number;
   return typeof number === "number" ? Math.trunc(number) : number.replace(/\..*/, "");

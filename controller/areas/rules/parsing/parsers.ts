@@ -45,20 +45,18 @@ export function jsonParser(): Parser {
  */
 export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
   const namesOf = headings(rows);
-  const parse = (text: string, heading: string | undefined): FieldsOrError => {
+  const parse: ParseOne = (text, record) => {
     // A comment needs no heading line and may be before it.
-    if (rows.isComment(text)) return { fields: undefined };
-    return attempt(() => {
-      const names = namesOf(heading);
-      if (rows.isLeftOut(text, names)) return undefined;
-      const { columns, error } = rows.columns(text);
-      if (columns === undefined) throw new AppError("invalid", error ?? "");
-      if (columns.length > names.length) throw tooMany(columns.length, names.length, rows);
-      const given = columns.map((column, at): readonly [string, string | undefined] => [names[at] ?? "", column]);
-      return typed(given.filter(isNamed), names, types);
-    });
+    if (rows.isComment(text)) return undefined;
+    const names = namesOf(record?.heading);
+    if (rows.isLeftOut(text, names)) return undefined;
+    const { columns, error } = rows.columns(text);
+    if (columns === undefined) throw new AppError("invalid", error ?? "");
+    if (columns.length > names.length) throw tooMany(columns.length, names.length, rows);
+    const given = columns.map((column, at): readonly [string, string | undefined] => [names[at] ?? "", column]);
+    return typed(given.filter(isNamed), names, types);
   };
-  return (texts, records) => texts.map((text, at) => parse(text, records[at]?.heading));
+  return (texts, records) => texts.map((text, at) => attempt(parse, text, records[at]));
 }
 
 function tooMany(columns: number, names: number, rows: CsvRows): AppError {
@@ -121,12 +119,14 @@ export function grokParser(
   fields: readonly string[],
   { types, times }: { readonly types: readonly FieldType[]; readonly times: RuleTimes },
 ): Parser {
+  const readsTimes = groks.some((grok) => grok.readsTimes);
   return each((text, record) => {
     let steps = 0;
+    const readTime = readsTimes && record ? (time: string) => timeText(time, times, record) : undefined;
     for (const grok of groks) {
       steps += grok.steps(text);
       if (steps > GROK_STEPS_MAX) throw tooLong(text);
-      const match = grok.match(text, record && ((time) => timeText(time, times, record)));
+      const match = grok.match(text, readTime);
       if (match) return types.length === 0 ? match : typed(Object.entries(match), fields, types);
     }
     throw new AppError("invalid", "No pattern of the rule matches it.");
@@ -139,14 +139,16 @@ function tooLong(text: string): AppError {
   });
 }
 
-function each(parse: (text: string, record: Parameters<Parser>[1][number] | undefined) => Fields): Parser {
+type ParseOne = (text: string, record: Parameters<Parser>[1][number] | undefined) => Fields;
+
+function each(parse: ParseOne): Parser {
   return (texts, records) =>
-    texts.map((text, at) => (text.trim() === "" ? { fields: undefined } : attempt(() => parse(text, records[at]))));
+    texts.map((text, at) => (text.trim() === "" ? { fields: undefined } : attempt(parse, text, records[at])));
 }
 
-function attempt(parse: () => Fields): FieldsOrError {
+function attempt(parse: ParseOne, text: string, record: Parameters<ParseOne>[1]): FieldsOrError {
   try {
-    return { fields: parse() };
+    return { fields: parse(text, record) };
   } catch (error) {
     if (isAppError(error) || error instanceof SyntaxError) return { error: errorText(error) };
     throw error;

@@ -30,9 +30,17 @@ export interface TakenRecords {
   readonly raw: readonly RawRecord[];
 }
 
+/** A raw record. Its id is made when `of` returns it. */
+interface KeptRecord {
+  /** Identity of its entry. */
+  readonly entry: string;
+  readonly ordinal: number;
+  readonly raw: RawRecord;
+}
+
 interface Kept {
   readonly classes: readonly string[];
-  readonly records: RecentRecord[];
+  readonly records: KeptRecord[];
   characters: number;
   leftOut: number;
 }
@@ -57,18 +65,24 @@ export class RecentRecords {
     if (raw.length === 0) return;
     const tenantKept = this.#ofTenant(tenant);
     const kept = keptUnder(tenantKept, policy, rule === undefined ? [] : classesOf(rule));
-    const entry = `${id}/`;
-    if (kept.records.some((record) => record.id.startsWith(entry))) return;
+    if (kept.records.some(({ entry }) => entry === id)) return;
     const before = weightOf(kept);
     const first = Math.max(0, raw.length - RECENT_RECORDS_MAX);
-    for (const [at, record] of raw.slice(first).entries()) add(kept, { ...record, id: `${entry}${first + at}` });
+    for (const [at, record] of raw.slice(first).entries()) add(kept, { entry: id, ordinal: first + at, raw: record });
     trim(kept);
     tenantKept.weight += weightOf(kept) - before;
     this.#bound(tenantKept);
   }
 
   of(tenant: string, policy: string): RecentOfPolicy {
-    return this.#tenants.get(tenant)?.policies.get(policy) ?? NONE;
+    const kept = this.#tenants.get(tenant)?.policies.get(policy);
+    if (kept === undefined) return NONE;
+    const { classes, leftOut } = kept;
+    return {
+      classes,
+      records: kept.records.map(({ entry, ordinal, raw }) => ({ ...raw, id: `${entry}/${ordinal}` })),
+      leftOut,
+    };
   }
 
   /** Forgets a tenant that no longer exists. */
@@ -104,19 +118,20 @@ function keptUnder(tenant: OfTenant, policy: string, classes: readonly string[])
   return kept;
 }
 
-function add(kept: Kept, record: RecentRecord): void {
-  if (record.text.length > RECENT_POLICY_MAX_CHARACTERS) {
+function add(kept: Kept, record: KeptRecord): void {
+  const characters = record.raw.text.length;
+  if (characters > RECENT_POLICY_MAX_CHARACTERS) {
     kept.leftOut += 1;
     return;
   }
   kept.records.push(record);
-  kept.characters += record.text.length;
+  kept.characters += characters;
 }
 
 function trim(kept: Kept): void {
   let gone = 0;
   while (kept.records.length - gone > RECENT_RECORDS_MAX || kept.characters > RECENT_POLICY_MAX_CHARACTERS)
-    kept.characters -= kept.records[gone++]?.text.length ?? 0;
+    kept.characters -= kept.records[gone++]?.raw.text.length ?? 0;
   kept.records.splice(0, gone);
 }
 
