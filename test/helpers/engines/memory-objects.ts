@@ -62,6 +62,10 @@ export class MemoryObjects implements Objects {
     return Promise.resolve(this.#tenant(principal).classes.catalog());
   }
 
+  catalogNow(principal: Principal): ClassCatalog {
+    return this.#tenant(principal).classes.catalog();
+  }
+
   createClass(
     principal: Principal,
     spec: ClassSpec,
