@@ -94,7 +94,8 @@ export interface PrepareContext {
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
 const IDS_COLUMN: ColumnMeta = { name: "ids", title: "ids", type: "list" };
 
-export async function prepare(statement: Statement, context: PrepareContext): Promise<Prepared> {
+/** Throws at once, or rejects. */
+export function prepare(statement: Statement, context: PrepareContext): Prepared | Promise<Prepared> {
   switch (statement.kind) {
     case "select":
     case "union":
@@ -124,8 +125,10 @@ export async function prepare(statement: Statement, context: PrepareContext): Pr
 
 export function changesAnything(statement: Statement): boolean {
   if (statement.kind === "batch") return statement.statements.some(changesAnything);
-  return !["select", "selectEdgeTypes", "explain", "union", "match"].includes(statement.kind);
+  return !READS.has(statement.kind);
 }
+
+const READS: ReadonlySet<Statement["kind"]> = new Set(["select", "selectEdgeTypes", "explain", "union", "match"]);
 
 export function definesAnything(statement: Statement): boolean {
   return ["createClass", "dropClass", "alterClass", "createEdgeType", "dropEdgeType"].includes(statement.kind);
@@ -153,12 +156,18 @@ async function select(statement: Select | Union | Match, context: PrepareContext
   if (others.length > 0 && "cursor" in statement && statement.cursor)
     throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
   const leftOut: LeftOut = { more: false };
-  const steps = readingInSteps(statement, context, { values: first, leftOut });
-  const reading = await afterSteps(steps, planningOf(statement), context.slices);
-  const rows = reading.rows(runContext(context));
-  await eachChecked(statement, context, (values) =>
-    readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
+  const steps = afterSteps(
+    readingInSteps(statement, context, { values: first, leftOut }),
+    planningOf(statement),
+    context.slices,
   );
+  const reading = steps instanceof Promise ? await steps : steps;
+  const rows = reading.rows(runContext(context));
+  requireFew(statement, context.executions);
+  if (others.length > 0)
+    await eachChecked(context, (values) =>
+      readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
+    );
   return {
     meta: reading.meta,
     isRead: true,
@@ -182,16 +191,18 @@ async function* allExecutions(
   }
 }
 
+/** Refuses a long statement with many lists of values. */
+function requireFew({ span }: Statement, { length }: readonly Arguments[]): void {
+  if (length * (span.end - span.start) <= QUERY_EXECUTED_MAX_CHARACTERS) return;
+  const message = `[Valid] The statement is too long for ${length} lists of values: its characters times the lists are at most ${QUERY_EXECUTED_MAX_CHARACTERS}.`;
+  throw new AppError("too_large", message, { details: { limit: "QUERY_EXECUTED_MAX_CHARACTERS" } });
+}
+
 /** Binds the statement for each list of values after the first, in slices. */
 async function eachChecked(
-  statement: Statement,
   { executions, slices }: PrepareContext,
   bind: (values: Arguments) => unknown,
 ): Promise<void> {
-  if (executions.length * (statement.span.end - statement.span.start) > QUERY_EXECUTED_MAX_CHARACTERS) {
-    const message = `[Valid] The statement is too long for ${executions.length} lists of values: its characters times the lists are at most ${QUERY_EXECUTED_MAX_CHARACTERS}.`;
-    throw new AppError("too_large", message, { details: { limit: "QUERY_EXECUTED_MAX_CHARACTERS" } });
-  }
   for (const values of executions.slice(1)) {
     if (slices.isOverNow()) await slices.pause();
     bind(values);
@@ -228,7 +239,10 @@ function* readingInSteps(
   const { principal, catalog, objects } = context;
   const statement = settled(written, presentOf(context, values));
   yield;
-  if (statement.kind !== "match") return yield* planInSteps(statement, principal, { catalog, values, leftOut });
+  if (statement.kind !== "match") {
+    const isRepeated = statement === written;
+    return yield* planInSteps(statement, principal, { catalog, values, leftOut, isRepeated });
+  }
   const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
   const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
   return readingWithSubSelects(statement, { whole, inner }) ?? whole(statement);
@@ -276,7 +290,8 @@ async function change(
   const { executions, catalog, slices } = context;
   const [first = []] = executions;
   const only = bindChange(statement, context, first);
-  await eachChecked(statement, context, (values) => bindChange(statement, context, values));
+  requireFew(statement, executions);
+  await eachChecked(context, (values) => bindChange(statement, context, values));
   const relations = [...(only.relations ?? [])];
   return {
     meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),

@@ -28,20 +28,34 @@ export class Scope implements Fields<ObjectRow> {
   /** True when rows include the objects that their relations lead to. */
   readonly #follows: boolean;
   /** Caches of resolved names: a long condition repeats a few names many times. */
-  readonly #defined = new Map<string, string | undefined>();
-  readonly #plain = new Map<string, BoundField>();
+  readonly #defined: Map<string, string | undefined>;
+  readonly #plain: Map<string, BoundField>;
   readonly #sources = new Map<BoundField, Source<ObjectRow>>();
+  readonly #like: Scope | undefined;
 
-  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree, { follows = false } = {}) {
+  constructor(
+    principal: Principal,
+    alias: string | undefined,
+    tree: VisibleTree,
+    { follows = false, like }: Like = {},
+  ) {
     this.principal = principal;
     this.alias = alias;
     this.tree = tree;
     this.#follows = follows;
+    this.#defined = like ? like.#defined : new Map();
+    this.#plain = like ? like.#plain : new Map();
+    this.#like = like;
   }
 
   /** The same scope with relations as fields, for readers that follow relations. */
   following(): Scope {
     return new Scope(this.principal, this.alias, this.tree, { follows: true });
+  }
+
+  /** The same scope for a principal with the same rights. Only for a scope whose relations are not followed. */
+  seenBy(principal: Principal): Scope {
+    return new Scope(principal, this.alias, this.tree, { follows: this.#follows, like: this });
   }
 
   /** The scope of all objects that the principal sees, because relations may lead to any of them. */
@@ -205,7 +219,8 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   source(bound: BoundField): Source<ObjectRow> {
-    let known = this.#sources.get(bound);
+    // Fields that only this run binds are not added to what later runs share.
+    let known = this.#sources.get(bound) ?? (this.#like ? this.#like.#sources.get(bound) : undefined);
     if (known === undefined) {
       known = sourceOfField(bound, this, (field) => this.#plainSource(field));
       this.#sources.set(bound, known);
@@ -230,6 +245,12 @@ export class Scope implements Fields<ObjectRow> {
   isRuled(view: ClassView): boolean {
     return this.rowCondition(view) !== undefined || rowLimit(this.principal, view) !== undefined;
   }
+}
+
+interface Like {
+  readonly follows?: boolean;
+  /** Shares the resolved names of this scope. */
+  readonly like?: Scope;
 }
 
 /** Reads one column of rows of any class. Caches the class, because successive rows mostly have the same class. */
