@@ -5,7 +5,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { ClassCatalog, Objects } from "../objects/index.ts";
 import { allows, classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
@@ -13,7 +13,7 @@ import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
 import { batchAt, batchChanges, flat } from "./batch/statements.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
-import { aboutLater, located } from "./expressions/placing.ts";
+import { located, placed } from "./expressions/placing.ts";
 import { withSchemaClass } from "./plan/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
@@ -23,6 +23,7 @@ import {
   definesAnything,
   one,
   prepare,
+  type Prepared,
   type PrepareContext,
   type PreparedStatement,
   targetOf,
@@ -65,7 +66,7 @@ export class QueryService implements Query {
   async #run(principal: Principal, text: string, options: QueryOptions): Promise<QueryResult> {
     const memory = PROCESS_MEMORY.share(principal.tenant);
     try {
-      return await this.#runHolding(principal, text, { ...options, memory });
+      return await this.#runHolding(principal, text, { options, memory });
     } finally {
       memory.close();
     }
@@ -78,15 +79,17 @@ export class QueryService implements Query {
   async #runHolding(
     principal: Principal,
     text: string,
-    { memory, ...options }: QueryOptions & { readonly memory: MemoryShare },
+    { options, memory }: { readonly options: QueryOptions; readonly memory: MemoryShare },
   ): Promise<QueryResult> {
     const slices = this.#slices(principal, options.signal);
-    const script = paged(await this.#texts.parsed(text, slices, memory), options.cursor);
+    const parsed = this.#texts.parsed(text, slices, memory);
+    const script = paged(parsed instanceof Promise ? await parsed : parsed, options.cursor);
     const relations = new WrittenRelations();
     try {
       const told: string[] = [];
       const caller = { principal, text, signal: options.signal, slices, memory, relations, warnings: told };
       const result = await this.#runAudited(script, caller, options.values);
+      if (told.length === 0 && relations.isEmpty) return result;
       const warnings = [...told, ...(await relations.warnings(principal, this.#objects))];
       return warnings.length > 0 ? { ...result, warnings } : result;
     } catch (error) {
@@ -94,7 +97,7 @@ export class QueryService implements Query {
     }
   }
 
-  async #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
+  #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
     const executions = executionsOf(script, values);
     if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
     const change = { audit: this.#audit, principal: caller.principal, ...toldOf(script.statements) };
@@ -162,18 +165,21 @@ export class QueryService implements Query {
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
-    const context = await this.#context(caller, executions);
-    return this.#runPrepared(
-      { statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) },
-      caller,
-    );
+    const context = this.#contextNow(caller, executions) ?? (await this.#context(caller, executions));
+    try {
+      const preparing = prepare(statement, context);
+      const prepared = preparing instanceof Promise ? await preparing : preparing;
+      return await this.#runPrepared(prepared, caller);
+    } catch (error) {
+      throw placed(error, statement.span);
+    }
   }
 
   async #runPrepared(
-    { statement, prepared }: PreparedStatement,
+    prepared: Prepared,
     caller: Pick<Caller, "relations" | "warnings"> & { readonly isLast: boolean },
   ): Promise<QueryResult> {
-    const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
+    const rows = prepared.isRead && !caller.isLast ? nothing() : await prepared.run();
     caller.relations.add(prepared.relations ?? []);
     caller.warnings.push(...(prepared.warnings?.() ?? []));
     return { meta: prepared.meta, rows };
@@ -209,11 +215,13 @@ export class QueryService implements Query {
     let result: QueryResult | undefined;
     for (const [index, each] of prepared.entries()) {
       if (caller.slices.isOverNow()) await caller.slices.pause();
-      result = await this.#runPrepared(each, {
-        relations: caller.relations,
-        warnings: caller.warnings,
-        isLast: caller.isLast && index === prepared.length - 1,
-      });
+      const { relations, warnings } = caller;
+      const isLast = caller.isLast && index === prepared.length - 1;
+      try {
+        result = await this.#runPrepared(each.prepared, { relations, warnings, isLast });
+      } catch (error) {
+        throw placed(error, each.statement.span);
+      }
     }
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
   }
@@ -232,7 +240,7 @@ export class QueryService implements Query {
     const last = prepared.at(-1);
     if (!last) throw new RangeError("a batch with changes has a last statement");
     return last.prepared.isRead
-      ? this.#runPrepared(last, caller)
+      ? this.#runOneByOne([last], caller)
       : { meta: last.prepared.meta, rows: one(answer ?? []) };
   }
 
@@ -254,18 +262,27 @@ export class QueryService implements Query {
     return new Slices({ tenant, clock: this.#runtime.clock, signal });
   }
 
-  async #context(
-    { principal, signal, slices, memory }: Omit<Caller, "text" | "relations" | "warnings">,
-    executions: readonly Arguments[],
-    nowMs = this.#runtime.clock.nowMs(),
-  ): Promise<PrepareContext> {
-    const catalog = withSchemaClass(await this.#objects.catalog(principal));
+  async #context(caller: ContextCaller, executions: readonly Arguments[], nowMs?: number): Promise<PrepareContext> {
+    return this.#contextOf(caller, await this.#objects.catalog(caller.principal), { executions, nowMs });
+  }
+
+  /** Undefined if the definitions have to be waited for. */
+  #contextNow(caller: ContextCaller, executions: readonly Arguments[]): PrepareContext | undefined {
+    const catalog = this.#objects.catalogNow(caller.principal);
+    return catalog && this.#contextOf(caller, catalog, { executions });
+  }
+
+  #contextOf(
+    { principal, signal, slices, memory }: ContextCaller,
+    catalog: ClassCatalog,
+    { executions, nowMs }: { readonly executions: readonly Arguments[]; readonly nowMs?: number | undefined },
+  ): PrepareContext {
     return {
-      catalog,
+      catalog: withSchemaClass(catalog),
       executions,
       objects: this.#objects,
       clock: this.#runtime.clock,
-      nowMs,
+      nowMs: nowMs ?? this.#runtime.clock.nowMs(),
       sortFolder: this.#sortFolder,
       principal,
       signal,
@@ -274,6 +291,8 @@ export class QueryService implements Query {
     };
   }
 }
+
+type ContextCaller = Pick<Caller, "principal" | "signal" | "slices" | "memory">;
 
 interface JournalledBatch {
   readonly batch: Batch;
@@ -304,7 +323,11 @@ async function preparedAll(
   const prepared: PreparedStatement[] = [];
   for (const statement of statements) {
     if (context.slices.isOverNow()) await context.slices.pause();
-    prepared.push({ statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) });
+    try {
+      prepared.push({ statement, prepared: await prepare(statement, context) });
+    } catch (error) {
+      throw placed(error, statement.span);
+    }
   }
   return prepared;
 }
