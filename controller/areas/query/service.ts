@@ -1,8 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
-import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
+import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS } from "../../../common/limits.ts";
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
@@ -14,6 +13,7 @@ import { batchAt, batchChanges, flat } from "./batch/statements.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
 import { located, placed } from "./expressions/placing.ts";
+import { executionsOf } from "./executions.ts";
 import { withSchemaClass } from "./plan/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
@@ -169,20 +169,24 @@ export class QueryService implements Query {
     try {
       const preparing = prepare(statement, context);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
-      return await this.#runPrepared(prepared, caller);
+      const result = this.#runPrepared(prepared, caller);
+      return result instanceof Promise ? await result : result;
     } catch (error) {
       throw placed(error, statement.span);
     }
   }
 
-  async #runPrepared(
+  #runPrepared(
     prepared: Prepared,
     caller: Pick<Caller, "relations" | "warnings"> & { readonly isLast: boolean },
-  ): Promise<QueryResult> {
-    const rows = prepared.isRead && !caller.isLast ? nothing() : await prepared.run();
-    caller.relations.add(prepared.relations ?? []);
-    caller.warnings.push(...(prepared.warnings?.() ?? []));
-    return { meta: prepared.meta, rows };
+  ): QueryResult | Promise<QueryResult> {
+    const done = (rows: QueryResult["rows"]): QueryResult => {
+      caller.relations.add(prepared.relations ?? []);
+      caller.warnings.push(...(prepared.warnings?.() ?? []));
+      return { meta: prepared.meta, rows };
+    };
+    const running = prepared.isRead && !caller.isLast ? nothing() : prepared.run();
+    return running instanceof Promise ? running.then(done) : done(running);
   }
 
   /**
@@ -348,26 +352,6 @@ function paged(script: Script, cursor: string | undefined): Script {
     throw new AppError("invalid", "[Valid] A cursor goes with one SELECT that has none itself.");
   }
   return { ...script, statements: [{ ...statement, cursor: { kind: "text", value: cursor, span: statement.span } }] };
-}
-
-function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {
-  const executions = values && values.length > 0 ? values : [[]];
-  if (executions.length > QUERY_VALUE_ROWS_MAX) {
-    throw new AppError("too_large", `[Valid] At most ${QUERY_VALUE_ROWS_MAX} lists of values.`, {
-      details: { limit: "QUERY_VALUE_ROWS_MAX" },
-    });
-  }
-  if (executions.length > 1 && (script.statements.length > 1 || script.statements[0]?.kind === "batch")) {
-    throw new AppError("invalid", "[Valid] Several lists of values go with one statement only.");
-  }
-  for (const execution of executions) {
-    if (execution.length === script.placeholders) continue;
-    throw new AppError(
-      "invalid",
-      `[Valid] The text has ${counted(script.placeholders, "placeholder")}, but ${counted(execution.length, "value was", "values were")} given.`,
-    );
-  }
-  return executions;
 }
 
 function nothing(): AsyncIterable<readonly Row[]> {

@@ -1,5 +1,4 @@
 import { AppError } from "../../../common/errors.ts";
-import { QUERY_EXECUTED_MAX_CHARACTERS } from "../../../common/limits.ts";
 import {
   type Batch,
   type Delete,
@@ -33,6 +32,7 @@ import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import type { MemoryShare } from "./expressions/aggregates/memory.ts";
 import { type Present, settled } from "./expressions/settled.ts";
+import { eachChecked, requireFew } from "./executions.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";
 import { describeFollowing, splitCondition } from "./plan/relations.ts";
@@ -40,7 +40,7 @@ import { calendarZone } from "./plan/zone.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
-import { planInSteps, planReading } from "./run/reading.ts";
+import { plannedAtOnce, planInSteps, planReading } from "./run/reading.ts";
 import type { PlanStep, Reading, RunContext } from "./run/run.ts";
 import { afterSteps, drained, inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
@@ -63,7 +63,7 @@ export interface Prepared {
   /** Warnings for the caller. Call it after the run. */
   readonly warnings?: () => readonly string[];
   /** Makes a change at once. A read is made while its rows are taken. */
-  run(): Promise<AsyncIterable<readonly Row[]>>;
+  run(): AsyncIterable<readonly Row[]> | Promise<AsyncIterable<readonly Row[]>>;
   /** The steps of a run, one line each. Changes nothing. */
   explain(): Promise<readonly PlanStep[]>;
 }
@@ -171,7 +171,7 @@ async function select(statement: Select | Union | Match, context: PrepareContext
   return {
     meta: reading.meta,
     isRead: true,
-    run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
+    run: () => (others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
     explain: () =>
       reading.describe(async (reads, counts) => [
         ...(await readSteps(reads, context)),
@@ -188,24 +188,6 @@ async function* allExecutions(
   for (const values of context.executions) {
     if (context.slices.isOverNow()) await context.slices.pause();
     yield* readingOf(statement, context, { values, leftOut }).rows(runContext(context));
-  }
-}
-
-/** Refuses a long statement with many lists of values. */
-function requireFew({ span }: Statement, { length }: readonly Arguments[]): void {
-  if (length * (span.end - span.start) <= QUERY_EXECUTED_MAX_CHARACTERS) return;
-  const message = `[Valid] The statement is too long for ${length} lists of values: its characters times the lists are at most ${QUERY_EXECUTED_MAX_CHARACTERS}.`;
-  throw new AppError("too_large", message, { details: { limit: "QUERY_EXECUTED_MAX_CHARACTERS" } });
-}
-
-/** Binds the statement for each list of values after the first, in slices. */
-async function eachChecked(
-  { executions, slices }: PrepareContext,
-  bind: (values: Arguments) => unknown,
-): Promise<void> {
-  for (const values of executions.slice(1)) {
-    if (slices.isOverNow()) await slices.pause();
-    bind(values);
   }
 }
 
@@ -238,11 +220,11 @@ function* readingInSteps(
 ): Generator<undefined, Reading> {
   const { principal, catalog, objects } = context;
   const statement = settled(written, presentOf(context, values));
+  // What needs nothing settled is short, and contains no other SELECT.
+  if (statement === written && statement.kind === "select")
+    return plannedAtOnce(statement, principal, { catalog, values, leftOut, isRepeated: true });
   yield;
-  if (statement.kind !== "match") {
-    const isRepeated = statement === written;
-    return yield* planInSteps(statement, principal, { catalog, values, leftOut, isRepeated });
-  }
+  if (statement.kind !== "match") return yield* planInSteps(statement, principal, { catalog, values, leftOut });
   const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
   const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
   return readingWithSubSelects(statement, { whole, inner }) ?? whole(statement);

@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { chained, onePage } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { Entity, ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import type { Entity, EntityKey, ObjectStore, StoredRecord } from "../../../store/objects.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { PSEUDO_COLUMNS, TAGS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
@@ -121,15 +121,24 @@ export class ObjectReader {
 
   /** Stored entities and records in the order of `places`. `objectOf` makes their values. */
   async #stored(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<readonly Stored[]> {
-    if (places.length === 0) return [];
     const living = places.filter((place) => place.view.kind === "entity");
-    const entityKeys = living.map((place) => place.key);
     const cells = columns && cellsOf([...new Set(living.map(({ view }) => view))], columns);
-    const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys, cells));
-    const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#store.getRecords(keys));
+    const entities = await asked(living, (keys) => this.#store.get(keys, cells));
+    if (living.length === places.length) return places.map((place, at) => ({ place, entity: entities[at] }));
+    const records = await asked(
+      places.filter((place) => place.view.kind === "record"),
+      (keys) => this.#store.getRecords(keys),
+    );
     return inOrder(places, { entities, records });
   }
+}
+
+function asked<T>(
+  places: readonly Place[],
+  ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> | readonly T[] {
+  const keys = places.map((place) => place.key);
+  return keys.length === 0 ? [] : inPages(keys, ask);
 }
 
 /** Without `entity` and `record` the object does not exist. */

@@ -62,11 +62,17 @@ interface Part {
   readonly reading: RowReading;
 }
 
-type PartContext = PlanContext & {
+export type PartContext = PlanContext & {
   readonly leftOut: LeftOut;
   /** Called with each row that a SELECT of single objects answers without an order. */
   readonly onRow?: ((answered: Row, row: ObjectRow) => void) | undefined;
 };
+
+/** Like `planReading`, in one step: for a short SELECT without another one inside. */
+export function plannedAtOnce(select: Select, principal: Principal, context: PartContext): RowReading {
+  if (select.joins.length > 0) return joinReading(planJoin(select, principal, context), context.leftOut);
+  return selectReading(planSelect(select, principal, context), context);
+}
 
 function* planPart(select: Select, principal: Principal, context: PartContext): Generator<undefined, Part> {
   const asOf = select.asOf ?? context.asOf;
