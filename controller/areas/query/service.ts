@@ -165,7 +165,9 @@ export class QueryService implements Query {
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
-    const context = this.#contextNow(caller, executions) ?? (await this.#context(caller, executions));
+    const { principal } = caller;
+    const catalog = this.#objects.catalogNow(principal) ?? (await this.#objects.catalog(principal));
+    const context = this.#contextOf(caller, catalog, { executions });
     try {
       const preparing = prepare(statement, context);
       const prepared = preparing instanceof Promise ? await preparing : preparing;
@@ -267,32 +269,21 @@ export class QueryService implements Query {
   }
 
   async #context(caller: ContextCaller, executions: readonly Arguments[], nowMs?: number): Promise<PrepareContext> {
-    return this.#contextOf(caller, await this.#objects.catalog(caller.principal), { executions, nowMs });
-  }
-
-  /** Undefined if the definitions have to be waited for. */
-  #contextNow(caller: ContextCaller, executions: readonly Arguments[]): PrepareContext | undefined {
-    const catalog = this.#objects.catalogNow(caller.principal);
-    return catalog && this.#contextOf(caller, catalog, { executions });
+    const catalog = await this.#objects.catalog(caller.principal);
+    return this.#contextOf(caller, catalog, { executions, nowMs });
   }
 
   #contextOf(
     { principal, signal, slices, memory }: ContextCaller,
     catalog: ClassCatalog,
-    { executions, nowMs }: { readonly executions: readonly Arguments[]; readonly nowMs?: number | undefined },
-  ): PrepareContext {
-    return {
-      catalog: withSchemaClass(catalog),
+    {
       executions,
-      objects: this.#objects,
-      clock: this.#runtime.clock,
-      nowMs: nowMs ?? this.#runtime.clock.nowMs(),
-      sortFolder: this.#sortFolder,
-      principal,
-      signal,
-      slices,
-      memory,
-    };
+      nowMs = this.#runtime.clock.nowMs(),
+    }: Pick<PrepareContext, "executions"> & { readonly nowMs?: number },
+  ): PrepareContext {
+    const { clock } = this.#runtime;
+    const own = { catalog: withSchemaClass(catalog), objects: this.#objects, clock, sortFolder: this.#sortFolder };
+    return { ...own, executions, nowMs, principal, signal, slices, memory };
   }
 }
 

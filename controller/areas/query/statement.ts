@@ -220,7 +220,7 @@ function* readingInSteps(
 ): Generator<undefined, Reading> {
   const { principal, catalog, objects } = context;
   const statement = settled(written, presentOf(context, values));
-  // What needs nothing settled is short, and contains no other SELECT.
+  // A statement in which nothing has to be settled is short, and contains no other SELECT.
   if (statement === written && statement.kind === "select")
     return plannedAtOnce(statement, principal, { catalog, values, leftOut, isRepeated: true });
   yield;

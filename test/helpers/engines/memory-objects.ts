@@ -62,9 +62,7 @@ export class MemoryObjects implements Objects {
     return Promise.resolve(this.#tenant(principal).classes.catalog());
   }
 
-  catalogNow(principal: Principal): ClassCatalog {
-    return this.#tenant(principal).classes.catalog();
-  }
+  readonly catalogNow = (principal: Principal): ClassCatalog => this.#tenant(principal).classes.catalog();
 
   createClass(
     principal: Principal,

@@ -9,7 +9,7 @@ import { followPlan, splitCondition, type SplitCondition } from "./relations.ts"
 import type { Scope } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
-/** What a SELECT over one class tree means by its names. */
+/** The names of a SELECT over one class tree, resolved. */
 export interface Meaning {
   readonly scope: Scope;
   readonly names: BoundNames;
