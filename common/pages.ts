@@ -13,16 +13,44 @@ async function* allOf<T>(parts: readonly AsyncIterable<T>[]): AsyncGenerator<T> 
  * Pages of a source that takes time to find: the first `next` calls `open`. The source's iterator is then used
  * directly, without an additional step for each page.
  */
-export function lazyPages<T>(open: () => Promise<AsyncIterable<T>>): AsyncIterable<T> {
+export function lazyPages<T>(open: Open<T>): AsyncIterable<T> {
   return { [Symbol.asyncIterator]: () => new LazyIterator(open) };
 }
 
+/** A source that is at hand is returned as it is: a promise would cost as much as a short read. */
+type Open<T> = () => AsyncIterable<T> | Promise<AsyncIterable<T>>;
+
+/** The one page that `load` makes, if it has rows. */
+export function onePage<T>(load: () => Promise<readonly T[]>): AsyncIterable<readonly T[]> {
+  return { [Symbol.asyncIterator]: () => new OnePage(load) };
+}
+
+class OnePage<T> implements AsyncIterator<readonly T[]> {
+  #load: (() => Promise<readonly T[]>) | undefined;
+
+  constructor(load: () => Promise<readonly T[]>) {
+    this.#load = load;
+  }
+
+  async next(): Promise<IteratorResult<readonly T[]>> {
+    const load = this.#load;
+    this.#load = undefined;
+    const page = load && (await load());
+    return page && page.length > 0 ? { done: false, value: page } : { done: true, value: undefined };
+  }
+
+  return(): Promise<IteratorResult<readonly T[]>> {
+    this.#load = undefined;
+    return Promise.resolve({ done: true, value: undefined });
+  }
+}
+
 class LazyIterator<T> implements AsyncIterator<T> {
-  readonly #open: () => Promise<AsyncIterable<T>>;
+  readonly #open: Open<T>;
   #pages: AsyncIterator<T> | undefined;
   #isOver = false;
 
-  constructor(open: () => Promise<AsyncIterable<T>>) {
+  constructor(open: Open<T>) {
     this.#open = open;
   }
 
@@ -36,9 +64,18 @@ class LazyIterator<T> implements AsyncIterator<T> {
     return { done: true, value: undefined };
   }
 
-  async #first(): Promise<IteratorResult<T>> {
-    if (this.#isOver) return { done: true, value: undefined };
-    this.#pages = (await this.#open())[Symbol.asyncIterator]();
+  #first(): Promise<IteratorResult<T>> {
+    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    try {
+      const opened = this.#open();
+      return opened instanceof Promise ? opened.then((pages) => this.#begin(pages)) : this.#begin(opened);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  }
+
+  #begin(pages: AsyncIterable<T>): Promise<IteratorResult<T>> {
+    this.#pages = pages[Symbol.asyncIterator]();
     return this.#pages.next();
   }
 }

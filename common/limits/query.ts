@@ -139,6 +139,8 @@ export const QUERY_ROW_LOOKED_CHARACTERS_MAX = 6 * MIB;
 export const QUERY_PATTERNS_KEPT_MAX = 100;
 /** Cached class trees, one per set of rights. */
 export const QUERY_TREES_KEPT_MAX = 256;
+/** Cached meanings of statements, one per statement and set of rights. */
+export const QUERY_MEANINGS_KEPT_MAX = 4_096;
 /** Chains that one MATCH combines. */
 export const GRAPH_CHAINS_MAX = 64;
 /** Edges written in one chain. */

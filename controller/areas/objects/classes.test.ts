@@ -22,6 +22,16 @@ describe("classes", () => {
     expect(catalog.children("/matrix").map((view) => view.path)).toEqual(["/matrix/ent"]);
   });
 
+  test("the definitions are at hand once the tenant is open, and as new as those that are waited for", async () => {
+    const fresh = newService();
+    expect(fresh.catalogNow(admin)).toBeUndefined();
+    expect(await fresh.catalog(admin)).toBe(fresh.catalogNow(admin));
+    await fresh.createClass(admin, BOX);
+    expect(fresh.catalogNow(admin)?.get(BOX.path)).toBeDefined();
+    await fresh.close();
+    expect(fresh.catalogNow(admin)).toBeUndefined();
+  });
+
   test("a subclass inherits columns, keys and indexes and may name them again", async () => {
     await objects.createClass(admin, BOX);
     const view = await objects.createClass(admin, {

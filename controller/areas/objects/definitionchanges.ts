@@ -24,6 +24,10 @@ export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
     return (await this.#tenants.reading(principal)).snapshot;
   }
 
+  catalogNow(principal: Principal): ClassCatalog | undefined {
+    return this.#tenants.readingNow(principal)?.snapshot;
+  }
+
   async createClass(
     principal: Principal,
     spec: ClassSpec,

@@ -59,6 +59,8 @@ export interface ClassDefinitions {
    * The definitions as this controller knows them. They include every change that was made through it and has resolved.
    */
   catalog(principal: Principal): Promise<ClassCatalog>;
+  /** The same, if it need not be waited for: `undefined` while the definitions are read. */
+  catalogNow(principal: Principal): ClassCatalog | undefined;
   createClass(principal: Principal, spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): Promise<ClassView>;
   alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView>;
   /** `AppError("conflict")` while objects, versions or subclasses exist. */

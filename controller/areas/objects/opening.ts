@@ -47,10 +47,18 @@ export class OpenTenants {
   }
 
   async reading(principal: Principal): Promise<Reading> {
-    // Every call passes here. It waits only while the tenant is opened or its definitions are read again.
-    const tenant = this.opened(principal) ?? (await this.of(principal));
-    const { snapshot } = tenant.catalog.now() ?? (await tenant.catalog.resumed());
-    return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
+    const now = this.readingNow(principal);
+    if (now) return now;
+    const tenant = await this.of(principal);
+    const { snapshot } = await tenant.catalog.resumed();
+    return readingOf(principal, tenant, snapshot);
+  }
+
+  /** `undefined` while the tenant is opened or its definitions are read again: then `reading` waits. */
+  readingNow(principal: Principal): Reading | undefined {
+    const tenant = this.opened(principal);
+    const held = tenant?.catalog.now();
+    return tenant && held && readingOf(principal, tenant, held.snapshot);
   }
 
   /** `undefined` if the tenant is not open yet. */
@@ -113,6 +121,10 @@ async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promis
   // The indexer may be waiting for the catalog, so the catalog is closed before the indexer is awaited.
   await catalog.close();
   await indexed;
+}
+
+function readingOf(principal: Principal, tenant: TenantObjects, snapshot: Snapshot): Reading {
+  return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
 }
 
 export function isReadable(principal: Principal, view: LoadedClass): boolean {

@@ -17,7 +17,7 @@ import { estimatedReads } from "./reading/estimating.ts";
 import { planInOrder, readInOrder, worthInOrder } from "./reading/inorder.ts";
 import { inPages, placesOf } from "./reading/locate.ts";
 import { planRead, scopeOf, type ReadPlan } from "./reading/readplan.ts";
-import { withoutWords, withWords, wordSteps } from "./reading/wordpatterns.ts";
+import { looksUpWords, withoutWords, withWords, type WordSource, wordSteps } from "./reading/wordpatterns.ts";
 import type {
   CountRequest,
   EdgeRequest,
@@ -43,6 +43,10 @@ function orderStep({ column, descending }: ReadOrder): string {
   return `or in the order of the index ${column}${descending ? " desc" : ""} until enough are found, where that reads less`;
 }
 
+function wordSource(request: ReadRequest, { tenant, snapshot, readable }: Reading): WordSource {
+  return { store: tenant.store.objects, views: () => scopeOf(snapshot, request).filter(readable) };
+}
+
 /** Reads of objects as they are and as they were, of their edges, and counts. */
 export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "pastStates"> {
   readonly #tenants: OpenTenants;
@@ -59,18 +63,34 @@ export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "past
   }
 
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
-    return lazyPages(async () => {
-      const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
-      const { asOfMs } = request;
-      if (asOfMs === undefined) {
-        const plan = await this.#plan(request, { tenant, snapshot, readable });
-        return tenant.reader.read({ snapshot, principal, request }, plan);
-      }
-      const past = { ...request, asOfMs };
-      const nowMs = this.#clock.nowMs();
-      const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal, nowMs };
-      return readAsOf(past, planAsOfRead(snapshot, past, { readable, nowMs }), source);
+    return lazyPages(() => {
+      const reading = this.#tenants.readingNow(principal);
+      return reading && !looksUpWords(request)
+        ? this.#pages(principal, request, { reading, known: request })
+        : this.#pagesLater(principal, request);
     });
+  }
+
+  async #pagesLater(principal: Principal, request: ReadRequest): Promise<AsyncIterable<readonly ObjectRow[]>> {
+    const reading = await this.#tenants.reading(principal);
+    const known = request.asOfMs === undefined ? await withWords(request, wordSource(request, reading)) : request;
+    return this.#pages(principal, request, { reading, known });
+  }
+
+  /** `known`: the request with the words of its patterns. */
+  #pages(
+    principal: Principal,
+    request: ReadRequest,
+    { reading, known }: { readonly reading: Reading; readonly known: ReadRequest },
+  ): AsyncIterable<readonly ObjectRow[]> {
+    const { tenant, snapshot, readable } = reading;
+    const { asOfMs } = request;
+    if (asOfMs === undefined)
+      return tenant.reader.read({ snapshot, principal, request }, planRead(snapshot, known, readable));
+    const past = { ...request, asOfMs };
+    const nowMs = this.#clock.nowMs();
+    const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal, nowMs };
+    return readAsOf(past, planAsOfRead(snapshot, past, { readable, nowMs }), source);
   }
 
   async inOrder(principal: Principal, request: OrderedRequest): Promise<OrderedRead | undefined> {
@@ -91,10 +111,10 @@ export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "past
       const { explanation } = isOpen
         ? await this.#plan(request, { tenant, snapshot, readable })
         : planRead(snapshot, withoutWords(request), readable);
-      const { steps, used } = explanation;
+      const { steps, used } = explanation();
       const { order } = request;
       const orders = order && planInOrder({ ...request, order }, { snapshot, readable }) ? [orderStep(order)] : [];
-      return { ...explanation, steps: [...steps, ...orders, ...(isOpen ? wordSteps(used) : [])] };
+      return { used, steps: [...steps, ...orders, ...(isOpen ? wordSteps(used) : [])] };
     }
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, { readable, nowMs: this.#clock.nowMs() }), past);
@@ -106,10 +126,9 @@ export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "past
     return estimatedReads(await this.#plan(request, { tenant, snapshot, readable }), tenant.store.objects);
   }
 
-  async #plan(request: ReadRequest, { tenant, snapshot, readable }: Reading): Promise<ReadPlan> {
-    const views = (): readonly LoadedClass[] => scopeOf(snapshot, request).filter(readable);
-    const known = await withWords(request, { store: tenant.store.objects, views });
-    return planRead(snapshot, known, readable);
+  async #plan(request: ReadRequest, reading: Reading): Promise<ReadPlan> {
+    const known = await withWords(request, wordSource(request, reading));
+    return planRead(reading.snapshot, known, reading.readable);
   }
 
   async count(principal: Principal, request: CountRequest): Promise<AsyncIterable<readonly Tally[]> | undefined> {

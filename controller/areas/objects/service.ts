@@ -61,6 +61,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   }
 
   readonly catalog: Objects["catalog"] = (...given) => this.#definitions.catalog(...given);
+  readonly catalogNow: Objects["catalogNow"] = (...given) => this.#definitions.catalogNow(...given);
   readonly createClass: Objects["createClass"] = (...given) => this.#definitions.createClass(...given);
   readonly alterClass: Objects["alterClass"] = (...given) => this.#definitions.alterClass(...given);
   readonly dropClass: Objects["dropClass"] = (...given) => this.#definitions.dropClass(...given);

@@ -339,6 +339,26 @@ describe("a class of the platform", () => {
   });
 });
 
+test("what is kept of a class for some rules is not given to principals of other permissions or tokens", () => {
+  const reading = { permission: "hosts:read", isOpenToGroups: true, withheld: ["secret"] } as const;
+  const view = { path: "/m/host", columns: [{ name: "secret" }], guard: { reading } };
+  const data: readonly DataRule[] = [{ class: "/m", access: "read", group: "g" }];
+  const [may, mayNot] = [["hosts:read"], ["files:read"]];
+  const hides = (grants: readonly string[], byToken?: "part" | "whole") =>
+    classAccess({ data, grants, ...(byToken && { byToken }) }, view).hidden.has("secret");
+  const isReadable = (grants: readonly string[], byToken?: "part" | "whole") =>
+    classAccess({ data, grants, ...(byToken && { byToken }) }, view).readable;
+  for (let round = 0; round < 2; round += 1) {
+    expect(hides(may)).toBe(false);
+    expect(hides(mayNot)).toBe(true);
+    expect(hides(mayNot, "whole")).toBe(true);
+    expect(isReadable(mayNot, "part")).toBe(false);
+    expect(isReadable(mayNot)).toBe(true);
+  }
+  expect(classAccess({ data: [], grants: may }, view).readable, "other rules").toBe(false);
+  expect(classAccess({ data, grants: may }, { ...view, path: "/other" }).readable, "another class").toBe(false);
+});
+
 test("principals of other permissions, or of a part token, have another key", () => {
   const keys = [
     { grants: ["a:read"] },

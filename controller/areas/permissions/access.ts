@@ -31,7 +31,23 @@ type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
  * of a class of the platform. In the second case the caller must have checked the permission already.
  */
 export function classAccess(rights: ReadingRights, target: string | RuledClass): ClassAccess {
-  const view = typeof target === "string" ? { path: target } : target;
+  if (typeof target === "string") return accessTo(rights, { path: target });
+  let ofRules = accesses.get(rights.data);
+  if (ofRules === undefined) accesses.set(rights.data, (ofRules = new WeakMap()));
+  const known = ofRules.get(target);
+  if (known?.grants === rights.grants && known.byToken === rights.byToken) return known.access;
+  const access = accessTo(rights, target);
+  ofRules.set(target, { grants: rights.grants, byToken: rights.byToken, access });
+  return access;
+}
+
+/** The last answer of `classAccess` by rules and class: each row that is read asks for it. */
+const accesses = new WeakMap<
+  Principal["data"],
+  WeakMap<RuledClass, Pick<ReadingRights, "grants" | "byToken"> & { readonly access: ClassAccess }>
+>();
+
+function accessTo(rights: ReadingRights, view: RuledClass): ClassAccess {
   const reading = view.guard?.reading;
   const isPermitted = reading === undefined || allows(rights, reading.permission);
   if (closingOf(rights, view) !== undefined) return NO_ACCESS;

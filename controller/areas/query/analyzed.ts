@@ -108,7 +108,7 @@ export class Measures implements StepTimes {
    */
   async *run(
     steps: readonly PlanStep[],
-    start: () => Promise<AsyncIterable<readonly Row[]>>,
+    start: () => AsyncIterable<readonly Row[]> | Promise<AsyncIterable<readonly Row[]>>,
   ): AsyncGenerator<readonly Row[], void> {
     const { clock } = this.#options;
     const startMs = clock.monotonicMs();

@@ -28,14 +28,10 @@ async function answer(query: Query, call: Call<MqlInput>) {
   if (text.trim() === "") throw new AppError("invalid", "[Valid] There is no MQL: give it as mql or as the body.");
   const values = valueRows(call.input.values as readonly Value[] | undefined);
   const { cursor, meta } = call.input;
-  const result = await query.run(zoned(call), text, {
-    signal: call.signal,
-    ...(values ? { values } : {}),
-    ...(cursor === undefined ? {} : { cursor }),
-  });
+  const result = await query.run(zoned(call), text, { signal: call.signal, values, cursor });
   const { rows, warnings } = result;
   const more = (): boolean => result.meta.more === true;
-  return { rows, more, ...(meta || cursor !== undefined ? { meta: result.meta } : {}), ...(warnings && { warnings }) };
+  return { rows, more, meta: meta || cursor !== undefined ? result.meta : undefined, warnings };
 }
 
 export function searchRoutes({ search }: { readonly search: Searches }): readonly Endpoint[] {

@@ -1,11 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
-import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
+import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS } from "../../../common/limits.ts";
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { ClassCatalog, Objects } from "../objects/index.ts";
 import { allows, classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
@@ -13,7 +12,8 @@ import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
 import { batchAt, batchChanges, flat } from "./batch/statements.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
-import { aboutLater, located } from "./expressions/placing.ts";
+import { located, placed } from "./expressions/placing.ts";
+import { executionsOf } from "./executions.ts";
 import { withSchemaClass } from "./plan/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
@@ -23,6 +23,7 @@ import {
   definesAnything,
   one,
   prepare,
+  type Prepared,
   type PrepareContext,
   type PreparedStatement,
   targetOf,
@@ -65,7 +66,7 @@ export class QueryService implements Query {
   async #run(principal: Principal, text: string, options: QueryOptions): Promise<QueryResult> {
     const memory = PROCESS_MEMORY.share(principal.tenant);
     try {
-      return await this.#runHolding(principal, text, { ...options, memory });
+      return await this.#runHolding(principal, text, { options, memory });
     } finally {
       memory.close();
     }
@@ -78,15 +79,17 @@ export class QueryService implements Query {
   async #runHolding(
     principal: Principal,
     text: string,
-    { memory, ...options }: QueryOptions & { readonly memory: MemoryShare },
+    { options, memory }: { readonly options: QueryOptions; readonly memory: MemoryShare },
   ): Promise<QueryResult> {
     const slices = this.#slices(principal, options.signal);
-    const script = paged(await this.#texts.parsed(text, slices, memory), options.cursor);
+    const parsed = this.#texts.parsed(text, slices, memory);
+    const script = paged(parsed instanceof Promise ? await parsed : parsed, options.cursor);
     const relations = new WrittenRelations();
     try {
       const told: string[] = [];
       const caller = { principal, text, signal: options.signal, slices, memory, relations, warnings: told };
       const result = await this.#runAudited(script, caller, options.values);
+      if (told.length === 0 && relations.isEmpty) return result;
       const warnings = [...told, ...(await relations.warnings(principal, this.#objects))];
       return warnings.length > 0 ? { ...result, warnings } : result;
     } catch (error) {
@@ -94,7 +97,7 @@ export class QueryService implements Query {
     }
   }
 
-  async #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
+  #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
     const executions = executionsOf(script, values);
     if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
     const change = { audit: this.#audit, principal: caller.principal, ...toldOf(script.statements) };
@@ -162,21 +165,30 @@ export class QueryService implements Query {
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     if (statement.kind === "batch") return this.#runBatch(statement, executions, caller);
-    const context = await this.#context(caller, executions);
-    return this.#runPrepared(
-      { statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) },
-      caller,
-    );
+    const { principal } = caller;
+    const catalog = this.#objects.catalogNow(principal) ?? (await this.#objects.catalog(principal));
+    const context = this.#contextOf(caller, catalog, { executions });
+    try {
+      const preparing = prepare(statement, context);
+      const prepared = preparing instanceof Promise ? await preparing : preparing;
+      const result = this.#runPrepared(prepared, caller);
+      return result instanceof Promise ? await result : result;
+    } catch (error) {
+      throw placed(error, statement.span);
+    }
   }
 
-  async #runPrepared(
-    { statement, prepared }: PreparedStatement,
+  #runPrepared(
+    prepared: Prepared,
     caller: Pick<Caller, "relations" | "warnings"> & { readonly isLast: boolean },
-  ): Promise<QueryResult> {
-    const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
-    caller.relations.add(prepared.relations ?? []);
-    caller.warnings.push(...(prepared.warnings?.() ?? []));
-    return { meta: prepared.meta, rows };
+  ): QueryResult | Promise<QueryResult> {
+    const done = (rows: QueryResult["rows"]): QueryResult => {
+      caller.relations.add(prepared.relations ?? []);
+      caller.warnings.push(...(prepared.warnings?.() ?? []));
+      return { meta: prepared.meta, rows };
+    };
+    const running = prepared.isRead && !caller.isLast ? nothing() : prepared.run();
+    return running instanceof Promise ? running.then(done) : done(running);
   }
 
   /**
@@ -209,11 +221,13 @@ export class QueryService implements Query {
     let result: QueryResult | undefined;
     for (const [index, each] of prepared.entries()) {
       if (caller.slices.isOverNow()) await caller.slices.pause();
-      result = await this.#runPrepared(each, {
-        relations: caller.relations,
-        warnings: caller.warnings,
-        isLast: caller.isLast && index === prepared.length - 1,
-      });
+      const { relations, warnings } = caller;
+      const isLast = caller.isLast && index === prepared.length - 1;
+      try {
+        result = await this.#runPrepared(each.prepared, { relations, warnings, isLast });
+      } catch (error) {
+        throw placed(error, each.statement.span);
+      }
     }
     return result ?? { meta: { type: "select", classes: {}, columns: {}, rootclass: "" }, rows: nothing() };
   }
@@ -232,7 +246,7 @@ export class QueryService implements Query {
     const last = prepared.at(-1);
     if (!last) throw new RangeError("a batch with changes has a last statement");
     return last.prepared.isRead
-      ? this.#runPrepared(last, caller)
+      ? this.#runOneByOne([last], caller)
       : { meta: last.prepared.meta, rows: one(answer ?? []) };
   }
 
@@ -254,26 +268,26 @@ export class QueryService implements Query {
     return new Slices({ tenant, clock: this.#runtime.clock, signal });
   }
 
-  async #context(
-    { principal, signal, slices, memory }: Omit<Caller, "text" | "relations" | "warnings">,
-    executions: readonly Arguments[],
-    nowMs = this.#runtime.clock.nowMs(),
-  ): Promise<PrepareContext> {
-    const catalog = withSchemaClass(await this.#objects.catalog(principal));
-    return {
-      catalog,
+  async #context(caller: ContextCaller, executions: readonly Arguments[], nowMs?: number): Promise<PrepareContext> {
+    const catalog = await this.#objects.catalog(caller.principal);
+    return this.#contextOf(caller, catalog, { executions, nowMs });
+  }
+
+  #contextOf(
+    { principal, signal, slices, memory }: ContextCaller,
+    catalog: ClassCatalog,
+    {
       executions,
-      objects: this.#objects,
-      clock: this.#runtime.clock,
-      nowMs,
-      sortFolder: this.#sortFolder,
-      principal,
-      signal,
-      slices,
-      memory,
-    };
+      nowMs = this.#runtime.clock.nowMs(),
+    }: Pick<PrepareContext, "executions"> & { readonly nowMs?: number },
+  ): PrepareContext {
+    const { clock } = this.#runtime;
+    const own = { catalog: withSchemaClass(catalog), objects: this.#objects, clock, sortFolder: this.#sortFolder };
+    return { ...own, executions, nowMs, principal, signal, slices, memory };
   }
 }
+
+type ContextCaller = Pick<Caller, "principal" | "signal" | "slices" | "memory">;
 
 interface JournalledBatch {
   readonly batch: Batch;
@@ -304,7 +318,11 @@ async function preparedAll(
   const prepared: PreparedStatement[] = [];
   for (const statement of statements) {
     if (context.slices.isOverNow()) await context.slices.pause();
-    prepared.push({ statement, prepared: await aboutLater(statement.span, () => prepare(statement, context)) });
+    try {
+      prepared.push({ statement, prepared: await prepare(statement, context) });
+    } catch (error) {
+      throw placed(error, statement.span);
+    }
   }
   return prepared;
 }
@@ -325,26 +343,6 @@ function paged(script: Script, cursor: string | undefined): Script {
     throw new AppError("invalid", "[Valid] A cursor goes with one SELECT that has none itself.");
   }
   return { ...script, statements: [{ ...statement, cursor: { kind: "text", value: cursor, span: statement.span } }] };
-}
-
-function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {
-  const executions = values && values.length > 0 ? values : [[]];
-  if (executions.length > QUERY_VALUE_ROWS_MAX) {
-    throw new AppError("too_large", `[Valid] At most ${QUERY_VALUE_ROWS_MAX} lists of values.`, {
-      details: { limit: "QUERY_VALUE_ROWS_MAX" },
-    });
-  }
-  if (executions.length > 1 && (script.statements.length > 1 || script.statements[0]?.kind === "batch")) {
-    throw new AppError("invalid", "[Valid] Several lists of values go with one statement only.");
-  }
-  for (const execution of executions) {
-    if (execution.length === script.placeholders) continue;
-    throw new AppError(
-      "invalid",
-      `[Valid] The text has ${counted(script.placeholders, "placeholder")}, but ${counted(execution.length, "value was", "values were")} given.`,
-    );
-  }
-  return executions;
 }
 
 function nothing(): AsyncIterable<readonly Row[]> {

@@ -1,5 +1,4 @@
 import { AppError } from "../../../common/errors.ts";
-import { QUERY_EXECUTED_MAX_CHARACTERS } from "../../../common/limits.ts";
 import {
   type Batch,
   type Delete,
@@ -33,6 +32,7 @@ import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import type { MemoryShare } from "./expressions/aggregates/memory.ts";
 import { type Present, settled } from "./expressions/settled.ts";
+import { eachChecked, requireFew } from "./executions.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";
 import { describeFollowing, splitCondition } from "./plan/relations.ts";
@@ -40,7 +40,7 @@ import { calendarZone } from "./plan/zone.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
-import { planInSteps, planReading } from "./run/reading.ts";
+import { plannedAtOnce, planInSteps, planReading } from "./run/reading.ts";
 import type { PlanStep, Reading, RunContext } from "./run/run.ts";
 import { afterSteps, drained, inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
@@ -63,7 +63,7 @@ export interface Prepared {
   /** Warnings for the caller. Call it after the run. */
   readonly warnings?: () => readonly string[];
   /** Makes a change at once. A read is made while its rows are taken. */
-  run(): Promise<AsyncIterable<readonly Row[]>>;
+  run(): AsyncIterable<readonly Row[]> | Promise<AsyncIterable<readonly Row[]>>;
   /** The steps of a run, one line each. Changes nothing. */
   explain(): Promise<readonly PlanStep[]>;
 }
@@ -94,7 +94,8 @@ export interface PrepareContext {
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
 const IDS_COLUMN: ColumnMeta = { name: "ids", title: "ids", type: "list" };
 
-export async function prepare(statement: Statement, context: PrepareContext): Promise<Prepared> {
+/** Throws at once, or rejects. */
+export function prepare(statement: Statement, context: PrepareContext): Prepared | Promise<Prepared> {
   switch (statement.kind) {
     case "select":
     case "union":
@@ -124,8 +125,10 @@ export async function prepare(statement: Statement, context: PrepareContext): Pr
 
 export function changesAnything(statement: Statement): boolean {
   if (statement.kind === "batch") return statement.statements.some(changesAnything);
-  return !["select", "selectEdgeTypes", "explain", "union", "match"].includes(statement.kind);
+  return !READS.has(statement.kind);
 }
+
+const READS: ReadonlySet<Statement["kind"]> = new Set(["select", "selectEdgeTypes", "explain", "union", "match"]);
 
 export function definesAnything(statement: Statement): boolean {
   return ["createClass", "dropClass", "alterClass", "createEdgeType", "dropEdgeType"].includes(statement.kind);
@@ -153,16 +156,22 @@ async function select(statement: Select | Union | Match, context: PrepareContext
   if (others.length > 0 && "cursor" in statement && statement.cursor)
     throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
   const leftOut: LeftOut = { more: false };
-  const steps = readingInSteps(statement, context, { values: first, leftOut });
-  const reading = await afterSteps(steps, planningOf(statement), context.slices);
-  const rows = reading.rows(runContext(context));
-  await eachChecked(statement, context, (values) =>
-    readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
+  const steps = afterSteps(
+    readingInSteps(statement, context, { values: first, leftOut }),
+    planningOf(statement),
+    context.slices,
   );
+  const reading = steps instanceof Promise ? await steps : steps;
+  const rows = reading.rows(runContext(context));
+  requireFew(statement, context.executions);
+  if (others.length > 0)
+    await eachChecked(context, (values) =>
+      readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
+    );
   return {
     meta: reading.meta,
     isRead: true,
-    run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
+    run: () => (others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
     explain: () =>
       reading.describe(async (reads, counts) => [
         ...(await readSteps(reads, context)),
@@ -179,22 +188,6 @@ async function* allExecutions(
   for (const values of context.executions) {
     if (context.slices.isOverNow()) await context.slices.pause();
     yield* readingOf(statement, context, { values, leftOut }).rows(runContext(context));
-  }
-}
-
-/** Binds the statement for each list of values after the first, in slices. */
-async function eachChecked(
-  statement: Statement,
-  { executions, slices }: PrepareContext,
-  bind: (values: Arguments) => unknown,
-): Promise<void> {
-  if (executions.length * (statement.span.end - statement.span.start) > QUERY_EXECUTED_MAX_CHARACTERS) {
-    const message = `[Valid] The statement is too long for ${executions.length} lists of values: its characters times the lists are at most ${QUERY_EXECUTED_MAX_CHARACTERS}.`;
-    throw new AppError("too_large", message, { details: { limit: "QUERY_EXECUTED_MAX_CHARACTERS" } });
-  }
-  for (const values of executions.slice(1)) {
-    if (slices.isOverNow()) await slices.pause();
-    bind(values);
   }
 }
 
@@ -227,6 +220,9 @@ function* readingInSteps(
 ): Generator<undefined, Reading> {
   const { principal, catalog, objects } = context;
   const statement = settled(written, presentOf(context, values));
+  // A statement in which nothing has to be settled is short, and contains no other SELECT.
+  if (statement === written && statement.kind === "select")
+    return plannedAtOnce(statement, principal, { catalog, values, leftOut, isRepeated: true });
   yield;
   if (statement.kind !== "match") return yield* planInSteps(statement, principal, { catalog, values, leftOut });
   const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
@@ -276,7 +272,8 @@ async function change(
   const { executions, catalog, slices } = context;
   const [first = []] = executions;
   const only = bindChange(statement, context, first);
-  await eachChecked(statement, context, (values) => bindChange(statement, context, values));
+  requireFew(statement, executions);
+  await eachChecked(context, (values) => bindChange(statement, context, values));
   const relations = [...(only.relations ?? [])];
   return {
     meta: plainMeta(type, statement.class.path, [COUNT_COLUMN]),

@@ -1,17 +1,22 @@
 import { hash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../common/limits.ts";
-import type { PageRequest } from "../objects.ts";
+import type { Page, PageRequest } from "../objects.ts";
 import { concat, textBytes } from "./bytes/keys.ts";
 
 const CHECK_BYTES = 8;
 
 /** Cursors of pages, bound to their request by a checksum: a cursor of another request, tenant or store is refused. */
 export class Cursors {
-  readonly #request: string;
+  readonly #request: readonly unknown[];
 
   constructor(request: readonly unknown[]) {
-    this.#request = JSON.stringify(request);
+    this.#request = request;
+  }
+
+  /** The page with a cursor at `place`. The cursor is made when it is read, because most pages have enough. */
+  page<T>(items: readonly T[], place: Uint8Array): Page<T> {
+    return new CutPage(items, () => this.write(place));
   }
 
   write(place: Uint8Array): string {
@@ -33,6 +38,24 @@ export class Cursors {
   }
 
   #check(place: Uint8Array): Uint8Array {
-    return hash("sha256", concat(textBytes(`${this.#request}\n`), place), "buffer").subarray(0, CHECK_BYTES);
+    return hash("sha256", concat(textBytes(`${JSON.stringify(this.#request)}\n`), place), "buffer").subarray(
+      0,
+      CHECK_BYTES,
+    );
+  }
+}
+
+class CutPage<T> implements Page<T> {
+  readonly items: readonly T[];
+  readonly #cursorOf: () => string;
+  #cursor: string | undefined;
+
+  constructor(items: readonly T[], cursorOf: () => string) {
+    this.items = items;
+    this.#cursorOf = cursorOf;
+  }
+
+  get cursor(): string {
+    return (this.#cursor ??= this.#cursorOf());
   }
 }

@@ -72,7 +72,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     this.#entities.forgetTerm(posting);
   }
 
-  async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
+  get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
     return this.#inTurn(() => keys.map((key) => this.#entities.get(key)));
   }
 
@@ -80,9 +80,11 @@ export class EmbeddedObjectStore implements ObjectStore {
     return this.#inTurn(() => keys.map((key) => this.#entities.trace(key)));
   }
 
-  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
-    checkFind(request);
-    return this.#inTurn(() => this.#finder.find(request, page, this.#place));
+  find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+    return this.#inTurn(() => {
+      checkFind(request);
+      return this.#finder.find(request, page, this.#place);
+    });
   }
 
   async estimate(request: FindRequest): Promise<FindEstimate> {
@@ -129,7 +131,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#inSlices(records, (slice) => this.#records.append(slice));
   }
 
-  async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
+  timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     return this.#inTurn(() => this.#records.timeline(request, page, this.#place));
   }
 

@@ -62,6 +62,8 @@ export class MemoryObjects implements Objects {
     return Promise.resolve(this.#tenant(principal).classes.catalog());
   }
 
+  readonly catalogNow = (principal: Principal): ClassCatalog => this.#tenant(principal).classes.catalog();
+
   createClass(
     principal: Principal,
     spec: ClassSpec,

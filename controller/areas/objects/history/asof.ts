@@ -55,7 +55,7 @@ export function planAsOfRead(
 export function explainAsOf({ present }: AsOfPlan, { asOfMs }: AsOfRequest): ReadExplanation {
   const time = new Date(asOfMs).toISOString();
   return {
-    steps: [...present.explanation.steps, "graves of objects removed since"].map((step) => `${step}, as of ${time}`),
+    steps: [...present.explanation().steps, "graves of objects removed since"].map((step) => `${step}, as of ${time}`),
     used: [],
   };
 }

@@ -1,8 +1,8 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import { chained } from "../../../../common/pages.ts";
+import { chained, onePage } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { Entity, ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import type { Entity, EntityKey, ObjectStore, StoredRecord } from "../../../store/objects.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { PSEUDO_COLUMNS, TAGS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
@@ -50,20 +50,19 @@ export class ObjectReader {
   }
 
   read(context: ReadContext, plan: ReadPlan): AsyncIterable<readonly ObjectRow[]> {
-    return chained([...this.#sources(context, plan)]);
-  }
-
-  *#sources(context: ReadContext, plan: ReadPlan): Generator<AsyncIterable<readonly ObjectRow[]>> {
     const { request } = context;
+    const parts: AsyncIterable<readonly ObjectRow[]>[] = [];
     const check = () => checkSignal(request.signal);
-    for (const view of plan.provided) yield this.#provided(view, context);
-    if (plan.byId !== undefined) yield this.#byId(plan.byId, plan.columns, check);
+    for (const view of plan.provided) parts.push(this.#provided(view, context));
+    if (plan.byId !== undefined) parts.push(this.#byId(plan.byId, plan.columns, check));
     for (const branch of plan.branches) {
-      for (const find of branch.finds) yield this.#find(context, branch, find);
+      for (const find of branch.finds) parts.push(this.#find(context, branch, find));
     }
-    if (plan.timelines.length === 0) return;
-    const columns = columnsRead(request);
-    yield mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, columns, check });
+    if (plan.timelines.length > 0) {
+      const columns = columnsRead(request);
+      parts.push(mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, columns, check }));
+    }
+    return chained(parts);
   }
 
   async *#provided(view: LoadedClass, { principal, request }: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
@@ -74,7 +73,20 @@ export class ObjectReader {
     }
   }
 
-  async *#byId(
+  #byId(
+    places: readonly Place[],
+    columns: ReadonlySet<string> | undefined,
+    check: () => void,
+  ): AsyncIterable<readonly ObjectRow[]> {
+    // Few places, as for a single id, are one page without a generator around it.
+    if (places.length > OBJECT_PAGE_EXAMINED_MAX) return this.#byIds(places, columns, check);
+    return onePage(async () => {
+      check();
+      return existing(await this.#stored(places, columns), columns);
+    });
+  }
+
+  async *#byIds(
     places: readonly Place[],
     columns: ReadonlySet<string> | undefined,
     check: () => void,
@@ -85,8 +97,7 @@ export class ObjectReader {
       // Yields a few objects at a time, so that the caller can let others have the thread: an object of many columns
       // takes long to make.
       for (let at = 0; at < stored.length; at += OBJECT_PAGE_EXAMINED_MAX) {
-        const few = stored.slice(at, at + OBJECT_PAGE_EXAMINED_MAX).map((one) => objectOf(one, columns));
-        const rows = few.filter((object) => object !== undefined);
+        const rows = existing(stored.slice(at, at + OBJECT_PAGE_EXAMINED_MAX), columns);
         if (rows.length > 0) yield rows;
       }
     }
@@ -98,7 +109,7 @@ export class ObjectReader {
     let cursor: string | undefined;
     do {
       checkSignal(request.signal);
-      const page = { limit, ...(cursor === undefined ? {} : { cursor }) };
+      const page = cursor === undefined ? { limit } : { limit, cursor };
       const answer = await this.#store.find(find.request, page);
       // Yields an empty page, too, so that the caller can let others have the thread.
       yield objectsOf(snapshot, branch, { entities: answer.items, find });
@@ -111,13 +122,23 @@ export class ObjectReader {
   /** Stored entities and records in the order of `places`. `objectOf` makes their values. */
   async #stored(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<readonly Stored[]> {
     const living = places.filter((place) => place.view.kind === "entity");
-    const entityKeys = living.map((place) => place.key);
     const cells = columns && cellsOf([...new Set(living.map(({ view }) => view))], columns);
-    const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
-    const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys, cells));
-    const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#store.getRecords(keys));
+    const entities = await asked(living, (keys) => this.#store.get(keys, cells));
+    if (living.length === places.length) return places.map((place, at) => ({ place, entity: entities[at] }));
+    const records = await asked(
+      places.filter((place) => place.view.kind === "record"),
+      (keys) => this.#store.getRecords(keys),
+    );
     return inOrder(places, { entities, records });
   }
+}
+
+function asked<T>(
+  places: readonly Place[],
+  ask: (keys: readonly EntityKey[]) => Promise<readonly T[]>,
+): Promise<readonly T[]> | readonly T[] {
+  const keys = places.map((place) => place.key);
+  return keys.length === 0 ? [] : inPages(keys, ask);
 }
 
 /** Without `entity` and `record` the object does not exist. */
@@ -141,6 +162,15 @@ function inOrder(
       ? { place, entity: of.entities[entityAt++] }
       : { place, record: of.records[recordAt++] },
   );
+}
+
+function existing(stored: readonly Stored[], columns: ReadonlySet<string> | undefined): ObjectRow[] {
+  const rows: ObjectRow[] = [];
+  for (const one of stored) {
+    const object = objectOf(one, columns);
+    if (object !== undefined) rows.push(object);
+  }
+  return rows;
 }
 
 function objectOf({ place: { view }, entity, record }: Stored, columns?: ReadonlySet<string>): ObjectRow | undefined {

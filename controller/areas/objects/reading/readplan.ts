@@ -18,7 +18,8 @@ export interface ReadPlan {
   readonly provided: readonly LoadedClass[];
   readonly branches: readonly Branch[];
   readonly timelines: readonly Timeline[];
-  readonly explanation: ReadExplanation;
+  /** Made only for EXPLAIN. */
+  readonly explanation: () => ReadExplanation;
 }
 
 /** A read of entities, for classes whose indexes narrow the condition in the same way. */
@@ -71,6 +72,15 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
   );
   const branches = groups.map((group) => branchOf(snapshot, request, group));
   const timelines = stored.filter((view) => view.kind === "record").flatMap((view) => timelinesOf(view, where));
+  const explanation = (): ReadExplanation => explained(request, { provided, groups, timelines });
+  return { byId: undefined, columns: undefined, provided, branches, timelines, explanation };
+}
+
+function explained(
+  request: ReadRequest,
+  { provided, groups, timelines }: Pick<ReadPlan, "provided" | "timelines"> & { readonly groups: readonly Group[] },
+): ReadExplanation {
+  const { where = [] } = request;
   const steps = [
     ...provided.map((view) => `rows of ${view.path} from its owner`),
     ...groups.map((group) => step(request, group)),
@@ -80,14 +90,7 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
     ...groups.flatMap((group) => group.narrowing.used),
     ...timelines.flatMap((timeline) => timeline.narrowing.used),
   ]);
-  return {
-    byId: undefined,
-    columns: undefined,
-    provided,
-    branches,
-    timelines,
-    explanation: { steps, used: where.filter((pushdown) => used.has(pushdown)) },
-  };
+  return { steps, used: where.filter((pushdown) => used.has(pushdown)) };
 }
 
 /** The named class, or it and all classes below it. */
@@ -106,10 +109,10 @@ function planByIds(
   const views = new Set(of.stored);
   const { ids } = request;
   const byId = [...new Set(ids)].flatMap((id) => placesOf(snapshot, { id }, (view) => views.has(view)));
-  const explanation = {
+  const explanation = (): ReadExplanation => ({
     steps: [`ids (${ids.length})`, ...of.provided.map((view) => `rows of ${view.path} from its owner`)],
     used: [],
-  };
+  });
   const columns = columnsRead(request);
   return { byId, columns, provided: of.provided, branches: [], timelines: [], explanation };
 }
@@ -120,6 +123,11 @@ interface Group {
 }
 
 function grouped(views: readonly LoadedClass[], where: readonly Pushdown[]): Group[] {
+  const [only] = views;
+  if (only !== undefined && views.length === 1) {
+    const narrowing = narrow(only, where);
+    return narrowing === undefined ? [] : [{ views, narrowing }];
+  }
   const groups = new Map<string, { views: LoadedClass[]; narrowing: Narrowing }>();
   for (const view of views) {
     const narrowing = narrow(view, where);

@@ -20,16 +20,21 @@ import { wordTerm } from "../values/terms.ts";
 
 const TERM_MARK = wordTerm("");
 
-interface WordSource {
+export interface WordSource {
   readonly store: Pick<ObjectStore, "terms" | "estimate" | "countClass" | "countRecords">;
   /** The classes that are read. */
   readonly views: () => readonly LoadedClass[];
 }
 
+/** True if `withWords` reads the index of words. */
+export function looksUpWords({ where, ids }: ReadRequest): boolean {
+  return where !== undefined && ids === undefined && where.some(({ kind }) => kind === "pattern");
+}
+
 /** The request with the matching words of the index added to each pattern, if these are few enough. */
 export async function withWords(request: ReadRequest, { store, views }: WordSource): Promise<ReadRequest> {
-  const { where = [], ids } = request;
-  if (ids !== undefined || !where.some(({ kind }) => kind === "pattern")) return request;
+  if (!looksUpWords(request)) return request;
+  const { where = [] } = request;
   const read = views();
   const places = placesOf(read);
   let most: Promise<number> | undefined;

@@ -12,8 +12,7 @@ export function about<T>(span: Span, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    place(error, span);
-    throw error;
+    throw placed(error, span);
   }
 }
 
@@ -21,13 +20,14 @@ export async function aboutLater<T>(span: Span, work: () => Promise<T>): Promise
   try {
     return await work();
   } catch (error) {
-    place(error, span);
-    throw error;
+    throw placed(error, span);
   }
 }
 
-function place(error: unknown, span: Span): void {
+/** The error of work about this part of the text, unless an inner call already gave it a smaller one. */
+export function placed(error: unknown, span: Span): unknown {
   if (isAppError(error) && !places.has(error)) places.set(error, span);
+  return error;
 }
 
 /**

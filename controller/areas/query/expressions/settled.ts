@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { QUERY_PARSED_TEXT_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import {
   type Assignment,
   type Chain,
@@ -24,6 +25,7 @@ import type { Value } from "../../../../common/value.ts";
 import { steppingOf } from "./functions/calendar-steps.ts";
 import { requireDurationMs } from "./functions/times.ts";
 import { type Arguments, withValues } from "./literal.ts";
+import { mentions } from "./mentions.ts";
 import { about } from "./placing.ts";
 import { compileOperand } from "./predicate.ts";
 
@@ -48,7 +50,7 @@ export function settled<S extends Settled>(statement: S, present: Present): S;
 export function settled(statement: Settled, present: Present): Settled {
   switch (statement.kind) {
     case "select":
-      return settledSelect(statement, present);
+      return isSettled(statement) ? statement : settledSelect(statement, present);
     case "union":
       return { ...statement, selects: statement.selects.map((select) => settledSelect(select, present)) };
     case "match":
@@ -71,6 +73,20 @@ export function settled(statement: Settled, present: Present): Settled {
         : statement;
   }
 }
+
+/** True if no value of the present can change the statement. Long statements are not looked through for that. */
+function isSettled(select: Select): boolean {
+  const { start, end } = select.span;
+  if (end - start > QUERY_PARSED_TEXT_MAX_CHARACTERS) return false;
+  let known = settledOnes.get(select);
+  if (known === undefined) settledOnes.set(select, (known = !mentions(select, UNSETTLED)));
+  return known;
+}
+
+const settledOnes = new WeakMap<Select, boolean>();
+
+/** Kinds of nodes that may become others. */
+const UNSETTLED: ReadonlySet<string> = new Set(["computed", "relate", "inSelect", "selected"]);
 
 function settledSelect(select: Select, present: Present): Select {
   const map = settling({ select, zone: present.zoneOf?.(classOf(select.from)) }, present);

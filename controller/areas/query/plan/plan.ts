@@ -1,20 +1,20 @@
 import { AppError } from "../../../../common/errors.ts";
-import { QUERY_DEFAULT_LIMIT_ROWS, QUERY_TOP_MAX_ROWS } from "../../../../common/limits.ts";
+import { QUERY_TOP_MAX_ROWS } from "../../../../common/limits.ts";
 import { type Condition, printCondition, type Select, type ValueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { ClassCatalog, ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import type { BoundField } from "../expressions/fields.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
-import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
+import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { type Answers, sourceScope } from "./answered.ts";
-import { columnsOf } from "./columns.ts";
+import { type BoundOutputs, extentOf, isStoredOrder } from "./bound-outputs.ts";
 import type { FillPlan } from "./fill.ts";
-import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
+import { type Meaning, meaningOf, MEANINGS } from "./meaning.ts";
+import type { OrderPlan, Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf, withArrival } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
-import { type FollowPlan, followPlan, splitCondition } from "./relations.ts";
+import { type FollowPlan, type Following, followPlan } from "./relations.ts";
 import { parseRowCondition } from "./rowconditions.ts";
 import { commonRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
@@ -46,50 +46,70 @@ export interface PlanContext {
   readonly leftOut?: LeftOut | undefined;
   /** Time for classes of the statement that have no AS OF of their own. */
   readonly asOf?: ValueNode | undefined;
+  /** True if the same tree of the statement may be planned again, so that its meaning is kept. */
+  readonly isRepeated?: boolean | undefined;
   /** Answers of the SELECTs behind FROM and JOIN. */
   readonly answers?: Answers | undefined;
 }
 
 export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
-  const { values } = context;
-  const scope = about(select.from.span, () => sourceScope(principal, context, select.from).following());
-  const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
-  if (select.cursor) return planPage(select, { scope, bound }, context);
-  const { orderBy, grouping, offset, limit, isCut, distinct } = bound;
+  const { values, isRepeated = false } = context;
+  const named = about(select.from.span, () => sourceScope(principal, context, select.from).following());
+  const meaning = isRepeated ? MEANINGS.of(select, named, values) : meaningOf(select, named, values);
+  const extent = extentOf(select, meaning.names, values);
+  if (select.cursor) return planPage(select, { meaning, bound: { ...meaning.names, ...extent } }, context);
+  const { split, scope } = meaning;
+  const { outputs, windows, orderBy, grouping, distinct } = meaning.names;
+  const { offset, limit, isCut } = extent;
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
-  const split = splitCondition(select.where, scope);
-  const follows = followPlan(select, split, { scope, following: { values, asOfMs } });
+  const follows = followsOf(select, meaning, { values, asOfMs });
   const asked = narrow(split.own, scope, values);
-  const stored = targetsOf(scope, asked.classes).length <= 1 && isStoredOrder(scope, orderBy, grouping !== undefined);
+  const stored = meaning.isStored && targetsOf(scope, asked.classes).length <= 1;
   const last = limit === undefined ? undefined : offset + limit + (isCut ? 1 : 0);
   const sort = sortOf(orderBy.length, stored, last);
   const isWhole =
-    sort === "all" ||
-    sort === "top" ||
-    grouping !== undefined ||
-    distinct ||
-    limit === undefined ||
-    bound.windows.length > 0;
+    sort === "all" || sort === "top" || grouping !== undefined || distinct || limit === undefined || windows.length > 0;
   const reads = requests(scope, asked, {
-    columns: columnsOf(select, scope),
+    columns: meaning.columns,
     newestFirst: stored,
     expected: isWhole ? undefined : last,
     asOfMs,
   });
-  const order = stored ? orderBy : withArrival(bound, scope);
-  return { kind: "select", fields: scope, scope, reads, where: split.own, ...bound, orderBy: order, sort, follows };
+  // Written out, because copies of other objects would cost more than the rest of the plan.
+  return {
+    kind: "select",
+    fields: scope,
+    scope,
+    reads,
+    where: split.own,
+    values,
+    outputs,
+    windows,
+    grouping,
+    distinct,
+    orderBy: stored ? orderBy : withArrival(meaning.names, scope),
+    offset,
+    limit,
+    isCut,
+    sort,
+    follows,
+  };
+}
+
+function followsOf(select: Select, { split, scope, isCommon }: Meaning, following: Following): FollowPlan | undefined {
+  return isCommon ? undefined : followPlan(select, split, { scope, following });
 }
 
 /** One page of all rows, in an order without equal rows. */
 function planPage(
   select: Select,
-  { scope, bound }: { readonly scope: Scope; readonly bound: BoundOutputs },
+  { meaning, bound }: { readonly meaning: Meaning; readonly bound: BoundOutputs },
   context: PlanContext,
 ): SelectPlan {
   const { values } = context;
+  const { scope, split } = meaning;
   if (bound.limit === undefined) throw new AppError("invalid", "[Valid] CURSOR needs a LIMIT, the size of the page.");
   const orderBy = pagedOrder(bound.orderBy, scope);
-  const split = splitCondition(select.where, scope);
   const stored =
     targetsOf(scope, narrow(split.own, scope, values).classes).length <= 1 &&
     isStoredOrder(scope, bound.orderBy, false);
@@ -100,9 +120,9 @@ function planPage(
   const reads = readsOf(
     scope,
     { kind: "and", items: where, span: select.span },
-    { values, columns: columnsOf(select, scope), asOfMs, newestFirst: stored },
+    { values, columns: meaning.columns, asOfMs, newestFirst: stored },
   );
-  const follows = followPlan(select, split, { scope, following: { values, asOfMs } });
+  const follows = followsOf(select, meaning, { values, asOfMs });
   const sort = sortOf(orderBy.length, false, bound.limit);
   return {
     kind: "select",
@@ -116,21 +136,6 @@ function planPage(
     sort,
     follows,
   };
-}
-
-type BoundOutputs = Omit<Shape<never>, "fields" | "sort">;
-
-export function bindOutputs(select: Select, binder: OutputBinder, values: Arguments): BoundOutputs {
-  const outputs = binder.outputs();
-  const orderBy = select.orderBy.map((item) => binder.order(item));
-  const grouping = binder.grouping();
-  const offset = select.offset ? (rowCount(select.offset, values) ?? 0) : 0;
-  const limit = limitOf(select, grouping !== undefined, values);
-  const isCut = select.limit === undefined && limit !== undefined && !select.cursor;
-  const { windows } = binder;
-  if (windows.length > 0 && select.cursor)
-    throw new AppError("invalid", "[Valid] CURSOR and OVER (…) exclude each other: a page does not hold all rows.");
-  return { values, outputs, windows, grouping, distinct: select.distinct, orderBy, offset, limit, isCut };
 }
 
 export interface ReadOptions {
@@ -163,17 +168,15 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
   const ruled = options.veiled ? undefined : ruleOf(scope);
   const pushdowns = [...asked.where, ...(ruled?.where ?? [])];
   const ids = asked.ids ?? ruled?.ids;
-  const rest = {
-    ...(ids ? { ids } : {}),
-    ...(pushdowns.length > 0 ? { where: pushdowns } : {}),
-    ...(options.columns ? { columns: options.columns } : {}),
-    ...(options.newestFirst ? { newestFirst: true } : {}),
-    ...(options.expected === undefined
-      ? {}
-      : { expected: ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected) }),
-    ...(options.asOfMs === undefined ? {} : { asOfMs: options.asOfMs }),
-  };
-  return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
+  const rest: Omit<{ -readonly [Name in keyof ReadRequest]: ReadRequest[Name] }, "class" | "subtree"> = {};
+  if (ids) rest.ids = ids;
+  if (pushdowns.length > 0) rest.where = pushdowns;
+  if (options.columns) rest.columns = options.columns;
+  if (options.newestFirst) rest.newestFirst = true;
+  if (options.expected !== undefined)
+    rest.expected = ruled === undefined ? options.expected : Math.ceil(RULED_SHARE * options.expected);
+  if (options.asOfMs !== undefined) rest.asOfMs = options.asOfMs;
+  return targetsOf(scope, asked.classes).map((target) => Object.assign(target, rest));
 }
 
 /** Narrowing by the row condition, if all classes have the same one and it means the same in all of them. */
@@ -209,23 +212,6 @@ function stateTime(value: Value): number {
     "invalid",
     `[Format] AS OF ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
   );
-}
-
-function limitOf(select: Pick<Select, "limit">, isGrouped: boolean, values: Arguments): number | undefined {
-  if (select.limit) return rowCount(select.limit, values);
-  return isGrouped ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
-}
-
-/** True if the stored order, in which records come newest first, is the order asked for. */
-export function isStoredOrder(scope: Scope, orderBy: readonly OrderPlan[], isGrouped: boolean): boolean {
-  if (isGrouped || !scope.classes.every((view) => view.kind === "record")) return false;
-  const [first] = orderBy;
-  if (!first) return true;
-  return orderBy.length === 1 && first.descending && first.value.kind === "field" && isTimeOfRow(first.value.field);
-}
-
-function isTimeOfRow(field: BoundField): boolean {
-  return field.pseudo === "vtime" || field.pseudo === "mtime";
 }
 
 export function sortOf(orders: number, stored: boolean, keep: number | undefined): Shape<never>["sort"] {

@@ -1,16 +1,17 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type ClassRef, type Condition, type Field, NOWHERE, printField } from "../../../../common/mql/index.ts";
 import { setMember } from "../../../../common/members.ts";
-import type { Row, Value } from "../../../../common/value.ts";
+import type { Row } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
 import { type ClassAccess, type Principal, rowLimit, type RowTest } from "../../permissions/index.ts";
 import { sourceOfField } from "../expressions/bind.ts";
 import type { BoundField, Fields } from "../expressions/fields.ts";
-import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
-import { type Arguments, isMap, withValues } from "../expressions/literal.ts";
+import { type Kind, kindOf } from "../expressions/kind.ts";
+import { type Arguments, withValues } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
-import { partOf, WHOLE_SERIES, windowOf } from "../expressions/aggregates/timeseries.ts";
+import { WHOLE_SERIES, windowOf } from "../expressions/aggregates/timeseries.ts";
 import { Cells } from "./cells.ts";
+import { ColumnSource } from "./column-source.ts";
 import { arrivalSource, pseudoSource, readPseudo } from "./pseudo.ts";
 import { followedField } from "./followed.ts";
 import { relationSource } from "./related.ts";
@@ -28,20 +29,34 @@ export class Scope implements Fields<ObjectRow> {
   /** True when rows include the objects that their relations lead to. */
   readonly #follows: boolean;
   /** Caches of resolved names: a long condition repeats a few names many times. */
-  readonly #defined = new Map<string, string | undefined>();
-  readonly #plain = new Map<string, BoundField>();
+  readonly #defined: Map<string, string | undefined>;
+  readonly #plain: Map<string, BoundField>;
   readonly #sources = new Map<BoundField, Source<ObjectRow>>();
+  readonly #like: Scope | undefined;
 
-  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree, { follows = false } = {}) {
+  constructor(
+    principal: Principal,
+    alias: string | undefined,
+    tree: VisibleTree,
+    { follows = false, like }: Like = {},
+  ) {
     this.principal = principal;
     this.alias = alias;
     this.tree = tree;
     this.#follows = follows;
+    this.#defined = like ? like.#defined : new Map();
+    this.#plain = like ? like.#plain : new Map();
+    this.#like = like;
   }
 
   /** The same scope with relations as fields, for readers that follow relations. */
   following(): Scope {
     return new Scope(this.principal, this.alias, this.tree, { follows: true });
+  }
+
+  /** The same scope for a principal with the same rights. Only for a scope whose relations are not followed. */
+  seenBy(principal: Principal): Scope {
+    return new Scope(principal, this.alias, this.tree, { follows: this.#follows, like: this });
   }
 
   /** The scope of all objects that the principal sees, because relations may lead to any of them. */
@@ -205,7 +220,8 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   source(bound: BoundField): Source<ObjectRow> {
-    let known = this.#sources.get(bound);
+    // Fields that only this run binds are not added to what later runs share.
+    let known = this.#sources.get(bound) ?? (this.#like ? this.#like.#sources.get(bound) : undefined);
     if (known === undefined) {
       known = sourceOfField(bound, this, (field) => this.#plainSource(field));
       this.#sources.set(bound, known);
@@ -218,7 +234,7 @@ export class Scope implements Fields<ObjectRow> {
     if (field.pseudo) return pseudoSource(field.pseudo, field.label);
     return field.relation
       ? relationSource(field.relation, this.everything, field.label)
-      : new ColumnSource(this, field);
+      : new ColumnSource(this.tree, field, cellsOf(this));
   }
 
   /** The condition that hides rows of the class from the principal. */
@@ -232,44 +248,10 @@ export class Scope implements Fields<ObjectRow> {
   }
 }
 
-/** Reads one column of rows of any class. Caches the class, because successive rows mostly have the same class. */
-class ColumnSource implements Source<ObjectRow> {
-  readonly label: string;
-  readonly kinds: readonly Kind[];
-  readonly #scope: Scope;
-  readonly #field: BoundField;
-  readonly #cells: Cells | undefined;
-  #class: ClassView | undefined;
-  #kind: Kind | undefined;
-
-  constructor(scope: Scope, field: BoundField) {
-    this.#scope = scope;
-    this.#field = field;
-    this.#cells = cellsOf(scope);
-    this.label = field.label;
-    this.kinds = [...new Set(scope.columnsNamed(field.name).map((column) => memberKind(column, field.members.length)))];
-  }
-
-  read(row: ObjectRow): Value | undefined {
-    if (row.class !== this.#class) this.#turnTo(row.class);
-    if (this.#kind === undefined) return undefined;
-    if (this.#cells?.hiddenIn(row).has(this.#field.name)) return null;
-    const value = row.values[this.#field.name] ?? null;
-    const { members, series } = this.#field;
-    if (series && series !== WHOLE_SERIES) return partOf(value, series);
-    return members.length === 0 ? value : memberOf(value, members);
-  }
-
-  kind(row: ObjectRow): Kind {
-    if (row.class !== this.#class) this.#turnTo(row.class);
-    return this.#kind ?? ANY;
-  }
-
-  #turnTo(view: ClassView): void {
-    const column = this.#scope.column(view, this.#field.name);
-    this.#class = view;
-    this.#kind = column && memberKind(column, this.#field.members.length);
-  }
+interface Like {
+  readonly follows?: boolean;
+  /** Shares the resolved names of this scope. */
+  readonly like?: Scope;
 }
 
 /** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
@@ -385,16 +367,4 @@ function onlyFollowed(name: string): AppError {
 
 function hasMembers(kind: Kind): boolean {
   return kind.type === "map" || kind.type === "any";
-}
-
-function memberKind(column: Column, depth: number): Kind {
-  const kind = kindOf(column);
-  return depth === 0 ? kind : depth === 1 ? (kind.element ?? ANY) : ANY;
-}
-
-function memberOf(value: Value, members: readonly string[]): Value {
-  let current: Value = value;
-  for (const member of members)
-    current = isMap(current) && Object.hasOwn(current, member) ? (current[member] ?? null) : null;
-  return current;
 }

@@ -11,6 +11,9 @@ export function requireBound<R>(shape: Shape<R>): void {
     sourcesOf(shape, groupsOf(shape, grouping).groups);
     return;
   }
-  const values = [...outputs, ...orderBy].flatMap((one): readonly Expression[] => ("value" in one ? [one.value] : []));
-  for (const value of values) if (value.kind === "field" && value.field.computed) fields.source(value.field);
+  const require = (value: Expression): void => {
+    if (value.kind === "field" && value.field.computed) fields.source(value.field);
+  };
+  for (const output of outputs) if (output.kind === "value") require(output.value);
+  for (const { value } of orderBy) require(value);
 }

@@ -12,7 +12,7 @@ export class ParsedTexts {
    * Like `parseScript`, in slices. `memory` takes the bytes of a long text's tree; the trees of short texts have a
    * common limit.
    */
-  async parsed(text: string, slices: Slices, memory?: Pick<MemoryShare, "take">): Promise<Script> {
+  parsed(text: string, slices: Slices, memory?: Pick<MemoryShare, "take">): Script | Promise<Script> {
     if (text.length > QUERY_PARSED_TEXT_MAX_CHARACTERS) return inSlices(parseScriptInSteps(text), slices, memory);
     return this.#remembered(text);
   }

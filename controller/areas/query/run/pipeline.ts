@@ -293,7 +293,7 @@ function noting<R>(project: (row: R) => Row, onRow: Input<R>["onRow"]): (row: R)
 }
 
 /** Columns that a row's class lacks are left out; columns that are not set are null. */
-function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
+export function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
   const parts = outputs.map((output) =>
     output.kind === "star" ? fields.wholeRow() : fieldProjection(output.name, output.value, fields),
   );

@@ -27,6 +27,7 @@ import { followed, rowBytes } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
 import { foundInOrder } from "./inorder.ts";
+import { isOnePass, onePass } from "./one-pass.ts";
 import { filterOf, matching, type PlanStep, type RowReading, type RunContext } from "./run.ts";
 import { drained, Slices } from "./slice.ts";
 import { timed } from "./steps.ts";
@@ -61,11 +62,17 @@ interface Part {
   readonly reading: RowReading;
 }
 
-type PartContext = PlanContext & {
+export type PartContext = PlanContext & {
   readonly leftOut: LeftOut;
   /** Called with each row that a SELECT of single objects answers without an order. */
   readonly onRow?: ((answered: Row, row: ObjectRow) => void) | undefined;
 };
+
+/** Like `planReading`, in one step: for a short SELECT without another one inside. */
+export function plannedAtOnce(select: Select, principal: Principal, context: PartContext): RowReading {
+  if (select.joins.length > 0) return joinReading(planJoin(select, principal, context), context.leftOut);
+  return selectReading(planSelect(select, principal, context), context);
+}
 
 function* planPart(select: Select, principal: Principal, context: PartContext): Generator<undefined, Part> {
   const asOf = select.asOf ?? context.asOf;
@@ -97,10 +104,12 @@ function selectReading(plan: SelectPlan, { leftOut, onRow }: PartContext): RowRe
   };
   const counting = countPlan(plan);
   const order = inOrderPlan(plan);
+  const isOne = isOnePass(plan);
   const follow = followed(plan);
   const fromRows = (context: RunContext): AsyncIterable<readonly Row[]> => {
     const slices = new Slices(context);
     const work = { reads: plan.reads, filter, slices, rowWork: workOf(plan.where) };
+    if (isOne && !context.steps) return onePass(plan, work, { context, told: { onRow, onMore: notes(leftOut) } });
     const found = order ? foundInOrder(plan, { order, ...work }, context) : matching(work, context);
     const { steps } = context;
     const passed = timed(steps, "filter", found);

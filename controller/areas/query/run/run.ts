@@ -66,19 +66,11 @@ export interface RowReading extends Reading {
  * The rows that exist for the principal and fulfil the condition. They are checked here, because the store may return
  * more.
  */
-export async function* matching(
-  work: {
-    readonly reads: readonly ReadRequest[];
-    readonly filter: Predicate<ObjectRow>;
-    readonly slices: Slices;
-    readonly rowWork?: number;
-  },
-  context: RunContext,
-): AsyncIterable<readonly ObjectRow[]> {
+export async function* matching(work: FoundWork, context: RunContext): AsyncIterable<readonly ObjectRow[]> {
   const { reads, filter, slices, rowWork = 1 } = work;
   for (const read of reads) {
     slices.check();
-    for await (const page of context.read({ ...read, ...(context.signal ? { signal: context.signal } : {}) })) {
+    for await (const page of context.read(requested(read, context))) {
       if (slices.isOverNow()) await slices.pause();
       const kept: ObjectRow[] = [];
       for (const row of page) {
@@ -88,6 +80,19 @@ export async function* matching(
       if (kept.length > 0) yield kept;
     }
   }
+}
+
+export interface FoundWork {
+  readonly reads: readonly ReadRequest[];
+  readonly filter: Predicate<ObjectRow>;
+  readonly slices: Slices;
+  /** Cost of the condition for one row, in ordinary rows. */
+  readonly rowWork?: number;
+}
+
+/** The read with the signal of the call. */
+export function requested(read: ReadRequest, { signal }: Pick<RunContext, "signal">): ReadRequest {
+  return signal ? { ...read, signal } : read;
 }
 
 /** Binds the condition before anything is read, so that a wrong name or value is an error at once. */

@@ -49,12 +49,15 @@ export async function inSlices<T>(
   }
 }
 
-/** Does the work step by step, in slices. `work`: cost of one step in ordinary rows. */
-export async function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices: Slices): Promise<T> {
+/**
+ * Does the work step by step, in slices. `work`: cost of one step in ordinary rows. Work that fits into the slice is
+ * done when this returns.
+ */
+export function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices: Slices): T | Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (slices.isOver(work)) await slices.pause();
+    if (slices.isOver(work)) return slices.pause().then(() => afterSteps(steps, work, slices));
   }
 }
 

@@ -20,6 +20,10 @@ export class WrittenRelations {
   /** Edge types by id. */
   readonly #types = new Map<string, string>();
 
+  get isEmpty(): boolean {
+    return this.#types.size === 0;
+  }
+
   /** Adds relations. Only the first `QUERY_ENDS_CHECKED_MAX` targets are looked up. */
   add(relations: Iterable<WrittenRelation>): void {
     for (const { type, value } of relations) {

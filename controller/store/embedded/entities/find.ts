@@ -82,16 +82,14 @@ export class Finder {
     ]);
     const after = cursors.read(page);
     const { objects, terms } = this.#options.env.read();
-    const ranked = this.#ranked(question.terms);
-    const driver = after === undefined ? this.#choose(question, ranked).driver : toDriver(after);
-    const compared = this.#compared(ranked, driver);
+    const { driver, compared } = this.#way(question, after);
     const matches = this.#matching(question, driver);
     const items: Entity[] = [];
     let [entries, examined, bytes, last] = [0, 0, 0, after?.subarray(DRIVER_BYTES)];
     for (const position of this.#candidates(question, driver, last)) {
       const isLong = entries >= INDEX_ENTRIES_EXAMINED_MAX || examined >= OBJECT_PAGE_EXAMINED_MAX;
       if (isLong || items.length >= page.limit || bytes >= OBJECT_PAGE_MAX_BYTES) {
-        return { items, cursor: cursors.write(concat(fromDriver(driver), last!)) };
+        return cursors.page(items, concat(fromDriver(driver), last!));
       }
       last = position;
       entries += 1;
@@ -105,6 +103,18 @@ export class Finder {
       if (entity !== undefined) items.push(entity);
     }
     return { items };
+  }
+
+  /** The index to walk along, and the terms to compare. Where there is only one index, nothing is counted. */
+  #way(
+    question: Question,
+    after: Uint8Array | undefined,
+  ): { readonly driver: Driver; readonly compared: readonly RankedTerm[] } {
+    const { terms, ranges } = question;
+    if (terms.length === 1 && ranges.length === 0) return { driver: { kind: "term", index: 0 }, compared: [] };
+    const ranked = this.#ranked(terms);
+    const driver = after === undefined ? this.#choose(question, ranked).driver : toDriver(after);
+    return { driver, compared: this.#compared(ranked, driver) };
   }
 
   estimate(request: FindRequest): FindEstimate {
