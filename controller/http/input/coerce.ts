@@ -7,18 +7,8 @@ import { assemble, Bracketed } from "../body/fields.ts";
 import { isLargeJson, noteLargeJson } from "../../../common/json-decoder.ts";
 import { looksLikeJson, parseJson } from "../../../common/json.ts";
 import { requireWellFormed } from "../../turns/well-formed.ts";
+import type { Shape } from "./shape.ts";
 import { NO_LARGE_VALUES, noLargeValues, type LargeValues } from "./large-values.ts";
-
-/** The parts of a schema that decide how text becomes a value. */
-export interface Shape {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, TSchema>>;
-  readonly patternProperties?: Readonly<Record<string, TSchema>>;
-  readonly additionalProperties?: unknown;
-  readonly items?: unknown;
-  readonly anyOf?: readonly TSchema[];
-  readonly default?: unknown;
-}
 
 /** Items of a long list, or members of a large object, between two checks of the time slice. */
 export const ITEMS_PER_LOOK = 32;

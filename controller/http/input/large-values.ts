@@ -1,5 +1,5 @@
 import type { TSchema } from "typebox";
-import type { Shape } from "./coerce.ts";
+import type { Shape } from "./shape.ts";
 
 /** Values of an input that are too large for one turn. */
 export interface LargeValues {

@@ -2,15 +2,8 @@ import type { TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { isLargeJson } from "../../../common/json-decoder.ts";
 import { HTTP_TURN_LIST_MAX_ITEMS } from "../../../common/limits.ts";
-import {
-  conforms,
-  ITEMS_PER_LOOK,
-  schemaOfMember,
-  takesAnyMembers,
-  validatorOf,
-  type Shape,
-  type Slicing,
-} from "./coerce.ts";
+import { conforms, ITEMS_PER_LOOK, schemaOfMember, takesAnyMembers, validatorOf, type Slicing } from "./coerce.ts";
+import type { Shape } from "./shape.ts";
 
 export type Problem = ReturnType<Validator["Errors"]>[number];
 
