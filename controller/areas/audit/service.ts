@@ -29,6 +29,7 @@ import type { ChainReport } from "./verify-report.ts";
 const PROBLEMS_LOGGED_MAX = 10;
 /** The name of the trail in messages to calls that wait for it. */
 const TRAIL = "The audit trail";
+const READY: Promise<void> = Promise.resolve();
 
 /** Storage of the records. The tenant with the empty name is the installation itself. */
 export interface AuditTrail {
@@ -134,7 +135,7 @@ export class AuditService implements Audit {
     return this.#writer(tenant).ready();
   }
 
-  async write(entry: AuditEntry): Promise<void> {
+  write(entry: AuditEntry): Promise<void> {
     return this.#writer(entry.tenant).write(entry);
   }
 
@@ -283,9 +284,12 @@ class TrailWriter {
     this.#chain = this.#newChain();
   }
 
-  async ready(): Promise<void> {
+  ready(): Promise<void> {
+    return this.#writable && !this.#isSilent() ? READY : this.#becomesReady();
+  }
+
+  async #becomesReady(): Promise<void> {
     if (this.#isSilent()) throw notWritable(this.#failure);
-    if (this.#writable) return;
     if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable(this.#failure);
     this.#probe ??= this.#queue(this.#opening()).finally(() => (this.#probe = undefined));
     await this.#within(this.#probe).catch((error: unknown) => {
@@ -294,7 +298,7 @@ class TrailWriter {
   }
 
   write(entry: AuditEntry): Promise<void> {
-    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable(this.#failure);
+    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) return Promise.reject(notWritable(this.#failure));
     return this.#within(this.#queue(entry));
   }
 
@@ -307,10 +311,13 @@ class TrailWriter {
   }
 
   /** Waits until the deadline of the current call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
-  async #within(work: Promise<void>): Promise<void> {
+  #within(work: Promise<void>): Promise<void> {
     const call = CallDeadline.current();
     const waiting = call === undefined ? work : call.wait(TRAIL, work);
-    if (this.#failure === undefined && !this.#isSilent()) return waiting;
+    return this.#failure === undefined && !this.#isSilent() ? waiting : this.#inPatience(waiting);
+  }
+
+  async #inPatience(waiting: Promise<void>): Promise<void> {
     let cancel = (): void => undefined;
     const late = new Promise<never>((_, reject) => {
       const { clock } = this.#dependencies.runtime;
