@@ -14,6 +14,8 @@ export interface WrittenRow {
   readonly endsAtMs: number | undefined;
 }
 
+const NONE: readonly Unstored[] = [];
+
 interface Looking {
   readonly view: LoadedClass;
   readonly store: ObjectStore;
@@ -43,6 +45,7 @@ async function unstored<R extends { readonly key: EntityKey; readonly expiresAtM
   of: Looking & { readonly get: (keys: readonly EntityKey[]) => Promise<readonly unknown[]> },
 ): Promise<readonly Unstored[]> {
   const isEnded = ({ expiresAtMs = Infinity }: R): boolean => expiresAtMs <= of.nowMs;
+  if (!rows.some((row) => isEnded(row) || isDoubtful(row))) return NONE;
   const doubtful = rows.filter((row) => !isEnded(row) && isDoubtful(row));
   const found = await inPages(
     doubtful.map(({ key }) => key),
