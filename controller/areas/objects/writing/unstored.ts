@@ -11,7 +11,7 @@ export interface WrittenRow {
   readonly timeUs: number;
   /** Latest known write or removal of the object. */
   readonly lastUs: number;
-  readonly endsAtMs: number | undefined;
+  readonly expiresAtMs: number | undefined;
 }
 
 const NONE: readonly Unstored[] = [];
@@ -28,8 +28,7 @@ interface Looking {
  */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);
-  const timed = rows.map((row) => ({ ...row, expiresAtMs: row.endsAtMs }));
-  return unstored(timed, (row) => row.lastUs >= row.timeUs, { ...of, get });
+  return unstored(rows, (row) => row.lastUs >= row.timeUs, { ...of, get });
 }
 
 /** Does the same for records. */

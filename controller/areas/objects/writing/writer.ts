@@ -37,7 +37,7 @@ import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recrea
 import { restorable } from "./restorable.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
-import { unstoredRecords, unstoredRows } from "./unstored.ts";
+import { unstoredRecords, unstoredRows, type WrittenRow } from "./unstored.ts";
 import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
@@ -320,7 +320,7 @@ export class ObjectWriter {
     if (rows.length > CHANGE_BATCH_MAX && context.room !== undefined)
       await requireRoom(context, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
     let done = 0;
-    for (const batch of batches(rows)) {
+    for (const batch of rows.length === 1 ? [rows] : batches(rows)) {
       const first = done;
       done += batch.length;
       const later = retimed && {
@@ -386,12 +386,7 @@ export class ObjectWriter {
     if (recreated.size === 0) await write();
     else await this.#recreating(context, { view, recreated }, write);
     if (batch.unstored === undefined) return;
-    const absent = composed.filter(({ change }) => traces.get(change.key.id)?.entity === undefined);
-    const given = absent.map(({ change }) => ({
-      ...{ key: change.key, timeUs: change.timeUs, endsAtMs: change.endsAtMs },
-      lastUs: traces.get(change.key.id)?.lastUs ?? 0,
-    }));
-    batch.unstored(await unstoredRows(given, this.#looking(view)));
+    batch.unstored(await unstoredRows(madeAnew(composed, traces), this.#looking(view)));
   }
 
   /** Number of the rows that have no object yet. */
@@ -553,6 +548,17 @@ function byTime(places: ReadonlySet<number>, timesUs: readonly number[]): Readon
     groups.set(timeUs, [...(groups.get(timeUs) ?? []), at]);
   }
   return groups;
+}
+
+/** The written rows whose objects did not exist before. */
+function madeAnew(composed: readonly ComposedWrite[], traces: Traces): readonly WrittenRow[] {
+  const anew: WrittenRow[] = [];
+  for (const { change } of composed) {
+    const { key, timeUs, endsAtMs: expiresAtMs } = change;
+    const trace = traces.get(key.id);
+    if (trace?.entity === undefined) anew.push({ key, timeUs, expiresAtMs, lastUs: trace?.lastUs ?? 0 });
+  }
+  return anew;
 }
 
 function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1]): Partial<LinkWrite> {
