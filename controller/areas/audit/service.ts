@@ -17,7 +17,7 @@ import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
-import type { Anchoring } from "./anchoring.ts";
+import { anchorOf, type Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import type { HeadStore } from "./head-store.ts";
 import { Heading } from "./heading.ts";
@@ -29,7 +29,6 @@ import type { ChainReport } from "./verify-report.ts";
 const PROBLEMS_LOGGED_MAX = 10;
 /** The name of the trail in messages to calls that wait for it. */
 const TRAIL = "The audit trail";
-const READY: Promise<void> = Promise.resolve();
 
 /** Storage of the records. The tenant with the empty name is the installation itself. */
 export interface AuditTrail {
@@ -284,12 +283,9 @@ class TrailWriter {
     this.#chain = this.#newChain();
   }
 
-  ready(): Promise<void> {
-    return this.#writable && !this.#isSilent() ? READY : this.#becomesReady();
-  }
-
-  async #becomesReady(): Promise<void> {
+  async ready(): Promise<void> {
     if (this.#isSilent()) throw notWritable(this.#failure);
+    if (this.#writable) return;
     if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable(this.#failure);
     this.#probe ??= this.#queue(this.#opening()).finally(() => (this.#probe = undefined));
     await this.#within(this.#probe).catch((error: unknown) => {
@@ -405,8 +401,4 @@ function notWritable(cause: unknown): AppError {
     `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
-}
-
-function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {
-  return { timeMs, tenant, run, sequence, hash };
 }

@@ -149,7 +149,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   ): Promise<T> {
     const { tenants } = this.#options;
     const tenant = tenants.opened(principal) ?? (await tenants.of(principal));
-    const write = tenant.catalog.beginNow() ?? (await tenant.catalog.begin());
+    const write = await tenant.catalog.begin();
     try {
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
       const triggers = this.#beforeTriggers(principal, write.snapshot, given);

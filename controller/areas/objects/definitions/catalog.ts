@@ -144,18 +144,9 @@ export class TenantCatalog {
    */
   async begin(): Promise<InFlightWrite> {
     if (!this.#isFollowed()) await this.#following();
-    return this.#beginNow();
-  }
-
-  /** As `begin`, without waiting: `undefined` while the definitions may be old. */
-  beginNow(): InFlightWrite | undefined {
-    return this.#isFollowed() ? this.#beginNow() : undefined;
-  }
-
-  #beginNow(): InFlightWrite {
     // In the same turn, so that the acknowledged revision is not newer than the revision of this write.
-    const { snapshot, lease, isHeld } = this.#heldNow();
-    return { end: this.#writes.begin(snapshot.revision), snapshot, lease, isHeld };
+    const held = this.#heldNow();
+    return { end: this.#writes.begin(held.snapshot.revision), ...held };
   }
 
   /**

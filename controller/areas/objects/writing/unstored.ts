@@ -3,7 +3,9 @@ import type { EntityKey, ObjectStore, StoredRecord } from "../../../store/object
 import type { LoadedClass } from "../definitions/views.ts";
 import { inPages } from "../reading/locate.ts";
 import type { Unstored } from "../types.ts";
+import type { ComposedWrite } from "../values/compose.ts";
 import { wholeId } from "../values/identity.ts";
+import type { Traces } from "./recreated.ts";
 
 /** A written row whose object did not exist before. */
 export interface WrittenRow {
@@ -20,6 +22,17 @@ interface Looking {
   readonly view: LoadedClass;
   readonly store: ObjectStore;
   readonly nowMs: number;
+}
+
+/** The written rows whose objects did not exist before. */
+export function madeAnew(composed: readonly ComposedWrite[], traces: Traces): readonly WrittenRow[] {
+  const anew: WrittenRow[] = [];
+  for (const { change } of composed) {
+    const { key, timeUs, endsAtMs: expiresAtMs } = change;
+    const trace = traces.get(key.id);
+    if (trace?.entity === undefined) anew.push({ key, timeUs, expiresAtMs, lastUs: trace?.lastUs ?? 0 });
+  }
+  return anew;
 }
 
 /**

@@ -37,7 +37,7 @@ import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recrea
 import { restorable } from "./restorable.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
-import { unstoredRecords, unstoredRows, type WrittenRow } from "./unstored.ts";
+import { madeAnew, unstoredRecords, unstoredRows } from "./unstored.ts";
 import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
@@ -352,7 +352,7 @@ export class ObjectWriter {
       : standing;
     const { links, targets } = rows.some((row) => row.links.length > 0)
       ? await this.#links(context, { view, rows }, traces)
-      : UNLINKED;
+      : { links: [], targets: NO_TARGETS };
     const commonUs = this.#writing.clock.nextUs();
     const late = lateAmong({ ...batch, rows }, traces, commonUs);
     const timesUs = rows.map((row, at) => {
@@ -433,9 +433,8 @@ export class ObjectWriter {
     writes: readonly EntityWrite[],
     composed: readonly ComposedWrite[],
   ): Promise<void> {
-    if (writes.some(({ view }) => expires(view)))
-      for await (const changes of beforeEnds(writes, composed, this.#writing.source))
-        await this.#writing.change(changes);
+    const before = writes.some(({ view }) => expires(view)) ? beforeEnds(writes, composed, this.#writing.source) : [];
+    for await (const changes of before) await this.#writing.change(changes);
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
@@ -550,17 +549,6 @@ function byTime(places: ReadonlySet<number>, timesUs: readonly number[]): Readon
   return groups;
 }
 
-/** The written rows whose objects did not exist before. */
-function madeAnew(composed: readonly ComposedWrite[], traces: Traces): readonly WrittenRow[] {
-  const anew: WrittenRow[] = [];
-  for (const { change } of composed) {
-    const { key, timeUs, endsAtMs: expiresAtMs } = change;
-    const trace = traces.get(key.id);
-    if (trace?.entity === undefined) anew.push({ key, timeUs, expiresAtMs, lastUs: trace?.lastUs ?? 0 });
-  }
-  return anew;
-}
-
 function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1]): Partial<LinkWrite> {
   return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
 }
@@ -575,10 +563,7 @@ function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite
 
 const NONE_LATE: ReadonlySet<number> = new Set();
 const NO_LINKS = { links: [] };
-const UNLINKED: { readonly links: readonly LinkWrite[]; readonly targets: LinkTargets } = {
-  links: [],
-  targets: { keys: new Map(), diedUs: new Map() },
-};
+const NO_TARGETS: LinkTargets = { keys: new Map(), diedUs: new Map() };
 
 function sizeOfMade({ record, before }: MadeRecord): Growth {
   return before === undefined ? recordSize(record) : sumOf([recordSize(record), less(recordSize(before))]);
