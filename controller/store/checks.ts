@@ -9,12 +9,14 @@ import {
   OBJECT_MAX_BYTES,
   TERMS_PER_OBJECT_MAX,
 } from "../../common/limits.ts";
-import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objects.ts";
+import type { EdgeEnd, EntityChange, EntityKey, FindRequest, StoredRecord } from "./objects.ts";
 
 /** Every engine makes these checks before it changes anything, so that all engines refuse the same requests. */
 
 /** Maximum of Cassandra's column type `int`. */
 const CID_MAX = 0x7fff_ffff;
+
+const NONE: readonly EdgeEnd[] = [];
 
 export function checkBatch(count: number): void {
   if (count > CHANGE_BATCH_MAX)
@@ -28,10 +30,11 @@ export function checkChange(change: EntityChange): void {
   if (Number.isNaN(change.endsAtMs ?? 0)) throw new AppError("invalid", "The end of an entity is a time.");
   if (change.forgetHistory && !change.death)
     throw new AppError("invalid", "History is forgotten only together with a death.");
-  checkTerms(change.addTerms ?? []);
-  checkTerms(change.dropTerms ?? []);
-  for (const edge of [...(change.addEdges ?? []), ...(change.dropEdges ?? [])]) checkKey(edge.to);
-  for (const [slot, value] of change.numbers ?? []) checkNumber(slot, value);
+  if (change.addTerms !== undefined) checkTerms(change.addTerms);
+  if (change.dropTerms !== undefined) checkTerms(change.dropTerms);
+  for (const edge of change.addEdges ?? NONE) checkKey(edge.to);
+  for (const edge of change.dropEdges ?? NONE) checkKey(edge.to);
+  change.numbers?.forEach((value, slot) => checkNumber(slot, value));
   checkSize(change);
 }
 

@@ -4,6 +4,7 @@ import { AUDIT_ANCHOR_INTERVAL_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { AnchorFile } from "./anchor-file.ts";
+import type { AuditRecord } from "./chain.ts";
 
 export interface AnchoringOptions {
   readonly runtime: Pick<Runtime, "clock" | "log">;
@@ -91,4 +92,8 @@ export class Anchoring {
 
 function placeOf({ tenant, run }: Anchor): string {
   return `${tenant}/${run}`;
+}
+
+export function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {
+  return { timeMs, tenant, run, sequence, hash };
 }

@@ -24,8 +24,6 @@ export type ChainKeys = Pick<SecretBox, "keyId" | "derive">;
 /** `previous` of the first entry of a run. */
 export const FIRST = "0".repeat(64);
 
-type Texts = [user: string, action: string, object: string];
-
 /** Makes the text storable: a text that no store accepts would fail the other entries of its batch. */
 function keptText(text: string): string {
   return madeWellFormed(cutText(text, AUDIT_TEXT_MAX_CHARACTERS));
@@ -49,16 +47,16 @@ export class Chain {
     let previous = this.#hash;
     // A clock that jumps back must not change the order of a run.
     const timeMs = Math.max(nowMs, this.#timeMs);
+    const hashes = new EntryHashes(this.#keys);
     return entries.map((entry, index) => {
       const { tenant, permission, outcome, code, remote, traceparent } = entry;
-      const [user, action, object] = [entry.user, entry.action, entry.object ?? ""].map(keptText) as Texts;
       const sequence = this.#sequence + index + 1;
       const body = {
         tenant,
-        user,
+        user: keptText(entry.user),
         permission,
-        action,
-        object,
+        action: keptText(entry.action),
+        object: keptText(entry.object ?? ""),
         outcome,
         code,
         remote,
@@ -68,7 +66,7 @@ export class Chain {
         sequence,
         previous,
       };
-      previous = hashOf(body, this.#keys);
+      previous = hashes.of(body);
       return { hash: previous, ...body };
     });
   }
@@ -91,9 +89,25 @@ export function isPlain(hash: string): boolean {
   return /^[0-9a-f]{64}$/.test(hash);
 }
 
-/** Uses the current key unless `keyId` names another one. */
-export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys, keyId = keys.keyId): string {
-  return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(textOf(record)).digest("hex")}`;
+/** Computes the hashes of one batch or one verification. Each key is derived once. */
+export class EntryHashes {
+  readonly #keys: ChainKeys;
+  readonly #derived = new Map<string, Uint8Array>();
+
+  constructor(keys: ChainKeys) {
+    this.#keys = keys;
+  }
+
+  /** Uses the current key unless `keyId` names another one. */
+  of(record: Omit<AuditRecord, "hash">, keyId = this.#keys.keyId): string {
+    let key = this.#derived.get(keyId);
+    if (key === undefined) this.#derived.set(keyId, (key = this.#keys.derive(KEY_CONTEXT, keyId)));
+    return `${keyId}:${createHmac("sha256", key).update(textOf(record)).digest("hex")}`;
+  }
+}
+
+export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys): string {
+  return new EntryHashes(keys).of(record);
 }
 
 /** Id of the key of a hash; `undefined` for a hash without a key. */

@@ -17,7 +17,7 @@ import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
-import type { Anchoring } from "./anchoring.ts";
+import { anchorOf, type Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import type { HeadStore } from "./head-store.ts";
 import { Heading } from "./heading.ts";
@@ -134,7 +134,7 @@ export class AuditService implements Audit {
     return this.#writer(tenant).ready();
   }
 
-  async write(entry: AuditEntry): Promise<void> {
+  write(entry: AuditEntry): Promise<void> {
     return this.#writer(entry.tenant).write(entry);
   }
 
@@ -294,7 +294,7 @@ class TrailWriter {
   }
 
   write(entry: AuditEntry): Promise<void> {
-    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) throw notWritable(this.#failure);
+    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) return Promise.reject(notWritable(this.#failure));
     return this.#within(this.#queue(entry));
   }
 
@@ -307,10 +307,13 @@ class TrailWriter {
   }
 
   /** Waits until the deadline of the current call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
-  async #within(work: Promise<void>): Promise<void> {
+  #within(work: Promise<void>): Promise<void> {
     const call = CallDeadline.current();
     const waiting = call === undefined ? work : call.wait(TRAIL, work);
-    if (this.#failure === undefined && !this.#isSilent()) return waiting;
+    return this.#failure === undefined && !this.#isSilent() ? waiting : this.#inPatience(waiting);
+  }
+
+  async #inPatience(waiting: Promise<void>): Promise<void> {
     let cancel = (): void => undefined;
     const late = new Promise<never>((_, reject) => {
       const { clock } = this.#dependencies.runtime;
@@ -398,8 +401,4 @@ function notWritable(cause: unknown): AppError {
     `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
-}
-
-function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {
-  return { timeMs, tenant, run, sequence, hash };
 }

@@ -6,7 +6,7 @@ import {
   AUDIT_HEAD_LATE_MS,
   AUDIT_MARK_INTERVAL_MS,
 } from "../../../common/limits.ts";
-import { FIRST, hashOf, isPlain, keyIdOf, plainHashOf, type AuditRecord, type ChainKeys } from "./chain.ts";
+import { EntryHashes, FIRST, isPlain, keyIdOf, plainHashOf, type AuditRecord, type ChainKeys } from "./chain.ts";
 import { firstDue, isHeaded, type Head } from "./heads.ts";
 import type { KnownHeads } from "./heading.ts";
 import { HEADS_LATE } from "./types.ts";
@@ -51,7 +51,7 @@ export interface VerifierOptions {
 export class ChainVerifier {
   readonly #runs = new Map<string, Run>();
   readonly #breaks = new Breaks();
-  readonly #keys: ChainKeys;
+  readonly #hashes: EntryHashes;
   readonly #heads: KnownHeads | undefined;
   readonly #headsByRun: ReadonlyMap<string, Head>;
   readonly #anchorOfHeads: Anchor | undefined;
@@ -66,7 +66,7 @@ export class ChainVerifier {
   #beforeHeads = 0;
 
   constructor({ keys, anchors = [], keptSinceMs = 0, heads, isPart = false }: VerifierOptions) {
-    this.#keys = keys;
+    this.#hashes = new EntryHashes(keys);
     this.#heads = heads;
     this.#isPart = isPart;
     this.#keptSinceMs = keptSinceMs;
@@ -145,7 +145,7 @@ export class ChainVerifier {
   #checkContent(record: AuditRecord, keyed: boolean): boolean {
     const { run, sequence } = record;
     try {
-      const own = keyed ? keyedHash(record, this.#keys) : plainHashOf(record);
+      const own = keyed ? keyedHash(record, this.#hashes) : plainHashOf(record);
       if (own === record.hash) return true;
       this.#note("altered", run, record, `Entry ${sequence} of run ${run} was changed.`);
     } catch (error) {
@@ -299,9 +299,9 @@ export class ChainVerifier {
   }
 }
 
-function keyedHash(record: AuditRecord, keys: ChainKeys): string | undefined {
+function keyedHash(record: AuditRecord, hashes: EntryHashes): string | undefined {
   const keyId = keyIdOf(record.hash);
-  return keyId && hashOf(record, keys, keyId);
+  return keyId && hashes.of(record, keyId);
 }
 
 function when({ timeMs }: Pick<Anchor, "timeMs">): string {

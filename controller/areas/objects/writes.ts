@@ -48,7 +48,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     this.#options = options;
   }
 
-  async insert(
+  insert(
     principal: Principal,
     path: string,
     rows: readonly Row[],
@@ -184,12 +184,14 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     definitions: WriteDefinitions,
   ): WriteContext["publish"] {
     const listeners = [...this.#listeners].filter(({ wants }) => wants(name));
-    return async (events, write) => {
+    return (events, write) => {
       this.#options.triggers.attach(tenant);
-      await tenant.changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
-      if (listeners.length === 0) return;
-      const whole = events().map((event) => ({ ...event, tenant: name, traceparent }));
-      for (const { listener } of listeners) listener(whole);
+      const published = tenant.changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
+      if (listeners.length === 0) return published;
+      return published.then(() => {
+        const whole = events().map((event) => ({ ...event, tenant: name, traceparent }));
+        for (const { listener } of listeners) listener(whole);
+      });
     };
   }
 }

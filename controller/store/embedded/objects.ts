@@ -156,7 +156,12 @@ export class EmbeddedObjectStore implements ObjectStore {
   }
 
   /** Writes items in their order. Many items take several commits, so that other work gets its turn in between. */
-  async #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
+  #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
+    if (items.length <= CHANGE_SLICE_MAX) return this.#env.write(() => action(items));
+    return this.#inOrder(items, action);
+  }
+
+  async #inOrder<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
     const writes: Promise<void>[] = [];
     for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {
       const slice = items.slice(start, start + CHANGE_SLICE_MAX);

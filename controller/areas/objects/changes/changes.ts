@@ -88,7 +88,8 @@ export class Changes {
    * `AppError("unknown_outcome")`.
    */
   async publish(change: PublishedWrite): Promise<void> {
-    let intents = await this.#intend(change, change.definitions.snapshot);
+    const { snapshot } = change.definitions;
+    let intents = isSubscribed(snapshot) ? await this.#intend(change, snapshot) : NO_INTENTS;
     try {
       await change.write();
     } catch (error) {
@@ -125,10 +126,10 @@ export class Changes {
   }
 
   async #intend({ events, traceparent, steps }: PublishedWrite, snapshot: Snapshot): Promise<readonly Intent[]> {
-    if (snapshot.definitions.subscriptions.size === 0) return [];
+    if (!isSubscribed(snapshot)) return NO_INTENTS;
     const subscriptions = [...snapshot.definitions.subscriptions.values()];
     const wanted = events().filter((event) => subscriptions.some((subscription) => covers(subscription, event.class)));
-    if (wanted.length === 0) return [];
+    if (wanted.length === 0) return NO_INTENTS;
     if (this.waiting >= CHANGE_EVENTS_WAITING_MAX) throw backlog();
     const whole = subscriptions.filter((subscription) => subscription.whole);
     const stored = wanted.map((event) => {
@@ -183,6 +184,13 @@ export class Changes {
       events: await committedEvents(intent.events, { store: store.objects, snapshot: catalog.current() }),
     };
   }
+}
+
+const NO_INTENTS: readonly Intent[] = [];
+
+/** True if some class has a durable subscription. */
+function isSubscribed({ definitions }: Snapshot): boolean {
+  return definitions.subscriptions.size > 0;
 }
 
 function backlog(): AppError {

@@ -62,21 +62,22 @@ export function compose(write: EntityWrite): ComposedWrite {
   const { view, old, timeUs } = write;
   const parts = partsOf(write);
   parts.finish();
-  const change: EntityChange = {
+  const change: { -readonly [K in keyof EntityChange]: EntityChange[K] } = {
     key: { cid: view.cid, id: write.key },
     timeUs,
     cells: parts.cells,
     addTerms: [...parts.addTerms],
     numbers: parts.numbers,
-    ...(write.birth ? { birth: true as const } : {}),
-    // A write that is not above the stored times may lose to them, so terms stay: writes.test.ts, "of two writes at one
-    // time".
-    ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
-    ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
-    ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
-    ...(view.options.version ? versionOf(write, parts.row) : {}),
-    ...endOf(view, timeUs, old?.entity),
   };
+  if (write.birth) change.birth = true;
+  // A write that is not above the stored times may lose to them, so terms stay: writes.test.ts, "of two writes at one
+  // time".
+  if (old !== undefined && old.entity.lastUs < timeUs) change.dropTerms = [...parts.dropTerms];
+  if (write.addEdges !== undefined) change.addEdges = write.addEdges;
+  if (write.dropEdges !== undefined) change.dropEdges = write.dropEdges;
+  if (view.options.version) Object.assign(change, versionOf(write, parts.row));
+  const endMs = endOf(view, timeUs, old?.entity);
+  if (endMs !== undefined) change.endsAtMs = endMs;
   return { change, row: parts.row, shared: parts.shared, unneeded: unneeded(write, parts) };
 }
 
@@ -143,10 +144,9 @@ export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: numbe
  * Each write sets the expiry of the whole object. In a class without a ttl, the next write removes an expiry that the
  * object still has.
  */
-function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick<EntityChange, "endsAtMs"> {
+function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): number | undefined {
   const atMs = endsAtMs(view, timeUs);
-  if (atMs !== undefined) return { endsAtMs: atMs };
-  return (old?.endsAtMs ?? Infinity) === Infinity ? {} : { endsAtMs: Infinity };
+  return atMs === undefined && (old?.endsAtMs ?? Infinity) !== Infinity ? Infinity : atMs;
 }
 
 /** Collects the parts of a change from its edits. */

@@ -29,13 +29,15 @@ export interface WriteRoom {
 export const NO_GROWTH: Growth = { objects: 0, bytes: 0 };
 
 /** Makes the write if the quota has room. Classes of the platform have no quota, because their owners limit them. */
-export async function inRoom(
+export function inRoom(
   room: WriteRoom | undefined,
   of: { readonly view: LoadedClass; readonly growth: () => Growth },
   write: () => Promise<void>,
 ): Promise<void> {
-  if (room === undefined || of.view.system) return write();
-  const growth = of.growth();
+  return room === undefined || of.view.system ? write() : taking(room, of.growth(), write);
+}
+
+async function taking(room: WriteRoom, growth: Growth, write: () => Promise<void>): Promise<void> {
   await room.take(growth);
   try {
     await write();

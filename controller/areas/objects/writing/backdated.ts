@@ -7,13 +7,14 @@ import type { EntityWrite } from "../values/compose.ts";
 
 /**
  * Adds to each write below the latest time of its object the state of the object at the write's own time. Its version
- * is made from that state, so that it contains nothing that was written later.
+ * is made from that state, so that it contains nothing that was written later. Returns `writes` at once if there is
+ * nothing to add.
  */
-export async function withPast(
+export function withPast(
   writes: readonly EntityWrite[],
   traces: ReadonlyMap<string, Pick<EntityTrace, "lastUs">>,
   source: HistorySource,
-): Promise<readonly EntityWrite[]> {
+): readonly EntityWrite[] | Promise<readonly EntityWrite[]> {
   const isBackdated = ({ view, key, timeUs }: EntityWrite): boolean =>
     keepsVersions(view) && timeUs <= (traces.get(key)?.lastUs ?? 0);
   if (!writes.some(isBackdated)) return writes;

@@ -14,6 +14,11 @@ import type { Writing } from "./writing.ts";
 
 type Source = Writing["source"];
 
+/** True if objects of the class expire. Only then `beforeEnds` may yield something for its writes. */
+export function expires({ options }: LoadedClass): boolean {
+  return options.ttlSeconds !== undefined;
+}
+
 /**
  * Yields the changes that must be written before these writes: tombstones of objects that expire, and parts of older
  * objects.

@@ -3,7 +3,9 @@ import type { EntityKey, ObjectStore, StoredRecord } from "../../../store/object
 import type { LoadedClass } from "../definitions/views.ts";
 import { inPages } from "../reading/locate.ts";
 import type { Unstored } from "../types.ts";
+import type { ComposedWrite } from "../values/compose.ts";
 import { wholeId } from "../values/identity.ts";
+import type { Traces } from "./recreated.ts";
 
 /** A written row whose object did not exist before. */
 export interface WrittenRow {
@@ -11,13 +13,26 @@ export interface WrittenRow {
   readonly timeUs: number;
   /** Latest known write or removal of the object. */
   readonly lastUs: number;
-  readonly endsAtMs: number | undefined;
+  readonly expiresAtMs: number | undefined;
 }
+
+const NONE: readonly Unstored[] = [];
 
 interface Looking {
   readonly view: LoadedClass;
   readonly store: ObjectStore;
   readonly nowMs: number;
+}
+
+/** The written rows whose objects did not exist before. */
+export function madeAnew(composed: readonly ComposedWrite[], traces: Traces): readonly WrittenRow[] {
+  const anew: WrittenRow[] = [];
+  for (const { change } of composed) {
+    const { key, timeUs, endsAtMs: expiresAtMs } = change;
+    const trace = traces.get(key.id);
+    if (trace?.entity === undefined) anew.push({ key, timeUs, expiresAtMs, lastUs: trace?.lastUs ?? 0 });
+  }
+  return anew;
 }
 
 /**
@@ -26,8 +41,7 @@ interface Looking {
  */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);
-  const timed = rows.map((row) => ({ ...row, expiresAtMs: row.endsAtMs }));
-  return unstored(timed, (row) => row.lastUs >= row.timeUs, { ...of, get });
+  return unstored(rows, (row) => row.lastUs >= row.timeUs, { ...of, get });
 }
 
 /** Does the same for records. */
@@ -43,6 +57,7 @@ async function unstored<R extends { readonly key: EntityKey; readonly expiresAtM
   of: Looking & { readonly get: (keys: readonly EntityKey[]) => Promise<readonly unknown[]> },
 ): Promise<readonly Unstored[]> {
   const isEnded = ({ expiresAtMs = Infinity }: R): boolean => expiresAtMs <= of.nowMs;
+  if (!rows.some((row) => isEnded(row) || isDoubtful(row))) return NONE;
   const doubtful = rows.filter((row) => !isEnded(row) && isDoubtful(row));
   const found = await inPages(
     doubtful.map(({ key }) => key),

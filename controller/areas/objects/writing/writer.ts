@@ -27,8 +27,8 @@ import { recordId, recordOf } from "../values/records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow } from "../values/rows.ts";
 import { withPast } from "./backdated.ts";
 import { standingRecords } from "./basis.ts";
-import { checkKeyKept } from "./beforetriggers.ts";
-import { beforeEnds, clearedBefore, tombstonesAhead } from "./ends.ts";
+import { checkKeyKept, type BeforeTriggers } from "./beforetriggers.ts";
+import { beforeEnds, clearedBefore, expires, tombstonesAhead } from "./ends.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
@@ -37,7 +37,7 @@ import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recrea
 import { restorable } from "./restorable.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
-import { unstoredRecords, unstoredRows } from "./unstored.ts";
+import { madeAnew, unstoredRecords, unstoredRows } from "./unstored.ts";
 import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
@@ -320,7 +320,7 @@ export class ObjectWriter {
     if (rows.length > CHANGE_BATCH_MAX && context.room !== undefined)
       await requireRoom(context, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
     let done = 0;
-    for (const batch of batches(rows)) {
+    for (const batch of rows.length === 1 ? [rows] : batches(rows)) {
       const first = done;
       done += batch.length;
       const later = retimed && {
@@ -347,8 +347,12 @@ export class ObjectWriter {
       batch.restored === undefined
         ? asked
         : await restorable(batch, traces, { ...this.#writing.source, later: batch.restored });
-    const rows = await triggered(context, { view, rows: standing }, traces);
-    const { links, targets } = await this.#links(context, { view, rows }, traces);
+    const rows = context.triggers?.has(view)
+      ? await triggered(context.triggers, { view, rows: standing }, traces)
+      : standing;
+    const { links, targets } = rows.some((row) => row.links.length > 0)
+      ? await this.#links(context, { view, rows }, traces)
+      : { links: [], targets: NO_TARGETS };
     const commonUs = this.#writing.clock.nextUs();
     const late = lateAmong({ ...batch, rows }, traces, commonUs);
     const timesUs = rows.map((row, at) => {
@@ -365,7 +369,8 @@ export class ObjectWriter {
       const linked = linkedAt(links[at], { timeUs, commonUs, targets });
       return { view, key, timeUs, edits, old, birth: true, fresh, ...linked, createdMs, hasVersion };
     });
-    const writes = await withPast(made, traces, this.#writing.source);
+    const past = withPast(made, traces, this.#writing.source);
+    const writes = past instanceof Promise ? await past : past;
     const composed = writes.map(compose);
     const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at] ?? NO_LINKS));
     const recreated = recreatedOf(traces);
@@ -373,20 +378,15 @@ export class ObjectWriter {
       sumOf(composed.map(({ change }) => changeGrowth(change, traces.get(change.key.id)?.entity)));
     const write = (): Promise<void> =>
       inRoom(context.room, { view, growth }, () =>
-        context.publish(events, async () => {
-          await this.#write(context, writes, composed);
-          if (recreated.size > 0) await this.#clearAfter(view, recreated);
+        context.publish(events, () => {
+          const written = this.#write(context, writes, composed);
+          return recreated.size === 0 ? written : written.then(() => this.#clearAfter(view, recreated));
         }),
       );
     if (recreated.size === 0) await write();
     else await this.#recreating(context, { view, recreated }, write);
     if (batch.unstored === undefined) return;
-    const absent = composed.filter(({ change }) => traces.get(change.key.id)?.entity === undefined);
-    const given = absent.map(({ change }) => ({
-      ...{ key: change.key, timeUs: change.timeUs, endsAtMs: change.endsAtMs },
-      lastUs: traces.get(change.key.id)?.lastUs ?? 0,
-    }));
-    batch.unstored(await unstoredRows(given, this.#looking(view)));
+    batch.unstored(await unstoredRows(madeAnew(composed, traces), this.#looking(view)));
   }
 
   /** Number of the rows that have no object yet. */
@@ -413,7 +413,6 @@ export class ObjectWriter {
     { view, rows }: Pick<Batch, "view" | "rows">,
     traces: Traces,
   ): Promise<{ readonly links: readonly LinkWrite[]; readonly targets: LinkTargets }> {
-    if (rows.every((row) => row.links.length === 0)) return { links: [], targets: NO_TARGETS };
     const targets = await linkTargets(
       context.snapshot,
       rows.flatMap((row) => row.links),
@@ -434,14 +433,15 @@ export class ObjectWriter {
     writes: readonly EntityWrite[],
     composed: readonly ComposedWrite[],
   ): Promise<void> {
-    for await (const changes of beforeEnds(writes, composed, this.#writing.source)) await this.#writing.change(changes);
+    const before = writes.some(({ view }) => expires(view)) ? beforeEnds(writes, composed, this.#writing.source) : [];
+    for await (const changes of before) await this.#writing.change(changes);
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
     // Removes terms last, because superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);
-    await confirmed(context, (now) => this.#bring(writes, now));
+    if (!context.held.isHeld()) await confirmed(context, (now) => this.#bring(writes, now));
     if (composed.some((entry) => entry.shared !== undefined)) await this.#keepShared(writes, composed);
   }
 
@@ -513,11 +513,10 @@ export class ObjectWriter {
 
 /** The rows after the triggers of their class ran, on the rows and on the objects as they are now. */
 async function triggered(
-  { triggers }: WriteContext,
+  triggers: BeforeTriggers,
   { view, rows }: Pick<Batch, "view" | "rows">,
   traces: Traces,
 ): Promise<readonly CheckedRow[]> {
-  if (!triggers?.has(view)) return rows;
   const held = rows.map(({ key }) => `${view.cid}:${key}`);
   const left: CheckedRow[] = [];
   for (const [at, row] of rows.entries()) {

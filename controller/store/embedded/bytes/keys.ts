@@ -83,14 +83,12 @@ export function readU64Descending(bytes: Uint8Array, at: number): number {
   return upper * 0x1_0000_0000 + lower;
 }
 
-/** Encodes any finite number; negative ones sort before positive ones. */
-export function float64(value: number): Uint8Array {
-  const bytes = new Uint8Array(8);
+/** Writes any finite number in eight bytes; negative ones sort before positive ones. */
+export function writeFloat64(bytes: Buffer, at: number, value: number): void {
   // Zero and minus zero are equal, so they must have one key.
-  new DataView(bytes.buffer).setFloat64(0, value === 0 ? 0 : value);
-  if (bytes[0]! & 0x80) for (let i = 0; i < 8; i++) bytes[i] = 0xff - bytes[i]!;
-  else bytes[0] = bytes[0]! | 0x80;
-  return bytes;
+  bytes.writeDoubleBE(value === 0 ? 0 : value, at);
+  if (bytes[at]! & 0x80) for (let i = at; i < at + 8; i++) bytes[i] = 0xff - bytes[i]!;
+  else bytes[at] = bytes[at]! | 0x80;
 }
 
 export function writeU32(bytes: Uint8Array, at: number, value: number): void {
@@ -100,7 +98,7 @@ export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-function writeU64(bytes: Uint8Array, at: number, value: number): void {
+export function writeU64(bytes: Uint8Array, at: number, value: number): void {
   writeU32(bytes, at, Math.floor(value / 0x1_0000_0000));
   writeU32(bytes, at + 4, value >>> 0);
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { decodeText } from "../../texts.ts";
 import type { EntityKey } from "../../objects.ts";
-import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
+import { asBuffer, concat, readU32, textBytes, u32, u64Descending, writeFloat64, writeU32, writeU64 } from "./keys.ts";
 
 /**
  * Number of bytes of the digest that represents the other end of an edge in a key. Two ids of full length would not fit
@@ -9,6 +9,9 @@ import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending,
  */
 const DIGEST_BYTES = 16;
 const CID_BYTES = 4;
+/** A slot and a number of eight bytes. */
+const NUMBER_PREFIX_BYTES = 9;
+const NO_BYTES = new Uint8Array(0);
 const ULID_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ULID_TIME_DIGITS = 10;
 const ULID_TIME_MAX_MS = 2 ** 48 - 1;
@@ -43,17 +46,21 @@ export function edgeKey(owner: EntityKey, type: string, other: EntityKey): Uint8
 }
 
 export function numberKey(slot: number, value: number, entity: Uint8Array): Uint8Array {
-  return concat(Uint8Array.of(slot), float64(value), entity);
+  const bytes = Buffer.allocUnsafe(NUMBER_PREFIX_BYTES + entity.length);
+  bytes[0] = slot;
+  writeFloat64(bytes, 1, value);
+  bytes.set(entity, NUMBER_PREFIX_BYTES);
+  return bytes;
 }
 
 /** The entity in the key of a number. */
 export function numberOwner(key: Uint8Array): Uint8Array {
-  return key.subarray(9);
+  return key.subarray(NUMBER_PREFIX_BYTES);
 }
 
 /** The part of a number's key before the entity. */
 export function numberPrefix(slot: number, value: number): Uint8Array {
-  return concat(Uint8Array.of(slot), float64(value));
+  return numberKey(slot, value, NO_BYTES);
 }
 
 /** Prefix of the records of a class with a term, in the order of their ids. */
@@ -90,7 +97,11 @@ export function recordTermParts(key: Uint8Array): { readonly cid: Uint8Array; re
 export const EXPIRY_KINDS = { entity: 1, edge: 2, version: 3, record: 4 } as const;
 
 export function expiryKey(atMs: number, kind: number, key: Uint8Array): Uint8Array {
-  return concat(u64(Math.ceil(atMs)), Uint8Array.of(kind), key);
+  const bytes = Buffer.allocUnsafe(9 + key.length);
+  writeU64(bytes, 0, Math.ceil(atMs));
+  bytes[8] = kind;
+  bytes.set(key, 9);
+  return bytes;
 }
 
 function lengthPrefixed(cid: number, text: Uint8Array): Uint8Array {

@@ -59,6 +59,11 @@ export class ByteWriter {
     }
   }
 
+  /** Overwrites a byte that was written before. */
+  setByte(value: number, at: number): void {
+    this.#bytes[at] = value;
+  }
+
   /** Overwrites bytes that were written before. */
   setUint32(value: number, at: number): void {
     this.#bytes.writeUInt32BE(value, at);

@@ -70,14 +70,18 @@ export function encodeEntity(state: EntityState): Buffer {
   return writer.copy();
 }
 
+const NO_CELLS: Marks<string, Uint8Array> = new Map();
+
 /** Separates living and removed cells. Usually no cell is removed, and nothing must be copied. */
 function partedCells({ cells }: EntityState): {
   readonly living: Marks<string, Uint8Array>;
   readonly removed: Marks<string, Uint8Array>;
 } {
+  let count = 0;
+  cells.forEach(({ value }) => (count += value === undefined ? 1 : 0));
+  if (count === 0) return { living: cells, removed: NO_CELLS };
   const removed = new Map<string, Mark<Uint8Array>>();
   cells.forEach((mark, key) => mark.value === undefined && removed.set(key, mark));
-  if (removed.size === 0) return { living: cells, removed };
   const living = new Map(cells);
   for (const key of removed.keys()) living.delete(key);
   return { living, removed };
@@ -158,9 +162,16 @@ function readCells(bytes: Buffer): readonly (readonly [key: string, value: Uint8
 
 /** Writes a byte of flags for the times that are present, then those times. */
 function writeEnds(state: EntityState): void {
-  const isWritten = END_NAMES.map((name) => state[name] !== ENDS[name]);
-  writer.byte(isWritten.reduce((flags, written, at) => (written ? flags | (1 << at) : flags), 0));
-  for (const [at, name] of END_NAMES.entries()) if (isWritten[at]) writer.double(state[name]);
+  const flagsAt = writer.length;
+  let flags = 0;
+  writer.byte(flags);
+  for (let at = 0; at < END_NAMES.length; at += 1) {
+    const name = END_NAMES[at]!;
+    if (state[name] === ENDS[name]) continue;
+    flags |= 1 << at;
+    writer.double(state[name]);
+  }
+  writer.setByte(flags, flagsAt);
 }
 
 function readEnds(reader: ByteReader): Ends {

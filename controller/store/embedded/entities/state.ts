@@ -85,7 +85,9 @@ export class EntityState {
     if (this.birthUs === 0) return NOTHING;
     const terms = new Set<string>();
     this.terms.forEach((mark, term) => mark.value && terms.add(term));
-    return { terms, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.numbers.get(slot)?.value) };
+    const numbers = new Array<number | undefined>(NUMBER_SLOTS).fill(undefined);
+    this.numbers.forEach(({ value }, slot) => (numbers[slot] = value));
+    return { terms, numbers };
   }
 
   /** Merges a change. Expired parts are settled before and after. */

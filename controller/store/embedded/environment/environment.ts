@@ -2,7 +2,6 @@ import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { open, type Database, type RootDatabase } from "lmdb";
 import { AppError } from "../../../../common/errors.ts";
-import { STORE_CALL_DEADLINE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import { decodeStored, encodePacked } from "../../format.ts";
 import { decodeText, writeText } from "../../texts.ts";
@@ -128,17 +127,18 @@ export class Environment {
   readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
   readonly #writes: WriteQueue;
-  readonly #clock: Clock;
   readonly #folder: string;
   #closed = false;
-  #writing = 0;
 
   constructor(folder: string, clock: Clock) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.#clock = clock;
     this.#folder = folder;
     this.#root = openRoot(folder);
-    this.#writes = new WriteQueue(clock, (work) => this.#root.transaction(work));
+    this.#writes = new WriteQueue(
+      clock,
+      (work) => this.#transaction(work),
+      (error) => writeFault(error, folder),
+    );
     try {
       this.tables = this.#openTables();
       this.format = this.#readFormat(folder);
@@ -153,19 +153,9 @@ export class Environment {
    * it resolves. `action` is synchronous, sees the writes before it, and must not throw after its first write, because
    * that is not undone. `committed` is called after the commit, even if that was too late for the caller.
    */
-  async write<T>(action: () => T, committed?: () => void): Promise<T> {
-    if (this.#closed) throw new AppError("unavailable", "The store is closed.");
-    let cancel = (): void => {};
-    const late = new Promise<never>((_, reject) => {
-      cancel = this.#clock.after(STORE_CALL_DEADLINE_MS, () =>
-        reject(new AppError("unknown_outcome", "The disk did not answer in time.")),
-      );
-    });
-    try {
-      return await Promise.race([this.#commit(action, committed), late]);
-    } finally {
-      cancel();
-    }
+  write<T>(action: () => T, committed?: () => void): Promise<T> {
+    if (this.#closed) return Promise.reject(new AppError("unavailable", "The store is closed."));
+    return this.#writes.add(action, committed);
   }
 
   /** Throws `AppError("unavailable")` after close. */
@@ -181,7 +171,7 @@ export class Environment {
 
   /** True if no write is pending, so that readers see everything written. */
   get isQuiet(): boolean {
-    return this.#writing === 0;
+    return this.#writes.isIdle;
   }
 
   /** True if all values have checksums: then a value without one is damaged. */
@@ -201,16 +191,11 @@ export class Environment {
     await this.#root.close();
   }
 
-  async #commit<T>(action: () => T, committed: (() => void) | undefined): Promise<T> {
-    this.#writing += 1;
+  async #transaction(work: () => void): Promise<void> {
     try {
-      const result = await this.#writes.add(action);
-      committed?.();
-      return result;
+      await this.#root.transaction(work);
     } catch (error) {
       throw writeFault(await commitReason(error), this.#folder);
-    } finally {
-      this.#writing -= 1;
     }
   }
 

@@ -1,7 +1,8 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { STORE_WRITE_TURN_MAX_MS } from "../../../../common/limits.ts";
+import { isAppError } from "../../../../common/errors.ts";
+import { STORE_CALL_DEADLINE_MS, STORE_WRITE_TURN_MAX_MS } from "../../../../common/limits.ts";
 import { storeFolder } from "../../../../test/helpers/runs/folders.ts";
 import { TestClock } from "../../../../test/helpers/time/runtime.ts";
 import { THREAD_TURNS } from "../../../turns/turns.ts";
@@ -68,6 +69,46 @@ test("a transaction that is refused fails all that wait, and later ones are trie
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   isRefused = false;
   expect(await queue.add(() => 3)).toBe(3);
+});
+
+test("an action that is not committed by its deadline is of unknown outcome; its commit is still announced", async () => {
+  const clock = new TestClock();
+  const commits: (() => void)[] = [];
+  const queue = new WriteQueue(clock, (work) => {
+    work();
+    return new Promise<void>((resolve) => commits.push(resolve));
+  });
+  const announced: string[] = [];
+  const ended: string[] = [];
+  const add = (name: string): Promise<void> =>
+    queue
+      .add(
+        () => name,
+        () => announced.push(name),
+      )
+      .then(
+        () => void ended.push(`${name} ok`),
+        (error: unknown) => void ended.push(`${name} ${isAppError(error) ? error.code : "another error"}`),
+      );
+  const first = add("a");
+  clock.advance(STORE_CALL_DEADLINE_MS / 2);
+  const second = add("b");
+  // One timer serves both; the later action has its own whole time.
+  expect(clock.waiting).toBe(1);
+  clock.advance(STORE_CALL_DEADLINE_MS / 2);
+  await first;
+  expect({ ended, announced, isIdle: queue.isIdle }).toEqual({
+    ended: ["a unknown_outcome"],
+    announced: [],
+    isIdle: false,
+  });
+  clock.advance(STORE_CALL_DEADLINE_MS / 2 - 1);
+  for (const commit of commits) commit();
+  await second;
+  await queue.idle();
+  expect(ended).toEqual(["a unknown_outcome", "b ok"]);
+  expect(announced).toEqual(["a", "b"]);
+  expect({ isIdle: queue.isIdle, timers: clock.waiting }).toEqual({ isIdle: true, timers: 0 });
 });
 
 test("over LMDB, others have the thread between transactions, and closing waits for all of them", async () => {
