@@ -91,6 +91,19 @@ function steady() {
 test("as many are known as there is room for", () => {
   const sessions = new KnownSessions();
   const one = { principal: admin, record: {} as never, evidence: [] };
-  for (let n = 0; n <= SIGN_IN_CACHE_MAX_ENTRIES; n++) sessions.keep(`s${n}`, one);
+  for (let n = 0; n <= SIGN_IN_CACHE_MAX_ENTRIES; n++) sessions.keep(`s${n}`, one, 0);
   expect([sessions.find("s0", 0), sessions.find("s1", 0)]).toEqual([undefined, one]);
+});
+
+test("sessions that nobody uses any more do not stay in memory", () => {
+  const sessions = new KnownSessions();
+  const until = (untilMs: number) => ({
+    principal: admin,
+    record: {} as never,
+    evidence: [{ isCurrent: () => true }, { isCurrent: (nowMs: number) => nowMs < untilMs }],
+  });
+  for (let n = 0; n < 100; n++) sessions.keep(`s${n}`, until(n + 10), n);
+  expect(sessions.size).toBe(10);
+  sessions.keep("last", until(200), 150);
+  expect([sessions.size, sessions.find("last", 150)]).toMatchObject([1, { principal: admin }]);
 });
