@@ -46,6 +46,7 @@ const CHANGES: Readonly<Record<string, (at: Awaited<ReturnType<typeof opened>>) 
   "a group": () => http.groups.create(admin, { name: "crew", member: ["U/plant/ann"] }),
   "the policy of signing in": () => http.users.setSignInPolicy(admin, { secondFactor: "everybody" }),
   "a refresh": () => http.groups.refresh(admin),
+  "the end of the tenant": () => http.groups.leave("matrix"),
   "the age of what was read": () => Promise.resolve(clock.advance(SIGN_IN_CACHE_MS)),
 };
 
