@@ -199,7 +199,9 @@ async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   // The plugin's hooks remove files that it stored itself. It stores none here, and its hooks would cost every call.
   const hookless = Object.create(app, { addHook: { value: () => hookless } }) as FastifyInstance;
-  await new Promise<void>((resolve) => void multipart(hookless, {}, () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    void multipart(hookless, {}, (error) => (error === undefined ? resolve() : reject(error)));
+  });
 }
 
 interface Observers {

@@ -79,7 +79,7 @@ export class LogFile {
       const count = writeSync(this.#descriptor, bytes, done);
       stored((done += count));
       this.#size += count;
-      this.#isTorn = done < bytes.length;
+      this.#isTorn = bytes[done - 1] !== LINE_END;
     }
   }
 

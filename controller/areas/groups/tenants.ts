@@ -45,6 +45,8 @@ export class TenantDefinitions {
   async leave(tenant: string): Promise<void> {
     const current = this.#current.get(tenant);
     this.#current.delete(tenant);
+    // Rights that were made of it are not used any more, also if the tenant is restored at once.
+    current?.drop();
     await current?.close();
   }
 

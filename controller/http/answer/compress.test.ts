@@ -3,12 +3,15 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_COMPRESS_MIN_BYTES, HTTP_PIECE_BYTES } from "../../../common/limits.ts";
+import { AppError } from "../../../common/errors.ts";
 import { MIB } from "../../../common/limits/units.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { acceptsGzip } from "./compress.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
 
 const LONG = "a text that says the same again, ".repeat(HTTP_PIECE_BYTES / 10);
+/** Long also when it is compressed. */
+const VARIED = Array.from({ length: 40_000 }, (_, at) => (at * 7_919) % 104_729).join();
 const ROWS = Array.from({ length: 1_000 }, (_, at) => ({ at, text: "x".repeat(100) }));
 const HEADERS = { ETag: "", "Cache-Control": "", "X-Made": "" };
 
@@ -26,12 +29,18 @@ const answers: Readonly<Record<string, () => Answer<unknown>>> = {
   "/lines": () => ({ content: Readable.from([LONG]), contentType: "application/x-ndjson" }),
   "/kept": () => ({ message: LONG, headers: { "Cache-Control": "no-transform" } }),
   "/versioned": () => ({ message: LONG, headers: { ETag: `"1"` } }),
-  "/broken": () => ({ content: Readable.from(failing()), contentType: "text/plain" }),
+  "/broken": () => ({ content: Readable.from(failing(VARIED, VARIED, VARIED, VARIED)), contentType: "text/plain" }),
+  "/broken-early": () => ({
+    content: Readable.from(failing()),
+    contentType: "text/csv",
+    filename: "a.csv",
+    headers: { ETag: `"1"` },
+  }),
 };
 
-async function* failing(): AsyncGenerator<string> {
-  yield await Promise.resolve(LONG);
-  throw new Error("the source went away");
+async function* failing(...before: readonly string[]): AsyncGenerator<string> {
+  for (const one of before) yield await Promise.resolve(one);
+  throw new AppError("unavailable", "the source went away");
 }
 
 const taken: unknown[] = [];
@@ -139,6 +148,16 @@ describe("a text", () => {
 
   test("that breaks off does not look whole", async () => {
     await expect(ask("/broken").then(({ text }) => text)).rejects.toThrow();
+  });
+
+  test("whose source fails before the head is sent is a failure like any other", async () => {
+    const headers = { "accept-encoding": "gzip" };
+    const response = await http.app.inject({ url: `/broken-early?sessionid=${session}`, headers });
+    expect(response.statusCode).toBe(500);
+    expect(response.headers).toMatchObject({ "content-type": "application/json; charset=utf-8" });
+    for (const name of ["content-encoding", "content-disposition", "etag"])
+      expect(response.headers).not.toHaveProperty(name);
+    expect(response.json()).toMatchObject({ status: "error", code: "unavailable" });
   });
 
   test("is not compressed where a page of another site may measure it", async () => {

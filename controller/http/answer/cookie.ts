@@ -10,7 +10,7 @@ export interface CookieText {
 }
 
 /** Old browsers do not know `Max-Age`. */
-const PAST = "; Expires=Thu, 01 Jan 1970 00:00:00 GMT";
+const PAST = "; Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT";
 
 /**
  * Adds a cookie that scripts cannot read (RFC 6265, 4.1). It is lax: the browser also sends it when another site

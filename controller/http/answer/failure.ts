@@ -3,6 +3,9 @@ import type { Logger } from "pino";
 import { AppError, ERROR_CODES, errorText } from "../../../common/errors.ts";
 import { traceIdOf } from "../calls/trace.ts";
 
+/** Headers that describe the body of a successful answer. */
+const HEADERS_OF_BODY = ["content-encoding", "content-length", "content-disposition", "etag"] as const;
+
 /** Address to which a browser without a session is sent. */
 export const SIGN_IN_PATH = "/user/login";
 
@@ -28,8 +31,10 @@ export function asAppError(error: unknown): AppError {
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   request.exchange.code = error.code;
   const { traceparent } = request.exchange;
+  // A stream may fail after its head was made and before its first byte is sent.
+  for (const name of HEADERS_OF_BODY) void reply.removeHeader(name);
   // Also if the successful answer could be cached.
-  void reply.header("cache-control", "no-store");
+  void reply.header("cache-control", "no-store").type("application/json; charset=utf-8");
   const { retryAfterSeconds } = error.details ?? {};
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);

@@ -205,12 +205,12 @@ export function withWarnings(answer: Answer<unknown>, before: readonly string[])
   return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
 }
 
-const known = new WeakMap<TSchema, { readonly names: ReadonlySet<string> | undefined }>();
+const namesBySchema = new WeakMap<TSchema, { readonly names: ReadonlySet<string> | undefined }>();
 
 /** Names that an input knows; `undefined` if it takes any name. */
 function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
-  let found = known.get(schema);
-  if (found === undefined) known.set(schema, (found = { names: namesIn(schema) }));
+  let found = namesBySchema.get(schema);
+  if (found === undefined) namesBySchema.set(schema, (found = { names: namesIn(schema) }));
   return found.names;
 }
 

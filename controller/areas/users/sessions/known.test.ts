@@ -46,6 +46,7 @@ const CHANGES: Readonly<Record<string, (at: Awaited<ReturnType<typeof opened>>) 
   "a group": () => http.groups.create(admin, { name: "crew", member: ["U/plant/ann"] }),
   "the policy of signing in": () => http.users.setSignInPolicy(admin, { secondFactor: "everybody" }),
   "a refresh": () => http.groups.refresh(admin),
+  "the end of the tenant": () => http.groups.leave("matrix"),
   "the age of what was read": () => Promise.resolve(clock.advance(SIGN_IN_CACHE_MS)),
 };
 
@@ -91,6 +92,19 @@ function steady() {
 test("as many are known as there is room for", () => {
   const sessions = new KnownSessions();
   const one = { principal: admin, record: {} as never, evidence: [] };
-  for (let n = 0; n <= SIGN_IN_CACHE_MAX_ENTRIES; n++) sessions.keep(`s${n}`, one);
+  for (let n = 0; n <= SIGN_IN_CACHE_MAX_ENTRIES; n++) sessions.keep(`s${n}`, one, 0);
   expect([sessions.find("s0", 0), sessions.find("s1", 0)]).toEqual([undefined, one]);
+});
+
+test("sessions that nobody uses any more do not stay in memory", () => {
+  const sessions = new KnownSessions();
+  const until = (untilMs: number) => ({
+    principal: admin,
+    record: {} as never,
+    evidence: [{ isCurrent: () => true }, { isCurrent: (nowMs: number) => nowMs < untilMs }],
+  });
+  for (let n = 0; n < 100; n++) sessions.keep(`s${n}`, until(n + 10), n);
+  expect(sessions.size).toBe(10);
+  sessions.keep("last", until(200), 150);
+  expect([sessions.size, sessions.find("last", 150)]).toMatchObject([1, { principal: admin }]);
 });

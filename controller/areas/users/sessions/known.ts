@@ -22,18 +22,37 @@ export class KnownSessions {
   find(session: string, nowMs: number): KnownSession | undefined {
     const known = this.#known.get(session);
     if (known === undefined) return undefined;
-    for (const evidence of known.evidence) {
-      if (evidence.isCurrent(nowMs)) continue;
-      this.#known.delete(session);
-      return undefined;
-    }
-    return known;
+    if (isCurrent(known, nowMs)) return known;
+    this.#known.delete(session);
+    return undefined;
   }
 
-  keep(session: string, known: KnownSession): void {
+  keep(session: string, known: KnownSession, nowMs: number): void {
     this.#known.delete(session);
+    this.#dropOutdated(nowMs);
     const [oldest] = this.#known.keys();
     if (this.#known.size >= SIGN_IN_CACHE_MAX_ENTRIES && oldest !== undefined) this.#known.delete(oldest);
     this.#known.set(session, known);
   }
+
+  /** Number of sessions in memory. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /**
+   * Drops the oldest sessions up to the first that is current. The evidence of a session holds the values themselves,
+   * such as all groups of its tenant as they were.
+   */
+  #dropOutdated(nowMs: number): void {
+    for (const [session, known] of this.#known) {
+      if (isCurrent(known, nowMs)) return;
+      this.#known.delete(session);
+    }
+  }
+}
+
+function isCurrent({ evidence }: KnownSession, nowMs: number): boolean {
+  for (const one of evidence) if (!one.isCurrent(nowMs)) return false;
+  return true;
 }

@@ -42,7 +42,8 @@ export class Principals {
     const given = user && (await this.#of(user, record.ospace, { traceparent, evidence }));
     const duty = user && given && (await this.#with.requirements.of(user, given, evidence));
     const principal = given && duty ? owing(given, duty) : given;
-    if (principal !== undefined) this.#known.keep(session, { principal, record, evidence });
+    const nowMs = this.#with.clock.monotonicMs();
+    if (principal !== undefined) this.#known.keep(session, { principal, record, evidence }, nowMs);
     return principal;
   }
 
