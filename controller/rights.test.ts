@@ -173,6 +173,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     secondFactor: "the caller's own",
     signOut: "the session is the right; refused to a principal that reads only",
     bySession: "the session is the right",
+    byKnownSession: "the session is the right",
     byPassword: "the password is the right",
     present: "answers the rights there are",
     ensureAdministrator: "at the start",
