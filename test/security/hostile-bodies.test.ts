@@ -47,11 +47,18 @@ test.each(counted)("%s to %s: is refused unread or decoded in pauses", async (_b
   await prepare(target, body);
   using pauses = new CountedPauses();
   const { heapMb, outcome } = await heldBy(() => sender.send());
-  expect(OUTCOMES).toContain(outcome);
+  expect(OUTCOMES, `${String(pauses.count)} pauses beside ${othersHere()}`).toContain(outcome);
   if (target.takesLarge) expect(pauses.count).toBeGreaterThanOrEqual(body.pauses);
   else expect([outcome, pauses.count]).toEqual([target.isSignedIn ? outcome : "too_large", 0]);
   expect(heapMb).toBeLessThan(HELD_HEAP_MAX_MB);
 });
+
+/** Work of this process that could take turns of the event loop from the body. */
+function othersHere(): string {
+  const counts = new Map<string, number>();
+  for (const name of process.getActiveResourcesInfo()) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return JSON.stringify([...counts]);
+}
 
 const measured = ARE_TIMES_BOUND ? cases : [];
 
