@@ -44,7 +44,7 @@ afterEach(() => http[Symbol.asyncDispose]());
 type Made = Readonly<Record<"promises" | "timers" | "signals", number>>;
 
 /**
- * What one call makes: the least of `CALLS` calls, one after the other. Other work of this process only adds to some of
+ * Counts of one call: the least of `CALLS` calls, one after the other. Other work of this process only adds to some of
  * them.
  */
 async function made(url: string): Promise<Made> {
