@@ -1,27 +1,13 @@
 import { describe, expect, it, vi } from "vitest";
 import { AgentFrame, Batch, Records, type Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { WHOLE_RECORDS } from "../../test/helpers/hosts/whole-records.ts";
 import { encodeFrame } from "../session/grpc-transport.ts";
 import { encodeEntry, entryWeight, recordsFacts, storedEntries } from "./entries.ts";
 
 const NOTHING = Buffer.alloc(0);
 
 function recordsEntry(sequence: number, value: Partial<Records> = {}): Entry {
-  const records: Records = {
-    policy: "access",
-    policyRevision: 7,
-    source: "/var/log/access.log",
-    generation: "g",
-    offset: 5_000_000_000,
-    records: ["a", "", "ü".repeat(100), "x".repeat(20_000)].map((text) => Buffer.from(text)),
-    groups: { site: "north" },
-    rule: "/matrix/rules/access",
-    cut: [3],
-    malformed: [1, 2],
-    raw: Buffer.from([0xff, 0xfe]),
-    rawLengths: [1, 1],
-    heading: "#Fields: a",
-    ...value,
-  };
+  const records: Records = { ...WHOLE_RECORDS, ...value };
   return { sequence, timeMs: 1_700_000_000_000, traceparent: "00-a", body: { $case: "records", value: records } };
 }
 

@@ -1,27 +1,13 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/time/clock.ts";
-import { AgentFrame, type Batch, Entry, type Records } from "../../proto/gen/agent/v1/agent.ts";
+import { AgentFrame, type Batch, Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { WHOLE_RECORDS } from "../../test/helpers/hosts/whole-records.ts";
 import { readAgentFrame } from "./agent-frame.ts";
 
-const RECORDS: Records = {
-  policy: "access",
-  policyRevision: 7,
-  source: "/var/log/access.log",
-  generation: "g",
-  offset: 5_000_000_000,
-  records: ["a", "", "ü".repeat(100), "x".repeat(20_000)].map((text) => Buffer.from(text)),
-  groups: { site: "north" },
-  rule: "/matrix/rules/access",
-  cut: [3],
-  malformed: [1, 2],
-  raw: Buffer.from([0xff, 0xfe]),
-  rawLengths: [1, 1],
-  heading: "#Fields: a",
-};
 const ENTRIES: readonly Entry[] = [
-  { sequence: 8, timeMs: 5, traceparent: "00-a", body: { $case: "records", value: RECORDS } },
-  { sequence: 9, timeMs: 6, traceparent: "", body: { $case: "records", value: { ...RECORDS, records: [] } } },
+  { sequence: 8, timeMs: 5, traceparent: "00-a", body: { $case: "records", value: WHOLE_RECORDS } },
+  { sequence: 9, timeMs: 6, traceparent: "", body: { $case: "records", value: { ...WHOLE_RECORDS, records: [] } } },
   {
     sequence: 10,
     timeMs: 7,
@@ -33,7 +19,7 @@ const ENTRIES: readonly Entry[] = [
 const PIN = {
   writeUs: 9,
   told: { us: 8, proof: "p" },
-  rules: [{ rule: RECORDS.rule, digest: "d", error: "", proof: "q" }],
+  rules: [{ rule: WHOLE_RECORDS.rule, digest: "d", error: "", proof: "q" }],
 };
 const BATCH: Batch = { streamId: "stream", entries: [...ENTRIES], pin: PIN, missing: 2 };
 const FRAME: AgentFrame = { frame: { $case: "batch", value: BATCH } };
@@ -45,7 +31,7 @@ test("the records of a batch are parts of its frame, and not copies", () => {
   const { frame } = readAgentFrame(bytes);
   const read = frame?.$case === "batch" ? frame.value.entries : [];
   const records = read.flatMap(({ body }) => (body?.$case === "records" ? body.value.records : []));
-  expect(records).toHaveLength(RECORDS.records.length);
+  expect(records).toHaveLength(WHOLE_RECORDS.records.length);
   for (const record of records) expect(record.buffer).toBe(bytes.buffer);
 });
 

@@ -25,6 +25,7 @@ export class LogFile {
   readonly #clock: Clock | undefined;
   /** Lines that are not written yet. */
   #later = "";
+  #cancelFlush: (() => void) | undefined;
 
   /** Without a clock, `writeLater` does not wait. */
   constructor(path: string, clock?: Clock) {
@@ -43,7 +44,7 @@ export class LogFile {
 
   /** Takes a line that may be lost if the process is killed within `LOG_LATER_MS`. The end of the program is no loss. */
   writeLater(line: string): void {
-    if (this.#later === "") this.#clock?.after(LOG_LATER_MS, () => this.flush());
+    if (this.#later === "") this.#cancelFlush = this.#clock?.after(LOG_LATER_MS, () => this.flush());
     this.#later += line;
     if (this.#clock === undefined || this.#later.length >= LOG_LATER_MAX_CHARACTERS) this.flush();
   }
@@ -52,6 +53,7 @@ export class LogFile {
   flush(): void {
     const lines = this.#later;
     this.#later = "";
+    this.#cancelFlush?.();
     if (lines !== "") this.#store(lines);
   }
 

@@ -1,17 +1,9 @@
 import type { TSchema } from "typebox";
 import { conforms } from "../input/coerce.ts";
+import type { Shape } from "../input/shape.ts";
 
 /** Returns the value without the members that its schema does not name. Never changes its argument. */
 export type Filter = (value: unknown) => unknown;
-
-interface Shape {
-  readonly type?: string;
-  readonly properties?: Readonly<Record<string, TSchema>>;
-  readonly patternProperties?: Readonly<Record<string, TSchema>>;
-  readonly additionalProperties?: unknown;
-  readonly items?: unknown;
-  readonly anyOf?: readonly TSchema[];
-}
 
 /** `undefined` if there is nothing to leave out: such values are sent unchanged. */
 export function outputFilter(schema: TSchema): Filter | undefined {

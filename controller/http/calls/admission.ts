@@ -40,19 +40,14 @@ export class Admission {
   enter(name: string, caller?: Waiting): (() => void) | Promise<() => void> {
     const gate = this.#gateOf(name);
     this.#fill(name, gate);
-    const hasRoom = gate.inFlight < this.#maxOf(name);
-    if (hasRoom) gate.inFlight++;
-    if (hasRoom && THREAD_TURNS.begins(name)) return this.#exit(name, gate);
-    return this.#enterLater(name, gate, hasRoom ? undefined : { signal: caller?.signal });
+    if (gate.inFlight >= this.#maxOf(name)) return this.#enterLater(name, gate, this.#queue(name, gate, caller));
+    gate.inFlight++;
+    return THREAD_TURNS.begins(name) ? this.#exit(name, gate) : this.#enterLater(name, gate);
   }
 
-  /** `waiting`: absent if the place is taken already, and only the turn is missing. */
-  async #enterLater(
-    name: string,
-    gate: Gate,
-    waiting: { readonly signal: AbortSignal | undefined } | undefined,
-  ): Promise<() => void> {
-    if (waiting !== undefined) await this.#queue(name, gate, waiting.signal);
+  /** `place` resolves when the name has a place; absent: it has one, and waits only for its turn. */
+  async #enterLater(name: string, gate: Gate, place?: Promise<void>): Promise<() => void> {
+    await place;
     await THREAD_TURNS.next(name);
     return this.#exit(name, gate);
   }
@@ -75,8 +70,9 @@ export class Admission {
     return Math.min(this.#limits.inFlightMax, this.#limits.quotaOf?.(name) ?? Infinity);
   }
 
-  #queue(name: string, gate: Gate, signal: AbortSignal | undefined): Promise<void> {
-    if (gate.waiting.size >= this.#limits.waitingMax) throw this.#tooMany(name);
+  #queue(name: string, gate: Gate, caller: Waiting | undefined): Promise<void> {
+    if (gate.waiting.size >= this.#limits.waitingMax) return Promise.reject(this.#tooMany(name));
+    const signal = caller?.signal;
     return new Promise((resolve, reject) => {
       const admitted = (): void => {
         signal?.removeEventListener("abort", gone);

@@ -57,7 +57,19 @@ export function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (slices.isOver(work)) return slices.pause().then(() => afterSteps(steps, work, slices));
+    if (slices.isOver(work)) return afterPause(steps, work, slices);
+  }
+}
+
+/** A loop, not a chain of promises: long work has thousands of pauses. */
+async function afterPause<T>(steps: Generator<unknown, T>, work: number, slices: Slices): Promise<T> {
+  for (;;) {
+    await slices.pause();
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      if (slices.isOver(work)) break;
+    }
   }
 }
 
