@@ -129,3 +129,24 @@ test("over LMDB, others have the thread between transactions, and closing waits 
   expect(new Set(turns).size).toBe(4);
   await rm(folder, { recursive: true });
 });
+
+test("a callback that throws fails its own write, and no other one of the commit", async () => {
+  const { queue } = queueOf();
+  const fault = new Error("told badly");
+  const outcomes = await Promise.allSettled([
+    queue.add(() => 1),
+    queue.add(
+      () => 2,
+      () => {
+        throw fault;
+      },
+    ),
+    queue.add(() => 3),
+  ]);
+  expect(outcomes).toEqual([
+    { status: "fulfilled", value: 1 },
+    { status: "rejected", reason: fault },
+    { status: "fulfilled", value: 3 },
+  ]);
+  expect(queue.isIdle).toBe(true);
+});

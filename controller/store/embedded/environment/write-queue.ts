@@ -113,7 +113,11 @@ export class WriteQueue {
 
   #committed(one: Waiting): void {
     if (one.hasThrown) return this.#failed(one, this.#faultOf(one.result));
-    one.committed?.();
+    try {
+      one.committed?.();
+    } catch (error) {
+      return this.#failed(one, error);
+    }
     one.resolve(one.result);
     this.#end(one);
   }
