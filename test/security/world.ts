@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
 import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import type { Clock } from "../../common/time.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { openTestEngine } from "../helpers/engines/engine.ts";
 import { PASSWORD } from "../helpers/http/http-app.ts";
@@ -26,9 +27,10 @@ export interface WorldOptions {
   readonly scripts?: URL;
   /** As in the options of the assembly. */
   readonly outboundNetworks?: readonly string[];
+  readonly clock?: Clock;
 }
 
-export async function openWorld(options: WorldOptions = {}): Promise<World> {
+export async function openWorld({ clock = realClock, ...options }: WorldOptions = {}): Promise<World> {
   const engine = await openTestEngine();
   const folder = await storeFolder("odp-security-");
   const counted = counting(engine);
@@ -37,7 +39,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     engine: counted.engine,
     secrets,
     version: "test",
-    runtime: testRuntime(realClock),
+    runtime: testRuntime(clock),
     controllerId: "security",
     publicNames: ["odp.example"],
     dataDir: folder,

@@ -75,7 +75,11 @@ test.each(DEATHS)(
     }
     // At least: the intent, the object, the copy and the end of the intent.
     expect(deaths).toBeGreaterThanOrEqual(4);
-    expect(await survivor.mql("select id from /matrix/system/triggerevent")).toEqual([]);
+    // On a busy machine the survivor may still be at changes that it took over.
+    await survivor.until(
+      () => survivor.mql("select id from /matrix/system/triggerevent"),
+      (rows) => rows.length === 0,
+    );
   },
 );
 

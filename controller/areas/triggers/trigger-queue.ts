@@ -8,7 +8,10 @@ export interface Underway {
    * result cannot be stored.
    */
   readonly end: Promise<string | undefined>;
+  /** It is stored as waiting. */
   isKept: boolean;
+  /** Its last run has ended. What is stored of it afterwards must be completed by who stored it. */
+  hasRun: boolean;
   /** Number of failed runs. */
   failures: number;
 }
@@ -46,7 +49,7 @@ export class TriggerQueue {
     const end = new Promise<string | undefined>((...given) => ([resolve, reject] = given));
     // Prevents an unhandled rejection. The callers of `take` handle it; a resumed change stays stored.
     end.catch(() => undefined);
-    const underway: Underway = { task, end, isKept, failures: 0 };
+    const underway: Underway = { task, end, isKept, hasRun: false, failures: 0 };
     const later = this.#waiting.findIndex((one) => one.underway.task.event.timeMs > task.event.timeMs);
     const at = later < 0 ? this.#waiting.length : later;
     this.#waiting.splice(at, 0, { underway, pauseMs: TRIGGER_AGAIN_MIN_MS, resolve, reject });

@@ -22,15 +22,21 @@ function task(name: string, id: string, timeMs = 1): TriggerTask {
 const nameOf = ({ trigger, event }: TriggerTask): string =>
   `${trigger.name} ${event.id}${event.timeMs === 1 ? "" : `@${event.timeMs}`}`;
 
-/** Queues whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. */
+/** Queues whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. `stored`:
+ * when they are in the store. */
 function queues(
   outcomes: Readonly<Record<string, () => Promise<void>>> = {},
   earlier: LanesDependencies["earlier"] = () => Promise.resolve(new Map()),
+  stored: () => Promise<void> = () => Promise.resolve(),
 ) {
   const clock = new TestClock();
   const did: string[] = [];
   const kept = new Set<TriggerTask>();
-  const note = (what: string) => (one: TriggerTask) => Promise.resolve(void did.push(`${what} ${nameOf(one)}`));
+  const note = (what: string) => async (one: TriggerTask) => {
+    did.push(`${what} ${nameOf(one)}`);
+    // The answer of a store arrives later than the write takes effect.
+    for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  };
   const opened: TriggerQueues = new TriggerQueues({
     runtime: { clock },
     run: async (one) => {
@@ -39,8 +45,9 @@ function queues(
     },
     earlier,
     keep: async (some) => {
+      await stored();
       for (const one of some) kept.add(one);
-      for (const one of some) await note("keep")(one);
+      for (const one of some) did.push(`keep ${nameOf(one)}`);
     },
     done: note("done"),
     failed: note("failed"),
@@ -117,6 +124,38 @@ test("what takes long is kept durably, and goes on; told again meanwhile, it run
   await all.close();
   expect(did.filter((what) => what === "run a 1")).toHaveLength(1);
   expect(did.slice(-3)).toEqual(["done a 1", "run a 1@2", "done a 1@2"]);
+});
+
+test.each([
+  ["succeeds", 1, "done a 1"],
+  ["fails", TRIGGER_ATTEMPTS_MAX, "failed a 1"],
+])("what is stored at the moment when its last run %s does not stay waiting", async (outcome, runs, last) => {
+  const ended = async (turns: number): Promise<string | undefined> => {
+    const [slow, stored] = [held(), held()];
+    let count = 0;
+    const run = async (): Promise<void> => {
+      if (++count === runs) await slow.until();
+      if (outcome === "fails") throw new AppError("invalid", "no");
+    };
+    const { queues: all, clock, did } = queues({ "a 1": run }, undefined, stored.until);
+    const taken = all.take([task("a", "1")]);
+    do {
+      await settle();
+      clock.advance(TRIGGER_PATIENCE_MS);
+    } while (count < runs);
+    const [first, second] = turns < 0 ? [stored, slow] : [slow, stored];
+    first.end();
+    for (let turn = Math.abs(turns); turn > 0; turn--) await Promise.resolve();
+    second.end();
+    await taken;
+    await settle();
+    await all.close();
+    return did.at(-1);
+  };
+  // Each of the two ends first, by each number of turns that the other needs to notice it.
+  const turns = Array.from({ length: 41 }, (_, at) => at - 20);
+  const ends = await Promise.all(turns.map(async (count) => [count, await ended(count)]));
+  expect(ends).toEqual(turns.map((count) => [count, last]));
 });
 
 test("a change with an earlier one elsewhere is kept, and run when that is over; so is the next one of its object", async () => {

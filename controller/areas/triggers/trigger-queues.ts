@@ -192,9 +192,11 @@ export class TriggerQueues {
       if (this.#closing.signal.aborted) throw error;
       if (!mayRunAgain(error)) underway.failures += 1;
       if (underway.failures < TRIGGER_ATTEMPTS_MAX) return undefined;
+      underway.hasRun = true;
       await this.#with.failed(task, errorText(error));
       return { error: errorText(error) };
     }
+    underway.hasRun = true;
     if (underway.isKept) await this.#with.done(task);
     return { error: undefined };
   }
@@ -205,7 +207,7 @@ export class TriggerQueues {
     const unkept = underway.filter((one) => !one.isKept && !isOver(one));
     await this.#with.keep(unkept.map(({ task }) => task));
     for (const one of unkept) one.isKept = true;
-    await Promise.all(unkept.filter(isOver).map((one) => this.#forget(one)));
+    await Promise.all(unkept.filter((one) => one.hasRun || isOver(one)).map((one) => this.#forget(one)));
   }
 
   /** Completes a task that ended while it was being stored: removes it, or stores it as failed. */
