@@ -115,6 +115,14 @@ const [AREAS_SOAK, RING_SOAK] = SOAK_PROJECTS;
 
 /** Set where a project runs beside others, which want processors too: `npm test`. */
 export const BESIDE_OTHERS = "ODP_TEST_BESIDE_OTHERS";
+const IS_BESIDE_OTHERS = process.env[BESIDE_OTHERS] !== undefined;
+
+/** For projects of low priority: they take the processor time that others leave, and wait for it. */
+const LEFT_PROCESSOR = {
+  testTimeout: 1_200_000,
+  hookTimeout: 1_200_000,
+  expect: { poll: { timeout: 300_000 } },
+} as const;
 
 /**
  * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
@@ -146,7 +154,8 @@ export default defineConfig({
           // Files share a process: loading the controller takes longer than most of them do.
           isolate: false,
           // More than processors, as many tests wait for a time that passes.
-          maxWorkers: process.env[BESIDE_OTHERS] === undefined ? 4 : 3,
+          maxWorkers: IS_BESIDE_OTHERS ? 3 : 4,
+          ...(IS_BESIDE_OTHERS && LEFT_PROCESSOR),
         },
       },
       {
@@ -157,8 +166,7 @@ export default defineConfig({
           include: ["test/sim/**/*.test.ts"],
           // Has two threads of its own.
           fileParallelism: false,
-          // It takes the processor time that others leave, and may wait for it.
-          testTimeout: 1_200_000,
+          ...LEFT_PROCESSOR,
         },
       },
       {
