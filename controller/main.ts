@@ -79,7 +79,7 @@ function resetPassword(
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
 ): Promise<void> {
   return withStores(settings, async ({ users }) => {
-    const password = await users.resetPassword(tenant, user);
+    const password = await users.operator.resetPassword(tenant, user);
     console.log(
       `tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended. A second factor stays.`,
     );
@@ -92,7 +92,7 @@ function removeSecondFactor(
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
 ): Promise<void> {
   return withStores(settings, async ({ users }) => {
-    await users.resetSecondFactor(tenant, user);
+    await users.operator.resetSecondFactor(tenant, user);
     console.log(`tenant    ${tenant}\nuser      ${user}\nThe second factor is removed. The password stays as it was.`);
   });
 }
@@ -299,7 +299,7 @@ async function firstTenant(
   await patience.during(() => tenants.ensureTenant(wanted));
   await tenants.requireStores();
   const given = adminPassword === undefined ? {} : { password: adminPassword };
-  const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
+  const administrator = await users.operator.ensureAdministrator({ tenant, username: adminUser, ...given });
   for (const { name } of await tenants.list()) await patience.during(() => repair(name).catch(unlessGone));
   start();
   return administrator;

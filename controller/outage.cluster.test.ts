@@ -54,7 +54,7 @@ describeCluster("calls over HTTP while a store is away", () => {
       agentPort: () => 0,
     });
     await assembly.tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
-    await assembly.users.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
+    await assembly.users.operator.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
     http = await assembly.http();
     session = (await signIn()).message;
     expect(await mql("create class /matrix/thing (n bigint)")).toMatchObject({ status: "ok" });

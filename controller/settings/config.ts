@@ -8,11 +8,25 @@ import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_
 import { nearestName } from "../../common/text/nearest.ts";
 import { refusing, textOf as decodedText } from "../../common/text/text-stream.ts";
 import { HSTS_REACHES, type HstsReach } from "../http/connections/browsers.ts";
-import { isLoopback, isNetwork } from "./network.ts";
+import { isLoopback } from "./network.ts";
 import type { KeySource } from "../secrets/index.ts";
-import { STORE_ACCESS_SETTINGS, storeAccess } from "./store.ts";
+import { storeAccess } from "./store.ts";
 import type { StoreAccess } from "../store/access.ts";
-import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid.ts";
+import { openIdSettings, type OpenIdSettings } from "./openid.ts";
+import { type LogLevel, type SettingName, SETTINGS, LOG_LEVELS } from "./catalogue.ts";
+import {
+  type Given,
+  wrong,
+  portOf,
+  matching,
+  oneOf,
+  list,
+  networks,
+  yesOrNo,
+  endpoints,
+  replicas,
+  whole,
+} from "./values.ts";
 
 /** All settings, with defaults applied. */
 export interface Settings {
@@ -58,149 +72,6 @@ export interface Settings {
   readonly bodyMemoryMib: number;
   readonly logLevel: LogLevel;
 }
-
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
-
-/** One setting: its name in the file (the variable is `ODP_` and the name in capitals), its meaning and its values. */
-export interface Setting {
-  readonly name: string;
-  readonly meaning: string;
-  readonly default: string;
-}
-
-export const SETTINGS = [
-  {
-    name: "config",
-    meaning: "The configuration file (TOML); only as a variable",
-    default: "odp.toml, when it is there",
-  },
-  { name: "host", meaning: "Address the HTTP interface and the agent port listen on", default: "127.0.0.1" },
-  { name: "port", meaning: "Port of the HTTP interface", default: "8080" },
-  { name: "agent_port", meaning: "Port that agents dial", default: "port + 1" },
-  {
-    name: "public_names",
-    meaning: "Names or addresses agents and other controllers reach this controller by",
-    default: "the host",
-  },
-  {
-    name: "http_url",
-    meaning:
-      "Where hosts reach the HTTP interface, as in `https://odp.example.com`, for commands that use the context of their run; of several controllers an address that leads to any of them",
-    default: "none: commands do not reach it",
-  },
-  {
-    name: "trusted_proxies",
-    meaning: "Addresses or networks (`10.0.0.0/8`) of proxies in front, whose X-Forwarded-For, -Host and -Proto count",
-    default: "none",
-  },
-  {
-    name: "hsts",
-    meaning:
-      "Which names browsers that came by HTTPS, through a trusted proxy, are told to call by HTTPS only for a year, on every port: subdomains, host, off",
-    default: "subdomains",
-  },
-  {
-    name: "password_words",
-    meaning:
-      "Words of this place, separated by commas, that do not make a password, as the names of the user and the company do not: of the house, its products, its sites",
-    default: "none",
-  },
-  {
-    name: "metrics_readers",
-    meaning:
-      "Addresses or networks that may read `/metrics`, which names tenants; the request names an address, `localhost` or one of `public_names` as its host",
-    default: "127.0.0.0/8,::1",
-  },
-  {
-    name: "outbound_networks",
-    meaning:
-      "Addresses or networks that scripts reach by `http` besides public ones: of this machine, private, link-local, reserved",
-    default: "none",
-  },
-  {
-    name: "outbound_public",
-    meaning:
-      "1 opens public addresses to scripts, and to what an OpenID provider names; 0 leaves the networks of `outbound_networks` alone, and the provider's own host",
-    default: "1",
-  },
-  { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
-  { name: "tenant", meaning: "The first tenant", default: "matrix" },
-  { name: "ospace", meaning: "Its name space", default: "/ and the tenant" },
-  { name: "admin_user", meaning: "Its administrator", default: "admin" },
-  { name: "admin_password", meaning: "The administrator's first password", default: "generated and printed once" },
-  {
-    name: "secret_key_file",
-    meaning: "Key that seals secrets; never in the store",
-    default: "secret.key in data_dir; a cluster requires this or one of the next two",
-  },
-  {
-    name: "secret_key",
-    meaning: "The key itself, for keys that come as a variable; several are separated by commas, the first seals",
-    default: "as in the file",
-  },
-  {
-    name: "secret_key_command",
-    meaning: "A command that writes the lines of a key file, asked at each start (a vault's client); it has 15 s",
-    default: "as in the file",
-  },
-  {
-    name: "audit_anchor_file",
-    meaning:
-      "File outside the store that the newest digests of the audit trail are added to every minute, so that a trail that was cut off or written anew is noticed; " +
-      "on another disk, best where the controller may only append. Several controllers may share one",
-    default: "none",
-  },
-  { name: "store", meaning: "Where data lies: embedded or cluster", default: "embedded" },
-  { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
-  { name: "cassandra_contact_points", meaning: "host:port of Cassandra nodes", default: "127.0.0.1:9042" },
-  { name: "cassandra_datacenter", meaning: "The data centre whose nodes are asked", default: "datacenter1" },
-  {
-    name: "cassandra_replication_factor",
-    meaning: "Replicas of the first tenant's data, settled when it is made",
-    default: "3, or as many as there are nodes",
-  },
-  ...STORE_ACCESS_SETTINGS,
-  {
-    name: "cluster_prefix",
-    meaning: "Begins every key and keyspace: sets installations on one cluster apart",
-    default: "odp",
-  },
-  {
-    name: "ssh_trust_first_key",
-    meaning:
-      "1 records the key that an SSH host shows first, 0 refuses a host until its key is on its record (`sshkey`)",
-    default: "1",
-  },
-  {
-    name: "license_keys",
-    meaning: "Public Ed25519 keys (base64) that sign licences; without one there are none and nothing is limited",
-    default: "none",
-  },
-  ...OPENID_SETTINGS,
-  { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
-  { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
-  {
-    name: "local_agent_user",
-    meaning:
-      "User (a name, or uid:gid) the agent beside the controller runs as; the controller must be root, and the user able to reach dist and data_dir",
-    default: "the controller's",
-  },
-  {
-    name: "worker_threads",
-    meaning: `Threads for work that would hold up the others, such as parsing long records by grok: 1 to ${WORKER_THREADS_MAX}; each begins when needed`,
-    default: "one less than processors",
-  },
-  {
-    name: "body_memory_mib",
-    meaning: `Memory for the bodies of all HTTP calls at once, decoded, beyond which calls are answered \`limited\`: from ${HTTP_BODY_MEMORY_MIN_MIB} to the heap limit of Node, in MiB; one caller has half of it, one tenant three quarters`,
-    default: `${HTTP_BODY_MEMORY_DEFAULT_MIB}, or half of Node's heap limit where that is less`,
-  },
-  { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
-] as const satisfies readonly Setting[];
-
-type SettingName = (typeof SETTINGS)[number]["name"];
-type Given = ReadonlyMap<SettingName, string>;
 
 /** Variables with the same prefix that other programs of this project read. */
 const VARIABLES_OF_OTHERS =
@@ -374,17 +245,6 @@ function keySource(given: Given, { store, dataDir }: Pick<Settings, "store" | "d
   return { kind: "file", file, create: store === "embedded" };
 }
 
-function portOf(given: Given, name: SettingName, otherwise: number): number {
-  return whole(name, given.get(name) || String(otherwise), { from: 0, to: 65_535 });
-}
-
-function whole(name: SettingName, text: string, { from, to }: { from: number; to: number }): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < from || value > to)
-    throw wrong(name, `it must be a whole number from ${from} to ${to}, not ${text}`);
-  return value;
-}
-
 /** Leaves one processor for the thread that answers calls. */
 function usualThreads(): string {
   return String(Math.min(Math.max(availableParallelism() - 1, 1), WORKER_THREADS_MAX));
@@ -398,49 +258,4 @@ function usualBodyMemory(): string {
 /** Maximum heap size of this process in MiB. */
 function heapMib(): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
-}
-
-function replicas(text: string | undefined): number | undefined {
-  return text ? whole("cassandra_replication_factor", text, { from: 1, to: 9 }) : undefined;
-}
-
-function yesOrNo(name: SettingName, text: string): boolean {
-  return oneOf(name, text, ["0", "1"]) === "1";
-}
-
-function oneOf<T extends string>(name: SettingName, text: string, values: readonly T[]): T {
-  const value = values.find((candidate) => candidate === text);
-  if (value === undefined) throw wrong(name, `it must be one of ${values.join(", ")}, not ${text}`);
-  return value;
-}
-
-function matching(name: SettingName, text: string, pattern: RegExp, form: string): string {
-  if (!pattern.test(text)) throw wrong(name, `it must be ${form}, not ${text}`);
-  return text;
-}
-
-function list(text: string): readonly string[] {
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "");
-}
-
-function networks(name: SettingName, text: string): readonly string[] {
-  const all = list(text);
-  const wrongOne = all.find((one) => !isNetwork(one));
-  if (wrongOne !== undefined)
-    throw wrong(name, `it must be addresses or networks such as 10.0.0.0/8, separated by commas, not ${wrongOne}`);
-  return all;
-}
-
-function endpoints(name: SettingName, text: string): readonly string[] {
-  const all = list(text.replaceAll(/https?:\/\//g, ""));
-  for (const one of all)
-    matching(name, one, /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i, "host:port, several separated by commas");
-  return all;
-}
-
-function wrong(name: string, why: string): AppError {
-  return new AppError("invalid", `The setting ${name} (ODP_${name.toUpperCase()}) is wrong: ${why}.`);
 }

@@ -117,7 +117,7 @@ function urlOf({ path, input }: SocketEndpoint): string {
 /** A token of the administrator for reading objects and running jobs. */
 async function tokenOf({ assembly: { users } }: World): Promise<Credentials> {
   const scopes = ["objects:read", "jobs:run"];
-  const token = await users.makeToken(
+  const token = await users.signIns.makeToken(
     { ...testPrincipal(), user: "admin" },
     { name: "matrix", scopes, days: 1, remote: "test" },
   );

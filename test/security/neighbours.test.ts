@@ -110,7 +110,7 @@ beforeAll(async () => {
   world = await openWorld();
   const { assembly } = world;
   await assembly.tenants.ensureTenant({ name: "second", ospace: "/second" });
-  await assembly.users.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
+  await assembly.users.operator.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
   own = await world.signIn();
   neighbour = await signedIn("second");
   await fill();

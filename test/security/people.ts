@@ -26,7 +26,7 @@ export async function join(world: World, username: string, ...groups: readonly s
 export async function neighbourOf(world: World): Promise<Credentials> {
   const { tenants, users } = world.assembly;
   await tenants.ensureTenant({ name: "second", ospace: "/second" });
-  await users.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
+  await users.operator.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
   return credentialsOf("admin", "second");
 }
 

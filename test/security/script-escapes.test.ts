@@ -42,7 +42,7 @@ beforeAll(async () => {
   world = await openWorld({ scripts: pathToFileURL(file) });
   const { tenants, users } = world.assembly;
   await tenants.ensureTenant({ name: "second", ospace: "/second" });
-  await users.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
+  await users.operator.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
   hostile = await world.signIn();
   const credentials = { company: "second", username: "admin", password: PASSWORD, remote: "test", traceparent: "" };
   other = (await users.signIn(credentials)).session;

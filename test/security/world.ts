@@ -47,7 +47,7 @@ export async function openWorld({ clock = realClock, ...options }: WorldOptions 
     ...options,
   });
   await assembly.tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
-  await assembly.users.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
+  await assembly.users.operator.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
   const app = await assembly.http();
   return {
     app,

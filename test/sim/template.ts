@@ -86,7 +86,9 @@ async function make(): Promise<Template> {
   const { tenants, users } = services;
   await world.settle(tenants.ensureTenant({ name: TENANT, ospace: `/${TENANT}` }));
   // Schedules run with the rights of the user who saved them.
-  await world.outside(users.ensureAdministrator({ tenant: TENANT, username: ADMIN.user, password: "sim-Pass-w0rd" }));
+  await world.outside(
+    users.operator.ensureAdministrator({ tenant: TENANT, username: ADMIN.user, password: "sim-Pass-w0rd" }),
+  );
   const columns = [
     { name: "name", type: "varchar" },
     { name: "n", type: "int" },

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { partsOf } from "../../controller/area.ts";
 import { assemble } from "../../controller/assembly.ts";
-import { SETTINGS } from "../../controller/settings/config.ts";
+import { SETTINGS } from "../../controller/settings/catalogue.ts";
 import { openApiDocument } from "../../controller/http/interface/openapi.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
 import { openTestEngine } from "../helpers/engines/engine.ts";
@@ -72,7 +72,7 @@ function settings(): string {
     "# Settings",
     "",
     "In `odp.toml` (or the file that `ODP_CONFIG` names) and as variables; a variable wins. An unknown or wrong setting is refused by name at the start.",
-    "Generated from `controller/settings/config.ts` by `npm run gen`.",
+    "Generated from `controller/settings/catalogue.ts` by `npm run gen`.",
     "",
     "| Setting | Variable | Meaning | Default |",
     "| --- | --- | --- | --- |",

@@ -41,7 +41,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: E
     else if (header.flag === "g" || header.flag === "K") await reader.bytes(header.size);
     else {
       const size = pax.has("size") ? paxSize(paxText(pax, "size")) : header.size;
-      const type = TYPES[header.flag] ?? "special";
+      const type = isSparse(pax) ? "special" : (TYPES[header.flag] ?? "special");
       const dataSize = type === "file" ? size : 0;
       const body = reader.body(dataSize);
       yield {
@@ -116,6 +116,12 @@ function parsePax(bytes: Buffer): Pax {
     at += length;
   }
   return records;
+}
+
+/** Content of a sparse file has no holes, and possibly begins with their map (GNU tar manual, "Storing Sparse Files"). */
+function isSparse(pax: Pax): boolean {
+  for (const key of pax.keys()) if (key.startsWith("GNU.sparse.")) return true;
+  return false;
 }
 
 function paxSize(text: string | undefined): number {

@@ -184,6 +184,19 @@ test("long names of GNU and pax archives are whole, and as dangerous as short on
   await expect(unpack("a.tar", tarOf(evil))).rejects.toThrow(/leaves/);
 });
 
+test("a sparse file of GNU tar is refused: its content begins with a map of its holes", async () => {
+  const sparse = (...records: readonly string[]) =>
+    tarOf([
+      { name: "PaxHeader", flag: "x", content: records.join("") },
+      { name: "GNUSparseFile.0/disk", content: "1\n0\n512\n" },
+    ]);
+  for (const records of [
+    [paxRecord("GNU.sparse.major", "1"), paxRecord("GNU.sparse.minor", "0"), paxRecord("GNU.sparse.name", "disk")],
+    [paxRecord("GNU.sparse.map", "0,512"), paxRecord("GNU.sparse.size", "4096")],
+  ])
+    await expect(unpack("a.tar", sparse(...records))).rejects.toThrow(/is neither a file nor a folder/);
+});
+
 /** A zip of one file with this raw name, with or without the UTF-8 flag, and with an extra field. */
 async function zipNamed(name: Buffer, { isMarked = false, extra = Buffer.alloc(0) as Buffer } = {}): Promise<Buffer> {
   const zip = await zipOf([{ name: "n".repeat(name.length), content: "1" }]);

@@ -3,7 +3,8 @@ import type { Answer, Client, StatusNote } from "../../http/interface/endpoint.t
 import type { Principal } from "../permissions/index.ts";
 import { contentTypeOf } from "./content-types.ts";
 import { extensionOf, nameOf } from "./names.ts";
-import type { FileService, OpenedFile } from "./service.ts";
+import type { OpenedFile } from "./contents.ts";
+import type { FileService } from "./service.ts";
 
 /**
  * Headers that put pages and pictures of users into an origin of their own. So these cannot use the viewer's session or

@@ -1,51 +1,24 @@
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
-import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
-import { ulidOf } from "../../../common/ids.ts";
-import { FILE_TEXT_MAX_BYTES, FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
-import { refusing, textOf } from "../../../common/text/text-stream.ts";
-import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../objects/index.ts";
-import {
-  pathAllowed,
-  pathVisible,
-  requireOneOf,
-  requirePath,
-  requirePermission,
-  type Principal,
-} from "../permissions/index.ts";
-import type { FileSource, OpenFile } from "../rules/index.ts";
-import { keepInRoom } from "../tenants/index.ts";
-import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import { pathAllowed, pathVisible, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
+import type { FileSource } from "../rules/index.ts";
+import { entryOf, placeColumns, refOf, type FileEntry } from "./entries.ts";
 import { HidingGuard, type RunNames } from "./hiding.ts";
 import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
-import { KnownTexts } from "./known-texts.ts";
+import { Carrying } from "./carrying.ts";
+import { WriteRights } from "./write-rights.ts";
+import { FileContents, type Content, type OpenedFile, type TextFile } from "./contents.ts";
+import { openPlace, visiblePlace, withoutPaths } from "./open-places.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
-import { mayNameSystem, placesOf, requireSpace, servedNames } from "./spaces.ts";
+import { mayNameSystem, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
 import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
-import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
-import { requireWholeWork } from "./work-rights.ts";
+import { FileWorkJournal } from "./work-journal.ts";
 import { FileWorks } from "./work.ts";
-
-/** New content of a file: a text, or the path of a local file that was uploaded. */
-export type Content = { readonly text: string } | { readonly file: string };
-
-/** A file as scripts read it. */
-export interface TextFile {
-  readonly text: string;
-  /** SHA-256 of the content: equal digests mean equal texts. */
-  readonly digest: string;
-  /** The path at which the file was found. */
-  readonly fullname: string;
-}
-
-const MARK_BYTES = 12;
 
 interface Dependencies {
   readonly stores: Stores;
@@ -60,8 +33,6 @@ interface Dependencies {
   readonly runNames?: RunNames;
 }
 
-export type OpenedFile = OpenFile & Pick<FileEntry, "fullname">;
-
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
   readonly #with: Dependencies;
@@ -69,21 +40,25 @@ export class FileService implements FileSource {
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
   readonly #hiding: HidingGuard;
-  readonly #texts = new KnownTexts();
+  readonly #contents: FileContents;
+  readonly #carrying: Carrying;
+  readonly #rights: WriteRights;
+  readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
 
   constructor(dependencies: Dependencies) {
     const { stores, objects, runtime } = dependencies;
     this.#with = dependencies;
-    this.#store = new FileStore({ stores, objects, nowMs: () => runtime.clock.nowMs() });
+    const nowMs = (): number => runtime.clock.nowMs();
+    this.#store = new FileStore({ stores, objects, nowMs });
     this.#journal = new FileWorkJournal(dependencies);
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
-    this.#works = new FileWorks({
-      journal: this.#journal,
-      store: this.#store,
-      runtime,
-      visibilityOf: (principal) => this.#visibility(principal),
-      hiding: this.#hiding,
-    });
+    const visibilityOf = (principal: Principal) => fileVisibility(principal, { objects, nowMs });
+    this.#visibility = visibilityOf;
+    const parts = { runtime, store: this.#store, journal: this.#journal, hiding: this.#hiding, visibilityOf };
+    this.#works = new FileWorks(parts);
+    this.#rights = new WriteRights(runtime.clock, visibilityOf);
+    this.#carrying = new Carrying({ ...parts, works: this.#works });
+    this.#contents = new FileContents({ ...parts, stores, room: dependencies.room });
   }
 
   /**
@@ -105,12 +80,12 @@ export class FileService implements FileSource {
     const ftype = notes.ftype === undefined && before ? before.ftype : typeOf(place, notes.ftype);
     const row = { ...placeColumns(place), ...columns, ftype };
     const written = content ?? (before ? undefined : { text: "" });
-    await this.#requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
+    await this.#rights.requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
     if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
     if (!before && !mayNameSystem(principal)) await this.#hiding.requireNothingHidden(principal, [place]);
     const warnings = await this.#hiding.warnings(principal, place);
     await this.#store.makeFoldersAbove(principal, place);
-    const held = written ? await this.#keep(principal, written) : {};
+    const held = written ? await this.#contents.keep(principal, written) : {};
     await this.#store.insert(principal, [{ ...row, ...held }]);
     if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
     // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
@@ -125,7 +100,7 @@ export class FileService implements FileSource {
     const columns = noteColumns(notes);
     const before = await this.#store.find(principal, place);
     const row = { ...(before ? placeColumns(place) : this.#store.folderRow(principal, place)), ...columns };
-    await this.#requireWriting(principal, place, { before, row, given: notes });
+    await this.#rights.requireWriting(principal, place, { before, row, given: notes });
     await this.#store.makeFoldersAbove(principal, place);
     await this.#store.makeFolders(principal, [place]);
     if (Object.keys(columns).length > 0) await this.#store.insert(principal, [{ ...placeColumns(place), ...columns }]);
@@ -141,7 +116,7 @@ export class FileService implements FileSource {
     if (edits.length === 0) throw new AppError("invalid", "There is nothing to set: neither attr nor tags.");
     const before = await this.#seen(principal, place);
     if (!before) throw notFound(place);
-    await this.#requireWriting(principal, place, { before, row, given: notes });
+    await this.#rights.requireWriting(principal, place, { before, row, given: notes });
     const found = await this.#with.objects.update(platform(principal), refOf(principal, place), edits);
     if (!found) throw notFound(place);
   }
@@ -165,12 +140,12 @@ export class FileService implements FileSource {
     const { entries, take } = await this.#store.toTake(principal, [place]);
     const visibility = await this.#visibility(principal);
     const [entry] = entries;
-    if (entry ? !visibility.shown(entry) : !(await this.#holdsAny(principal, place))) throw notFound(place);
+    if (entry ? !visibility.shown(entry) : !(await this.#store.holdsAny(principal, place))) throw notFound(place);
     if (entry?.content) {
       visibility.requireWriting(place, { before: entry, columns: [] });
       return take(entries);
     }
-    await this.#carry(principal, { kind: "remove", place });
+    await this.#carrying.run(principal, { kind: "remove", place });
   }
 
   /** Gives a file or folder the path `path`. `AppError("conflict")` if something is there. */
@@ -197,7 +172,7 @@ export class FileService implements FileSource {
     refuseCircle(place, to);
     if (there && !there.content !== !entry.content)
       throw new AppError("conflict", `${to.fullname} is there already, and is a ${there.content ? "file" : "folder"}.`);
-    await this.#carry(principal, { kind: "copy", place, to });
+    await this.#carrying.run(principal, { kind: "copy", place, to });
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {
@@ -234,7 +209,7 @@ export class FileService implements FileSource {
   /** Opens a file in that space only. */
   async open(principal: Principal, path: string, space: Space): Promise<OpenedFile> {
     requirePermission(principal, "files:read");
-    return this.#open(principal, [{ path, space }]);
+    return this.#contents.open(principal, [{ path, space }]);
   }
 
   /**
@@ -244,7 +219,7 @@ export class FileService implements FileSource {
   async openServed(principal: Principal, name: FileName): Promise<OpenedFile> {
     requireOneOf(principal, ["files:read", "rules:write"]);
     openPlace(principal, placeBelowRoot(name));
-    return this.#open(withoutPaths(principal), servedNames(name));
+    return this.#contents.open(withoutPaths(principal), servedNames(name));
   }
 
   /** True if every user may read that path, and no rule restricts files for the group of all users. */
@@ -260,13 +235,13 @@ export class FileService implements FileSource {
   /** Reads a file. `AppError("invalid")` if it is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
   async read(principal: Principal, path: string, space: Space = "user"): Promise<TextFile> {
     requirePermission(principal, "files:read");
-    return this.#read(principal, [{ path, space }]);
+    return this.#contents.read(principal, [{ path, space }]);
   }
 
   /** Reads a script or program: the first of these names that is a file. Same errors as `read`. */
   async readFirst(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
     requirePermission(principal, "files:read");
-    return this.#read(principal, names);
+    return this.#contents.read(principal, names);
   }
 
   maintain(tenant: string): Promise<void> {
@@ -281,41 +256,6 @@ export class FileService implements FileSource {
   /** Pauses the running work. Another controller, or this one after its next start, continues it. */
   close(): Promise<void> {
     return this.#journal.inFlight.close();
-  }
-
-  /** Every file that is opened, run or served passes this function. It opens the first name that is a file. */
-  async #open(principal: Principal, names: readonly FileName[]): Promise<OpenedFile> {
-    const places = placesOf(names).map((place) => openPlace(principal, place));
-    const found = (await this.#store.get(principal, places)).filter((one) => one !== undefined);
-    const entry = found.find(({ content }) => content !== undefined) ?? found[0];
-    const visibility = await this.#visibility(principal);
-    if (!entry || !visibility.shown(entry))
-      throw new AppError("not_found", `There is no file ${names[0]?.path ?? ""}.`);
-    if (!entry.content) throw new AppError("invalid", `${entry.fullname} is a folder, not a file.`);
-    visibility.requireContent(entry);
-    const { blobs } = await this.#with.stores.tenant(principal.tenant);
-    const { digest } = entry.content;
-    const { size, modifiedMs, fullname } = entry;
-    return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
-  }
-
-  async #read(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
-    const file = await this.#open(principal, names);
-    const { digest, fullname } = file;
-    if (file.size > FILE_TEXT_MAX_BYTES)
-      throw new AppError("too_large", `${fullname} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
-    const known = this.#texts.get(principal.tenant, digest);
-    if (known !== undefined) return { text: known, digest, fullname };
-    const parts: Uint8Array[] = [];
-    for await (const part of file.bytes) parts.push(part);
-    const text = textOf(Buffer.concat(parts), refusing(fullname, "download it"));
-    this.#texts.keep(principal.tenant, digest, text);
-    return { text, digest, fullname };
-  }
-
-  #visibility(principal: Principal): Promise<FileVisibility> {
-    const { objects, runtime } = this.#with;
-    return fileVisibility(principal, { objects, nowMs: () => runtime.clock.nowMs() });
   }
 
   /** The entry at `place`; `undefined` also if the principal may not see it. */
@@ -335,122 +275,13 @@ export class FileService implements FileSource {
     return [entry, there];
   }
 
-  /** `AppError("denied")` if rules on the class of files forbid the principal this write. */
-  async #requireWriting(
-    principal: Principal,
-    place: Place,
-    {
-      before,
-      row,
-      given,
-    }: { before: FileEntry | undefined; row: Row; given: FileNotes & { content?: Content | undefined } },
-  ): Promise<void> {
-    const visibility = await this.#visibility(principal);
-    if (visibility.rules === undefined) return;
-    const { content, ftype, attr, tags } = given;
-    const by = { digest: content, ftype, attr, [TAGS_COLUMN]: tags };
-    const columns = Object.entries(by).flatMap(([column, value]) => (value === undefined ? [] : [column]));
-    const held = content && (await announced(content));
-    const own = held && { ...held, owner: principal.user, modified: this.#with.runtime.clock.nowMs() };
-    visibility.requireWriting(place, { before, after: { ...row, ...own }, columns });
-  }
-
-  async #holdsAny(principal: Principal, folder: Place): Promise<boolean> {
-    for await (const _ of this.#store.in(principal, folder)) return true;
-    return false;
-  }
-
-  /** Stores the content under a new mark. Returns the columns that the file's row gets. */
-  async #keep(principal: Principal, content: Content): Promise<HeldContent & Row> {
-    const { stores, runtime } = this.#with;
-    const { blobs } = await stores.tenant(principal.tenant);
-    const bytes =
-      "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
-    const mark = `file/${Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
-    const { digest, size } = await keepInRoom({ room: this.#with.room, tenant: principal.tenant }, bytes, (admitted) =>
-      blobs.put(admitted, mark),
-    );
-    return { digest, mark, size, owner: principal.user, modified: runtime.clock.nowMs() };
-  }
-
   async #move(principal: Principal, place: Place, to: Place): Promise<void> {
     const [, there] = await this.#found(principal, place, to);
     if (to.fullname === place.fullname) return;
     refuseCircle(place, to);
     if (there) throw new AppError("conflict", `${to.fullname} is there already.`);
-    await this.#carry(principal, { kind: "move", place, to });
+    await this.#carrying.run(principal, { kind: "move", place, to });
   }
-
-  /** Runs a copy, move or removal. It is journaled first, so that another controller can finish it. */
-  async #carry(
-    principal: Principal,
-    {
-      kind,
-      place: { space, fullname: from },
-      to,
-    }: Pick<OpenFileWork, "kind"> & { readonly place: Place; readonly to?: Place },
-  ): Promise<void> {
-    const { tenant, ospace, user, traceparent } = principal;
-    const { clock, random } = this.#with.runtime;
-    const startedMs = clock.nowMs();
-    const id = ulidOf(startedMs, random.bytes(10));
-    const target = to && { to: to.fullname };
-    const visibility = await this.#visibility(principal);
-    const rules = visibility.rules && { rules: visibility.rules };
-    const mayHide = to?.space !== "user" || mayNameSystem(principal);
-    const limits = { ...rules, ...(!mayHide && ({ hidesNothing: true } as const)) };
-    const work = {
-      id,
-      tenant,
-      ospace,
-      user,
-      traceparent,
-      kind,
-      space,
-      from,
-      ...target,
-      at: from,
-      startedMs,
-      ...limits,
-    };
-    await requireWholeWork(work, { principal, store: this.#store, visibility });
-    if (work.hidesNothing) await this.#hiding.requireWork(principal, work);
-    this.#journal.inFlight.hold(id);
-    const begun = await this.#journal.beginAlone(work).catch((error: unknown) => {
-      this.#journal.inFlight.letGo(id);
-      throw error;
-    });
-    const carried = this.#works.start(begun);
-    // If the wait below ends first, a later error is not reported to the caller.
-    carried.catch(() => undefined);
-    const over = await withinTime(clock, carried, FILE_WORK_ANSWER_MS);
-    if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
-    if (over.end.code) throw new AppError(over.end.code, over.end.message);
-  }
-}
-
-/** Columns of a content before it is stored. The digest is not known yet, so it is an empty text. */
-async function announced(content: Content): Promise<Row> {
-  const size = "text" in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
-  return { digest: "", size };
-}
-
-/** `AppError("denied")` if the path or the space is closed to the principal. */
-function openPlace<P extends Place>(principal: Principal, place: P): P {
-  requirePath(principal, place.fullname);
-  requireSpace(principal, place.space);
-  return place;
-}
-
-/** The principal without its limits of paths. Only for places whose paths were checked before. */
-function withoutPaths({ paths: _, ...principal }: Principal): Principal {
-  return principal;
-}
-
-/** Like `openPlace`, but also accepts a folder that contains an open path. */
-function visiblePlace(principal: Principal, place: Place): Place {
-  requireSpace(principal, place.space);
-  return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);
 }
 
 function notFound({ fullname }: Place): AppError {

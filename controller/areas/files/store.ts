@@ -49,6 +49,12 @@ export class FileStore {
     }
   }
 
+  /** True if something lies in the folder. */
+  async holdsAny(principal: Principal, folder: Place): Promise<boolean> {
+    for await (const _ of this.in(principal, folder)) return true;
+    return false;
+  }
+
   async insert(principal: Principal, rows: readonly Row[]): Promise<void> {
     await this.#with.objects.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
   }

@@ -140,7 +140,7 @@ test("a refresh at one controller drops all that another one keeps, of groups an
   const users = new UserService({ runtime, stores: engine, tenants, audit, groups: other });
   const wanted = { name: "t", scopes: ["*:read"], days: 1, remote: "" };
   // The store ends a token by its time of day, and the clocks here show another day than etcd's.
-  const token = onCluster ? undefined : await http.users.makeToken({ ...admin, user: "bob" }, wanted);
+  const token = onCluster ? undefined : await http.users.signIns.makeToken({ ...admin, user: "bob" }, wanted);
   const basic = { login: "matrix.bob", password: PASSWORD, remote: "" };
   const known = async () => ({
     groups: [...((await other.rightsOf("matrix", { username: "bob", isAdministrator: false }))?.groups ?? [])].sort(),

@@ -93,7 +93,7 @@ async function idOf(name: string): Promise<string> {
 
 describe("a token with a part of its user's rights", () => {
   const token = async (...scopes: string[]): Promise<Principal> => {
-    const made = await http.users.makeToken(await present("admin"), { name: "t", scopes, days: 1, remote: "" });
+    const made = await http.users.signIns.makeToken(await present("admin"), { name: "t", scopes, days: 1, remote: "" });
     const found = await http.users.byToken(made, "");
     if (found === undefined) throw new Error("The token is no token.");
     return found;
@@ -113,7 +113,7 @@ describe("a token with a part of its user's rights", () => {
       () => groups.addGroups(part, "open", ["/plain"]),
       () => groups.removeGroups(part, "open", ["/plain"]),
       () => groups.removeApiPermission(part, "open"),
-      () => users.setSignInPolicy(part, { secondFactor: "optional" }),
+      () => users.signInPolicy.set(part, { secondFactor: "optional" }),
       () => users.create(part, { ...person("t1"), rights: { grants: ["objects:read"], data: [] } }),
       () => users.create(part, { ...person("t2"), groups: ["/plain"] }),
       () => users.update(part, "bob", { groups: ["/plain"] }),

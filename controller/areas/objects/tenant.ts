@@ -15,6 +15,7 @@ import { EdgeEndings, type EndingJournal } from "./writing/edgeendings.ts";
 import { ObjectTurns } from "./writing/turns.ts";
 import { ObjectRemover } from "./writing/remover.ts";
 import { StateRestorer } from "./writing/restorer.ts";
+import { Reindexing } from "./writing/reindexing.ts";
 import { ObjectWriter } from "./writing/writer.ts";
 import { Writing } from "./writing/writing.ts";
 
@@ -29,6 +30,7 @@ export interface TenantObjects {
   readonly store: TenantStore;
   readonly catalog: TenantCatalog;
   readonly writer: ObjectWriter;
+  readonly reindexing: Reindexing;
   readonly remover: ObjectRemover;
   readonly restorer: StateRestorer;
   readonly reader: ObjectReader;
@@ -72,8 +74,8 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     turns: new ObjectTurns({ kv: store.kv, runtime, retry }),
     number: () => catalog.followerNumber,
   });
-  const writer = new ObjectWriter(writing);
-  const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, retry) });
+  const reindexing = new Reindexing(writing);
+  const indexer = new Indexer({ ...parts, catalog, reindexing, passes: new IndexPasses(store.kv, retry) });
   indexer.start();
   const versions = new TriggerVersions({ kv: store.kv, clock: runtime.clock, retry });
   const changes = new Changes({ tenant, store, runtime, retry, catalog });
@@ -84,7 +86,8 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     changes,
     versions,
     endings,
-    writer,
+    reindexing,
+    writer: new ObjectWriter(writing),
     remover: new ObjectRemover(writing),
     restorer: new StateRestorer(writing),
     reader: new ObjectReader(parts),

@@ -129,7 +129,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
 
   async refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
-      return tenant.writer.refresh(
+      return tenant.reindexing.refresh(
         context,
         refs.map((ref) => writablePlaces(principal, context.snapshot, ref)),
       );

@@ -140,10 +140,10 @@ describe("an account is linked", () => {
   });
 
   test("and a second factor is asked for all the same", async () => {
-    const { secret } = await http.users.beginSecondFactor(await principalOf("viewer"), PASSWORD);
+    const { secret } = await http.users.secondFactors.begin(await principalOf("viewer"), PASSWORD);
     const device = new TOTP({ secret: Secret.fromBase32(secret) });
     const code = device.generate({ timestamp: clock.nowMs() });
-    await http.users.confirmSecondFactor(await principalOf("viewer"), code);
+    await http.users.secondFactors.confirm(await principalOf("viewer"), code);
     const subject = account("quinn");
     await http.users.providers.link(testPrincipal(), await idOf("viewer"), accountOf(subject));
     const page = await browser.signIn(subject);

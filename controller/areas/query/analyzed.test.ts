@@ -5,7 +5,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { Measures } from "./analyzed.ts";
+import { Measures } from "./statements/analyzed.ts";
 import { QueryService } from "./index.ts";
 
 const admin = testPrincipal();

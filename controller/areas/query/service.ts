@@ -13,21 +13,13 @@ import { batchAt, batchChanges, flat } from "./batch/statements.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
 import { located, placed } from "./expressions/placing.ts";
-import { executionsOf } from "./executions.ts";
+import { executionsOf } from "./statements/executions.ts";
 import { withSchemaClass } from "./plan/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
-import {
-  changesAnything,
-  classesOf,
-  definesAnything,
-  one,
-  prepare,
-  type Prepared,
-  type PrepareContext,
-  type PreparedStatement,
-  targetOf,
-} from "./statement.ts";
+import { prepare } from "./statements/prepare.ts";
+import { one, type Prepared, type PrepareContext, type PreparedStatement } from "./statements/prepared.ts";
+import { changesAnything, classesOf, definesAnything, targetOf } from "./statements/targets.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
 import { WrittenRelations } from "./write/missing-ends.ts";
 

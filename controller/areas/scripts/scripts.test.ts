@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await openWorld({ scripts: pathToFileURL(file) });
   const { tenants, users } = world.assembly;
   await tenants.ensureTenant({ name: "second", ospace: "/second" });
-  await users.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
+  await users.operator.ensureAdministrator({ tenant: "second", username: "admin", password: PASSWORD });
   const viewer = { username: "viewer", password: PASSWORD, rights: { role: "viewer" } } as const;
   await users.create(testPrincipal("administrator"), viewer);
   admin = await world.signIn();

@@ -20,13 +20,15 @@ import type { Companies, Company, CompanyChange, NewAdministrator, NewCompany, T
 
 /** The part of the area `users` that a new tenant needs. */
 export interface Administrators {
-  ensureAdministrator(wanted: {
-    readonly tenant: string;
-    readonly username: string;
-    readonly password?: string;
-  }): Promise<{ readonly created: boolean; readonly generatedPassword?: string }>;
   setPassword(principal: Principal, username: string, password: string): Promise<void>;
-  resetPassword(tenant: string, username: string): Promise<string>;
+  readonly operator: {
+    ensureAdministrator(wanted: {
+      readonly tenant: string;
+      readonly username: string;
+      readonly password?: string;
+    }): Promise<{ readonly created: boolean; readonly generatedPassword?: string }>;
+    resetPassword(tenant: string, username: string): Promise<string>;
+  };
 }
 
 export interface CompanyDependencies {
@@ -177,7 +179,7 @@ export class CompanyService implements Companies {
     await engine.createTenant(store, factor === undefined ? {} : { replicationFactor: factor });
     await this.#store.putImages(name, wanted);
     const { password: given } = wanted;
-    const made = await users.ensureAdministrator({
+    const made = await users.operator.ensureAdministrator({
       tenant: name,
       username: ADMINISTRATOR,
       ...(given !== undefined && { password: given }),
@@ -212,7 +214,7 @@ export class CompanyService implements Companies {
   /** Sets a new password: the administrator exists from an attempt whose caller received none. */
   async #newPassword({ name, ospace }: TenantRecord, given: string | undefined): Promise<string | undefined> {
     const { users } = this.#with;
-    if (given === undefined) return users.resetPassword(name, ADMINISTRATOR);
+    if (given === undefined) return users.operator.resetPassword(name, ADMINISTRATOR);
     await users.setPassword(systemPrincipal(name, ospace, ""), ADMINISTRATOR, given);
     return undefined;
   }

@@ -12,20 +12,24 @@ useSignIns();
 
 describe("users", () => {
   test("the administrator is made once, with the given or a generated password", async () => {
-    const made = await http.users.ensureAdministrator({ tenant: "second", username: "boss" });
+    const made = await http.users.operator.ensureAdministrator({ tenant: "second", username: "boss" });
     expect(made).toMatchObject({ created: true, generatedPassword: expect.stringMatching(/^.{20}$/) });
     await signIn({ company: "second", username: "boss", password: made.generatedPassword });
     expect(
-      await http.users.ensureAdministrator({ tenant: "second", username: "boss", password: "another password" }),
+      await http.users.operator.ensureAdministrator({
+        tenant: "second",
+        username: "boss",
+        password: "another password",
+      }),
     ).toEqual({ username: "boss", created: false });
     await signIn({ company: "second", username: "boss", password: made.generatedPassword });
   });
 
   test("a lost password is replaced by a generated one: the old one and every session are over, and it is on record", async () => {
-    const lost = await http.users.ensureAdministrator({ tenant: "second", username: "forgetful" });
+    const lost = await http.users.operator.ensureAdministrator({ tenant: "second", username: "forgetful" });
     const { session } = await signIn({ company: "second", username: "forgetful", password: lost.generatedPassword });
     const before = http.trail.records.length;
-    const password = await http.users.resetPassword("second", "forgetful");
+    const password = await http.users.operator.resetPassword("second", "forgetful");
     clock.advance(SIGN_IN_CACHE_MS + 1);
     expect(await http.users.bySession(session, "")).toBeUndefined();
     await expect(
@@ -40,8 +44,8 @@ describe("users", () => {
       outcome: "ok",
     });
     expect(JSON.stringify(http.trail.records)).not.toContain(password);
-    await expect(http.users.resetPassword("second", "nobody")).rejects.toMatchObject({ code: "not_found" });
-    await expect(http.users.resetPassword("nowhere", "admin")).rejects.toMatchObject({ code: "not_found" });
+    await expect(http.users.operator.resetPassword("second", "nobody")).rejects.toMatchObject({ code: "not_found" });
+    await expect(http.users.operator.resetPassword("nowhere", "admin")).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("bad names and passwords, and names that are taken, are refused", async () => {

@@ -73,7 +73,7 @@ export async function withCrew<T>(
 
 async function makeCrew({ tenants, users, query }: Assembly, engine: Engine): Promise<void> {
   await tenants.ensureTenant({ name: "matrix", ospace: "/matrix" });
-  await users.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
+  await users.operator.ensureAdministrator({ tenant: "matrix", username: "admin", password: PASSWORD });
   const rights = { grants: [], data: [] };
   await users.create(testPrincipal(), { username: userName(0), password: PASSWORD, rights });
   await copyUser(engine);

@@ -83,8 +83,8 @@ export class KeyWorld implements AsyncDisposable {
     await jobGroups.save(admin, { name, gtype: "proxy", hosts: [{ host: "h", username: "u", password: name }] });
     for (const value of ["first", "second"])
       await config.set(admin, { key: `/matrix/${name}`, value: `${value} ${name}`, secret: true });
-    await users.ensureAdministrator({ tenant: "matrix", username: name, password: "correct horse battery" });
-    await users.beginSecondFactor({ ...admin, user: name }, "correct horse battery");
+    await users.operator.ensureAdministrator({ tenant: "matrix", username: name, password: "correct horse battery" });
+    await users.secondFactors.begin({ ...admin, user: name }, "correct horse battery");
   }
 
   /** Throws unless all values open with their original content. */

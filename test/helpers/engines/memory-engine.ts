@@ -4,7 +4,8 @@ import type { ScrubStore } from "../../../controller/store/scrub.ts";
 import type { StoreCall } from "./memory-call.ts";
 import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
 import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
-import { MemoryObjectState, MemoryObjectStore, noTenant } from "./memory-object-store.ts";
+import { MemoryObjectState } from "./memory-object-state.ts";
+import { MemoryObjectStore, noTenant } from "./memory-object-store.ts";
 
 export const AT_ONCE: StoreCall = {
   read: (_name, action) => Promise.resolve().then(action),

@@ -56,7 +56,7 @@ export function useHostileAgents(): void {
     });
     for (const { tenant, ospace } of [ADMIN, NEIGHBOUR]) await odp.tenants.ensureTenant({ name: tenant, ospace });
     // Rules run with the rights of the user who stored them.
-    await odp.users.ensureAdministrator({ tenant: "matrix", username: ADMIN.user, password: PASSWORD });
+    await odp.users.operator.ensureAdministrator({ tenant: "matrix", username: ADMIN.user, password: PASSWORD });
     port = await odp.agents.listen("127.0.0.1", 0);
     for (const name of ["line", "ledger"]) {
       await odp.objects.createClass(ADMIN, {

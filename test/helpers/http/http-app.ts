@@ -150,7 +150,7 @@ function signInOf(users: UserService, groups: GroupService): SignIn {
 async function populate(tenants: TenantService, users: UserService): Promise<void> {
   for (const tenant of ["matrix", "second"]) {
     await tenants.ensureTenant({ name: tenant, ospace: `/${tenant}` });
-    await users.ensureAdministrator({ tenant, username: "admin", password: PASSWORD });
+    await users.operator.ensureAdministrator({ tenant, username: "admin", password: PASSWORD });
     await users.create(testPrincipal("administrator", tenant), {
       username: "viewer",
       password: PASSWORD,

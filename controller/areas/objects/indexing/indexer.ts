@@ -8,7 +8,7 @@ import { markReady } from "../definitions/indexchanges.ts";
 import { indexStatuses, type IndexPass } from "../definitions/indexstates.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { IndexStatus } from "../types.ts";
-import type { ObjectWriter } from "../writing/writer.ts";
+import type { Reindexing } from "../writing/reindexing.ts";
 import { carryOut, isWanted } from "./indexpass.ts";
 import type { Claim, IndexPasses } from "./indexpasses.ts";
 
@@ -16,7 +16,7 @@ export interface IndexerDependencies {
   readonly store: ObjectStore;
   readonly passes: IndexPasses;
   readonly catalog: TenantCatalog;
-  readonly writer: ObjectWriter;
+  readonly reindexing: Reindexing;
   readonly runtime: Runtime;
 }
 
@@ -104,7 +104,7 @@ export class Indexer {
 
   async #carryOut(pass: IndexPass, claim: Claim): Promise<void> {
     const { passes, catalog, runtime } = this.#of;
-    const { store, writer } = this.#of;
+    const { store, reindexing } = this.#of;
     const log = runtime.log.child({ class: catalog.current().byCid(pass.cid)?.path });
     log.info({ done: pass.done, total: pass.total }, "objects are brought into new indexes");
     let reached = pass;
@@ -113,7 +113,7 @@ export class Indexer {
       await passes.keep(now, claim);
     };
     try {
-      const isWanted = await carryOut(pass, { store, writer, snapshot: () => this.#snapshot(), keep });
+      const isWanted = await carryOut(pass, { store, reindexing, snapshot: () => this.#snapshot(), keep });
       if (isWanted) await catalog.change((draft) => markReady(draft, pass.cid, new Set(pass.indexes)));
       await passes.forget(pass, claim);
       log.info({ done: reached.done }, isWanted ? "new indexes are ready" : "new indexes were dropped");

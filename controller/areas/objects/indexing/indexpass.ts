@@ -4,7 +4,7 @@ import type { ObjectStore, PageRequest } from "../../../store/objects.ts";
 import type { IndexPass } from "../definitions/indexstates.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { belowTerm, ownTerm, type LoadedClass } from "../definitions/views.ts";
-import type { ObjectWriter } from "../writing/writer.ts";
+import type { Reindexing } from "../writing/reindexing.ts";
 
 /** Objects that are indexed together. */
 interface Step {
@@ -21,7 +21,7 @@ interface StepPage {
 
 export interface IndexPassDependencies {
   readonly store: ObjectStore;
-  readonly writer: ObjectWriter;
+  readonly reindexing: Reindexing;
   /** The current definitions. */
   readonly snapshot: () => Promise<Snapshot>;
   /** Stores the progress of the pass. Throws when another controller has taken it over. */
@@ -88,24 +88,24 @@ function stepsOf(cid: number, snapshot: Snapshot, of: IndexPassDependencies): St
   return [entityStep(ownTerm(cid), of), entityStep(belowTerm(cid), of), ...records.map((view) => recordStep(view, of))];
 }
 
-function entityStep(term: string, { store, writer }: IndexPassDependencies): Step {
+function entityStep(term: string, { store, reindexing }: IndexPassDependencies): Step {
   return {
     name: term,
     page: async (request) => {
       const { items, cursor } = await store.find({ terms: [term] }, request);
-      return { count: items.length, cursor, fill: (snapshot) => writer.reindex(snapshot, items) };
+      return { count: items.length, cursor, fill: (snapshot) => reindexing.reindex(snapshot, items) };
     },
   };
 }
 
-function recordStep({ cid }: LoadedClass, { store, writer }: IndexPassDependencies): Step {
+function recordStep({ cid }: LoadedClass, { store, reindexing }: IndexPassDependencies): Step {
   return {
     name: `r${cid}`,
     page: async (request) => {
       const { items, cursor } = await store.timeline({ cid, fromMs: 0, toMs: ULID_TIME_MAX_MS }, request);
       const fill = async (snapshot: Snapshot): Promise<void> => {
         const view = snapshot.byCid(cid);
-        if (view !== undefined) await writer.reindexRecords(view, items);
+        if (view !== undefined) await reindexing.reindexRecords(view, items);
       };
       return { count: items.length, cursor, fill };
     },

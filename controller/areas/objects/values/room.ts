@@ -48,6 +48,11 @@ async function taking(room: WriteRoom, growth: Growth, write: () => Promise<void
   }
 }
 
+/** Checks the quota for a call of several batches before its first batch, so that it is not refused between two. */
+export async function requireRoom(room: WriteRoom | undefined, view: LoadedClass, growth: Growth): Promise<void> {
+  if (!view.system) await room?.require(growth);
+}
+
 export function sumOf(growths: Iterable<Growth>): Growth {
   let objects = 0;
   let bytes = 0;

@@ -87,6 +87,11 @@ export function edgesAt(
   });
 }
 
+/** The links of a write, with the edges that it adds at its time. */
+export function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1]): Partial<LinkWrite> {
+  return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
+}
+
 /** All edges from an object, or those of one type. `AppError("too_large")` beyond `EDGES_PER_WRITE_MAX`. */
 export async function outgoing(from: EntityKey, { store }: Source, type?: string): Promise<Edge[]> {
   const edges: Edge[] = [];

@@ -1,7 +1,8 @@
 import type { Runtime } from "../../../runtime.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
+import type { EntityChange, EntityKey, ObjectStore, StoredRecord } from "../../../store/objects.ts";
 import type { WriteRoom } from "../values/room.ts";
 import type { WriteBasis } from "../types.ts";
+import type { LoadedClass } from "../definitions/views.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
 import { changeAll } from "./changeall.ts";
@@ -10,6 +11,7 @@ import { endEdges, type EdgesEnd, type IncomingEdges } from "./incomingedges.ts"
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
 import type { ObjectTurns } from "./turns.ts";
+import type { unstoredRows } from "./unstored.ts";
 import { WriteClock } from "./writeclock.ts";
 
 export interface WritingDependencies {
@@ -61,6 +63,16 @@ export class Writing {
   /** Makes the changes in their order, in batches. */
   change(changes: readonly EntityChange[]): Promise<void> {
     return changeAll(this.store, changes);
+  }
+
+  /** Stores the records; none is an empty write. */
+  async append(records: readonly StoredRecord[]): Promise<void> {
+    if (records.length > 0) await this.store.append(records);
+  }
+
+  /** Input of a search for rows whose objects do not exist after their write. */
+  lookup(view: LoadedClass): Parameters<typeof unstoredRows>[1] {
+    return { view, nowMs: this.runtime.clock.nowMs(), ...this.source };
   }
 
   /** Removes the edges that were read and that end with the removal of their targets. */

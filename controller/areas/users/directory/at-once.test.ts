@@ -148,21 +148,21 @@ describe("at another controller", () => {
     const id = await session();
     const { over } = await standing(id);
     await started();
-    await other.setSignInPolicy(admin, { secondFactor: "everybody" });
+    await other.signInPolicy.set(admin, { secondFactor: "everybody" });
     expect(await over).toEqual([1008, "over", "denied"]);
     expect(await http.users.bySession(id, "")).toMatchObject({ user: "ann", owes: "second factor" });
   });
 
   test.each(["token", "Basic"])("a second factor becomes required: what a program has open by %s ends", async (way) => {
     const scopes = ["*:read"];
-    const token = await http.users.makeToken(
+    const token = await http.users.signIns.makeToken(
       { ...principal, grants: scopes },
       { name: "t", scopes, days: 1, remote: "" },
     );
     const login = Buffer.from(`matrix.ann:${PASSWORD}`).toString("base64");
     const { over } = await begun({ authorization: way === "token" ? `Bearer ${token}` : `Basic ${login}` });
     await started();
-    await other.setSignInPolicy(admin, { secondFactor: "everybody" });
+    await other.signInPolicy.set(admin, { secondFactor: "everybody" });
     expect(await over).toEqual([1008, "over", "denied"]);
   });
 

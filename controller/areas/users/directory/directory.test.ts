@@ -303,7 +303,7 @@ describe("rights", () => {
       await expect(directory().change(limited, id, { details: { email: ["clerk@b"] } })).rejects.toMatchObject(boss);
       await expect(directory().remove(limited, id)).rejects.toMatchObject(boss);
       await expect(directory().move(limited, id, "/")).rejects.toMatchObject(boss);
-      await expect(http.users.endAll(limited, id)).rejects.toMatchObject(boss);
+      await expect(http.users.signIns.endAll(limited, id)).rejects.toMatchObject(boss);
     }
     await expect(http.users.setPassword(limited, "gus", password)).rejects.toMatchObject(boss);
     await expect(http.users.update(limited, "gus", { active: false })).rejects.toMatchObject(boss);

@@ -1,31 +1,18 @@
 import { AppError } from "../../../../common/errors.ts";
-import { USER_CHANGE_ATTEMPTS_MAX, USERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { encodeJson } from "../../../store/format.ts";
-import type { KvCondition } from "../../../store/kv.ts";
 import type { GroupService } from "../../groups/index.ts";
 import { requireNoDuty, requirePermission, type Principal } from "../../permissions/index.ts";
 import { NO_DETAILS, requireTimeZone } from "./details.ts";
 import { DirectoryReader, type DirectoryReaderDependencies, required } from "./reader.ts";
-import { factorKey } from "../second-factor/store.ts";
 import { checkHome } from "../pages/start-pages.ts";
 import { isNarrower, ofUser, type LeftWork } from "../rights/left-work.ts";
-import { linkKey, putLink } from "../providers/link-store.ts";
 import { isActiveAdministrator, Members } from "./members.ts";
+import { UserWrites } from "./user-writes.ts";
 import { OrganizationChanges } from "./organization-changes.ts";
 import { ROOT_ID } from "./organizations.ts";
+import { ChosenPasswords } from "../credentials/chosen-passwords.ts";
 import type { Passwords } from "../credentials/passwords.ts";
-import {
-  checkName,
-  deletion,
-  newNodeId,
-  parentIn,
-  placing,
-  requireFree,
-  shown,
-  tooMany,
-  unknownNode,
-} from "./places.ts";
+import { checkName, newNodeId, unknownNode } from "./places.ts";
 import {
   isAdministrator,
   NO_RIGHTS,
@@ -34,8 +21,7 @@ import {
   requireRights,
   type EffectiveRights,
 } from "../rights/effective-rights.ts";
-import { USERS, type UserRecord, type UserStore } from "../store.ts";
-import { idKey, isOpen, memberKey, type TreeStore, type TreeView } from "./tree-store.ts";
+import type { UserRecord, UserStore } from "../store.ts";
 import type { AuthoredWork, NewOrganization, NewUser, NodeChange, User, UserChange } from "../types.ts";
 
 export interface DirectoryDependencies extends DirectoryReaderDependencies {
@@ -60,40 +46,34 @@ export type Recorded = <T>(
   change: () => Promise<T>,
 ) => Promise<T>;
 
-type ChosenPassword = Pick<NewUser, "username" | "password" | "isGenerated">;
-type Edit = (record: UserRecord) => Promise<UserRecord>;
-
 /** Users and organisations of each tenant, as a tree. */
 export class UserDirectory {
   readonly reader: DirectoryReader;
   readonly #runtime: Runtime;
   readonly #users: UserStore;
-  readonly #tree: TreeStore;
   readonly #passwords: Passwords;
-  readonly #groups: DirectoryDependencies["groups"];
+  readonly #chosen: ChosenPasswords;
+  readonly #writes: UserWrites;
   readonly #authored: readonly AuthoredWork[];
   readonly #left: LeftWork;
   readonly #organizations: OrganizationChanges;
-  readonly #members: Members;
   readonly #powers: EffectiveRights;
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
-  readonly #firstPasswordUntilMs: DirectoryDependencies["firstPasswordUntilMs"];
   readonly #endTokens: DirectoryDependencies["endTokens"];
 
   constructor(dependencies: DirectoryDependencies) {
     const { runtime, users, tree, passwords, authored, groups, powers, again, recorded } = dependencies;
-    this.#firstPasswordUntilMs = dependencies.firstPasswordUntilMs;
     this.#endTokens = dependencies.endTokens;
     this.#runtime = runtime;
     this.#users = users;
-    this.#tree = tree;
     this.#passwords = passwords;
     this.#authored = authored;
     this.#left = dependencies.left;
-    this.#groups = groups;
-    this.#members = new Members(users, dependencies.powers);
-    this.#organizations = new OrganizationChanges({ runtime, tree, members: this.#members, left: dependencies.left });
+    this.#chosen = new ChosenPasswords(passwords, dependencies.firstPasswordUntilMs);
+    const members = new Members(users, powers);
+    this.#writes = new UserWrites({ ...runtime, users, tree, members, powers, groups });
+    this.#organizations = new OrganizationChanges({ runtime, tree, members, left: dependencies.left });
     this.reader = new DirectoryReader(dependencies);
     this.#powers = powers;
     this.#again = again;
@@ -123,23 +103,12 @@ export class UserDirectory {
       createdMs: nowMs,
       changedMs: nowMs,
       // Not a first password: no person knows the password of a user who signs in through a provider.
-      ...(openId ? { openId, hash: await this.#hash(principal, user) } : await this.#firstPassword(principal, user)),
+      ...(openId
+        ? { openId, hash: await this.#chosen.hash(principal, user) }
+        : await this.#chosen.first(principal, user)),
       epoch: this.#newEpoch(),
     };
-    return this.#users.written(record, () =>
-      this.#tree.restructure(principal.tenant, async (tree) => {
-        const parent = parentIn(tree, user.parent);
-        if (tree.users >= USERS_PER_TENANT_MAX) throw tooMany("users", "USERS_PER_TENANT_MAX", USERS_PER_TENANT_MAX);
-        await requireFree(tree, USERS + username, `There is already a user ${username}.`);
-        await requireFree(tree, memberKey(parent, username), `${username} is the name of an organisation there.`);
-        if (openId) await requireFree(tree, linkKey(openId), "That account of the provider belongs to another user.");
-        const placed = { ...record, parent };
-        const link = openId && { key: linkKey(openId), put: putLink(openId, username) };
-        const conditions = [USERS + username, ...(link ? [link.key] : [])].map((key) => ({ key, revision: 0 }));
-        const then = [...placing(placed), ...(link ? [link.put] : [])];
-        return { if: conditions, then, users: 1, answer: shown(placed) };
-      }),
-    );
+    return this.#writes.insert(record, user.parent);
   }
 
   /** Creates an organisation and answers its id. */
@@ -153,7 +122,7 @@ export class UserDirectory {
     requirePermission(principal, "users:write");
     const { details, ...others } = change;
     if (change.rights !== undefined) requireRights(principal, change.rights);
-    return this.#edit(principal, username, async (record) => {
+    return this.#writes.edit(principal, username, async (record) => {
       await this.#powers.requireAtLeast(principal, record);
       requireGrouping(principal, record, change.groups ?? record.groups);
       const next = { ...record, ...others, details: { ...record.details, ...details } };
@@ -168,7 +137,7 @@ export class UserDirectory {
     { groups, governed }: { readonly groups: readonly string[]; readonly governed: readonly string[] },
   ): Promise<User> {
     requirePermission(principal, "users:write");
-    return this.#edit(principal, username, async (record) => {
+    return this.#writes.edit(principal, username, async (record) => {
       await this.#powers.requireAtLeast(principal, record);
       const next = [...record.groups.filter((group) => !governed.includes(group)), ...groups];
       requireGrouping(principal, record, next);
@@ -178,8 +147,8 @@ export class UserDirectory {
 
   async setPassword(principal: Principal, username: string, password: string, isGenerated = false): Promise<void> {
     requirePermission(principal, "users:write");
-    const first = await this.#firstPassword(principal, { username, password, isGenerated });
-    await this.#edit(principal, username, async (record) => {
+    const first = await this.#chosen.first(principal, { username, password, isGenerated });
+    await this.#writes.edit(principal, username, async (record) => {
       await this.#powers.requireAtLeast(principal, record);
       return { ...lasting(record), ...first, epoch: this.#newEpoch() };
     });
@@ -193,8 +162,8 @@ export class UserDirectory {
     const { username, epoch, firstPasswordUntilMs } = own;
     if (firstPasswordUntilMs !== undefined && (await this.#passwords.matches(password, own.hash)))
       throw new AppError("invalid", "That is the first password: take another one.");
-    const hash = await this.#hash(principal, { username, password });
-    await this.#edit(principal, username, async (record) => {
+    const hash = await this.#chosen.hash(principal, { username, password });
+    await this.#writes.edit(principal, username, async (record) => {
       if (record.epoch !== epoch) throw new AppError("conflict", "The user was changed meanwhile: sign in again.");
       return { ...lasting(record), hash, epoch: this.#newEpoch() };
     });
@@ -237,9 +206,9 @@ export class UserDirectory {
   ): Promise<readonly string[]> {
     const { isAdmin, password, ...others } = change;
     let narrows = false;
-    const chosen = password === undefined ? undefined : await this.#chosen(principal, { username, password });
+    const chosen = password === undefined ? undefined : await this.#chosen.of(principal, { username, password });
     if (isAdmin === true) requireRights(principal, { role: "administrator" });
-    await this.#edit(principal, username, async (record) => {
+    await this.#writes.edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
       requireTimeZone(change.details?.config, record.details.config);
@@ -271,19 +240,7 @@ export class UserDirectory {
     }
     const { username } = found;
     const ends = await Promise.all(this.#authored.map((work) => work.endsWith(principal, username)));
-    await this.#users.written({ tenant: principal.tenant, username }, () =>
-      this.#tree.restructure(principal.tenant, async (tree) => {
-        const { record, revision } = await required(this.#users, principal.tenant, username);
-        if (record.id !== id) throw unknownNode(id);
-        await this.#powers.requireAtLeast(principal, record);
-        await this.#requireOther(record, tree);
-        // Must be first: see the test "that cannot leave its groups stays" in `directory.test.ts`.
-        await this.#groups?.forget(principal.tenant, username);
-        const own = [factorKey(id), ...(record.openId ? [linkKey(record.openId)] : [])];
-        const keys = [USERS + username, idKey(id), memberKey(record.parent, username), ...own];
-        return { if: [{ key: USERS + username, revision }], then: keys.map(deletion), users: -1, answer: undefined };
-      }),
-    );
+    await this.#writes.remove(principal, { id, username });
     return [...ends.flat(), ...(await this.#left.told(principal, ofUser(username)))];
   }
 
@@ -295,9 +252,7 @@ export class UserDirectory {
     requirePermission(principal, "users:write");
     const { otype, username } = await this.reader.located(principal, id);
     if (otype === "org") return this.#organizations.move(principal, id, to);
-    return this.#users.written({ tenant: principal.tenant, username }, () =>
-      this.#tree.restructure(principal.tenant, (tree) => this.#moveUser(principal, tree, { id, username, to })),
-    );
+    return this.#writes.move(principal, { id, username, to });
   }
 
   /** `AppError("not_found")` when no user of the caller's tenant has that id. */
@@ -325,7 +280,7 @@ export class UserDirectory {
     requireOwnSignIn(principal, "The start page is not set");
     requireNoDuty(principal);
     checkHome(home);
-    await this.#edit(principal, principal.user, ({ home: _before, ...record }) =>
+    await this.#writes.edit(principal, principal.user, ({ home: _before, ...record }) =>
       Promise.resolve({ ...record, ...(home !== "" && { home }) }),
     );
   }
@@ -333,86 +288,8 @@ export class UserDirectory {
   /** Gives an id and a place in the tree to users that were stored before the tree existed. Idempotent. */
   async repair(tenant: string): Promise<void> {
     for await (const page of this.#users.pages(tenant)) {
-      for (const { record } of page) if (record.id === "") await this.#place(tenant, record.username);
+      for (const { record } of page) if (record.id === "") await this.#writes.place(tenant, record.username);
     }
-  }
-
-  async #place(tenant: string, username: string): Promise<void> {
-    const id = newNodeId(this.#runtime.random);
-    await this.#users.written({ tenant, username }, () =>
-      this.#tree.restructure(tenant, async () => {
-        const { record, revision } = await required(this.#users, tenant, username);
-        if (record.id !== "") return { if: [], then: [], users: 0, answer: undefined };
-        const placed = { ...record, id };
-        return { if: [{ key: USERS + username, revision }], then: placing(placed), users: 1, answer: undefined };
-      }),
-    );
-  }
-
-  async #edit({ tenant }: Principal, username: string, edit: Edit): Promise<User> {
-    // If another write came first, the edit is made again on the new state.
-    for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
-      const { record, revision } = await required(this.#users, tenant, username);
-      const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
-      if (isActiveAdministrator(record) && !isActiveAdministrator(changed)) return this.#demote(tenant, username, edit);
-      if (await this.#users.put(changed, revision)) return shown(changed);
-    }
-    throw new AppError("conflict", `Others change the user ${username} all the time.`);
-  }
-
-  /** Takes the role away in a change of the tree: the last two administrators cannot demote each other. */
-  #demote(tenant: string, username: string, edit: Edit): Promise<User> {
-    return this.#users.written({ tenant, username }, () =>
-      this.#tree.restructure(tenant, async (tree) => {
-        const { record, revision } = await required(this.#users, tenant, username);
-        const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
-        await this.#requireOther(record, tree);
-        const put = { kind: "put", key: USERS + username, value: encodeJson(changed) } as const;
-        return { if: [{ key: USERS + username, revision }], then: [put], users: 0, answer: shown(changed) };
-      }),
-    );
-  }
-
-  /** Throws `AppError("conflict")` for the last active administrator, without whom the tenant could not be managed. */
-  async #requireOther(record: UserRecord, { organizations }: TreeView): Promise<void> {
-    const { tenant, username } = record;
-    if (isActiveAdministrator(record)) await this.#members.requireAdministrator(tenant, organizations, username);
-  }
-
-  async #moveUser(
-    principal: Principal,
-    tree: TreeView,
-    { id, username, to }: { readonly id: string; readonly username: string; readonly to: string },
-  ) {
-    const { record, revision } = await required(this.#users, principal.tenant, username);
-    if (record.id !== id) throw unknownNode(id);
-    await this.#powers.requireAtLeast(principal, record);
-    const parent = parentIn(tree, to);
-    const condition: KvCondition = { key: USERS + username, revision };
-    if (parent === record.parent) return { if: [condition], then: [], users: 0, answer: id };
-    if (!isOpen(tree.organizations, parent)) await this.#requireOther(record, tree);
-    await requireFree(tree, memberKey(parent, username), `There is already a ${username} there.`);
-    const leave = deletion(memberKey(record.parent, username));
-    return { if: [condition], then: [leave, ...placing({ ...record, parent })], users: 0, answer: id };
-  }
-
-  async #chosen(principal: Principal, password: ChosenPassword): Promise<Pick<UserRecord, "hash">> {
-    if (password.username !== principal.user) return this.#firstPassword(principal, password);
-    return { hash: await this.#hash(principal, password) };
-  }
-
-  /** Hash of a password that another user sets, marked as a first password if the policy says so. */
-  async #firstPassword(
-    principal: Principal,
-    password: ChosenPassword,
-  ): Promise<Pick<UserRecord, "hash" | "firstPasswordUntilMs">> {
-    const hash = await this.#hash(principal, password);
-    const untilMs = await this.#firstPasswordUntilMs(principal.tenant);
-    return { hash, ...(untilMs !== undefined && { firstPasswordUntilMs: untilMs }) };
-  }
-
-  #hash({ tenant }: Principal, { username, password, isGenerated = false }: ChosenPassword): Promise<string> {
-    return isGenerated ? this.#passwords.hashGenerated(password) : this.#passwords.hash(password, [username, tenant]);
   }
 
   #newEpoch(): string {

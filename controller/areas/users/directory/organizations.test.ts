@@ -52,7 +52,7 @@ describe("an inactive organisation", () => {
     const { session } = await signIn();
     const ann = await http.users.bySession(session, "");
     if (ann === undefined) throw new Error("ann is signed in");
-    const token = await http.users.makeToken(ann, { name: "t", scopes: ["*:read"], days: 1, remote: "" });
+    const token = await http.users.signIns.makeToken(ann, { name: "t", scopes: ["*:read"], days: 1, remote: "" });
     const { session: other } = await signIn("viewer");
     const ways = {
       session: () => http.users.bySession(session, ""),
@@ -100,9 +100,9 @@ describe("an inactive organisation", () => {
     await expect(byProvider()).rejects.toMatchObject({ details: { reason: "account" } });
     await open(plant);
     const ann = (await http.users.bySession((await signIn()).session, "")) ?? admin;
-    const { secret } = await http.users.beginSecondFactor(ann, PASSWORD);
+    const { secret } = await http.users.secondFactors.begin(ann, PASSWORD);
     const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
-    await http.users.confirmSecondFactor(ann, code);
+    await http.users.secondFactors.confirm(ann, code);
     const { ticket } = await signIn().then(
       () => ({ ticket: "" }),
       (error: unknown) => error as CodeNeeded,
@@ -163,9 +163,9 @@ describe("an inactive organisation", () => {
     const { kv } = await http.engine.tenant("matrix");
     const record = { id: plant, parent: "1000000000000000000", username: "plant", details: {}, active: false };
     await kv.put(organizationKey(plant), encodeJson({ ...record, createdMs: 0, changedMs: 0 }));
-    await http.users.resetPassword("matrix", "ann");
+    await http.users.operator.resetPassword("matrix", "ann");
     await expect(signIn("admin")).rejects.toMatchObject(WRONG);
-    const password = await http.users.resetPassword("matrix", "admin");
+    const password = await http.users.operator.resetPassword("matrix", "admin");
     const request = { company: "matrix", username: "admin", password, remote: "r", traceparent: "" };
     await expect(http.users.signIn(request)).resolves.toHaveProperty("session");
     expect(http.trail.records.map(({ action }) => action)).toContain("make the organisation /plant active");

@@ -31,10 +31,10 @@ export function accountRoutes(users: UserService, provider: string | undefined):
       input: LoginPageInput,
       handler: async ({ principal, input: { error }, client: { session } }) => {
         if (principal.user === "") return { redirect: "/user/login" };
-        const recoveryCodes = await users.secondFactor(principal);
+        const recoveryCodes = await users.secondFactors.codesLeft(principal);
         const isLinked = (await users.providers.own(principal)) !== undefined;
         const linking = provider === undefined ? undefined : { name: provider, isLinked };
-        const sessions = await users.sessions(principal, session);
+        const sessions = await users.signIns.sessions(principal, session);
         return accountPage({
           user: principal.user,
           owes: principal.owes,
@@ -62,8 +62,8 @@ function sessionsRoute(users: UserService): Endpoint {
     handler: async ({ principal, input: { id = "", password }, client: { session } }) => {
       requireSignedIn(principal);
       return back(async () => {
-        if (id === "") await users.endOtherSessions(principal, session, password);
-        else await users.endSession(principal, id, password);
+        if (id === "") await users.signIns.endOtherSessions(principal, session, password);
+        else await users.signIns.endSession(principal, id, password);
         return { redirect: PATH };
       });
     },
@@ -115,7 +115,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       body: "form",
       handler: async ({ principal, input: { password } }) => {
         requireSignedIn(principal);
-        return back(async () => enrolPage(await users.beginSecondFactor(principal, password)));
+        return back(async () => enrolPage(await users.secondFactors.begin(principal, password)));
       },
     }),
     endpoint({
@@ -129,7 +129,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
         requireSignedIn(principal);
         return back(async () => {
           try {
-            return recoveryPage(await users.confirmSecondFactor(principal, code));
+            return recoveryPage(await users.secondFactors.confirm(principal, code));
           } catch (error) {
             if (isAppError(error, "invalid")) return confirmPage();
             throw error;
@@ -147,7 +147,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       handler: async ({ principal, input: { password } }) => {
         requireSignedIn(principal);
         return back(async () => {
-          await users.removeSecondFactor(principal, password);
+          await users.secondFactors.remove(principal, password);
           return { redirect: PATH };
         });
       },

@@ -8,6 +8,7 @@ import type { Tenant, Tenants } from "../../tenants/index.ts";
 import type { Activity } from "../directory/activity.ts";
 import type { Credentials, Verified } from "../credentials/credentials.ts";
 import type { UserDirectory } from "../directory/directory.ts";
+import { required } from "../directory/reader.ts";
 import type { LinkStore } from "./link-store.ts";
 import { isName } from "../directory/places.ts";
 import { NO_RIGHTS, requireOwnSignIn, type EffectiveRights } from "../rights/effective-rights.ts";
@@ -142,9 +143,7 @@ export class ProviderSignIns {
 
   async #byId(principal: Principal, id: string): Promise<UserRecord> {
     const username = await this.#directory.usernameOf(principal, id);
-    const record = (await this.#users.get(principal.tenant, username))?.record;
-    if (record === undefined) throw new AppError("not_found", `There is no user ${username}.`);
-    return record;
+    return (await required(this.#users, principal.tenant, username)).record;
   }
 
   async #userOf(tenant: Tenant, request: ProviderSignIn): Promise<UserRecord | undefined> {

@@ -27,7 +27,7 @@ afterAll(() => http[Symbol.asyncDispose]());
 const PROGRAM_OWES_PASSWORD = { ...OWES_PASSWORD, code: "action_required" };
 const call = (session: string, method: "GET" | "POST", url: string, payload?: object) =>
   http.call(session, { method, url, ...(payload && { payload }) } as InjectOptions & { url: string });
-const setPolicy = (change: object) => http.users.setSignInPolicy(principal, change);
+const setPolicy = (change: object) => http.users.signInPolicy.set(principal, change);
 const signIn = async (username: string, password = PASSWORD, users = http.users) =>
   users.signIn({ company: "matrix", username, password, remote: "r", traceparent: "" });
 const basic = (username: string, password = PASSWORD) =>
@@ -103,7 +103,7 @@ test("no token switches off what its user owes, and a problem says so with a sta
   await setPolicy({ secondFactor: "administrators" });
   const change = { method: "POST", url: "/admin/signinpolicy", payload: { secondfactor: "optional" } } as const;
   expect(await byToken(token, change)).toMatchObject(PROGRAM_OWES_FACTOR);
-  expect(await http.users.signInPolicy(principal)).toMatchObject({ secondFactor: "administrators" });
+  expect(await http.users.signInPolicy.get(principal)).toMatchObject({ secondFactor: "administrators" });
   const headers = { authorization: `Bearer ${String(token)}`, accept: "application/problem+json" };
   const problem = await http.app.inject({ url: "/admin/users", headers });
   expect([problem.statusCode, problem.json<{ code: string }>().code]).toEqual([403, "action_required"]);
@@ -143,10 +143,10 @@ test("before the switch it is told which tokens and Basic users stop, and nothin
   for (const name of ["idle", "factored"]) expect(all.stops.users).not.toContain(name);
   expect(JSON.stringify(all.stops.tokens)).not.toContain("theirs");
   expect((await asked("firstpasswords=once")).message).toMatchObject({ stops: { users: [], tokens: [] } });
-  expect(await http.users.signInPolicy(principal)).toMatchObject({ secondFactor: "optional" });
+  expect(await http.users.signInPolicy.get(principal)).toMatchObject({ secondFactor: "optional" });
   expect(await setPolicy({ secondFactor: "administrators" })).toMatchObject({ stops: { users: stops.users } });
   // Users who were stopped before are not reported again.
-  expect((await http.users.previewSignInPolicy(principal, { secondFactor: "everybody" })).stops.users).not.toContain(
+  expect((await http.users.signInPolicy.preview(principal, { secondFactor: "everybody" })).stops.users).not.toContain(
     before.username,
   );
   await setPolicy({ secondFactor: "optional" });
@@ -192,7 +192,7 @@ test("a first password binds a user with a second factor as any other, also toke
   await http.users.setPassword(principal, "doubly", SECOND);
   expect(await byToken(token)).toMatchObject(PROGRAM_OWES_PASSWORD);
   await newUser("first");
-  const { stops } = await http.users.previewSignInPolicy(principal, { secondFactor: "everybody" });
+  const { stops } = await http.users.signInPolicy.preview(principal, { secondFactor: "everybody" });
   expect(stops.users).not.toContain("first");
   await setPolicy({ firstPasswords: "lasting" });
 });
@@ -207,7 +207,7 @@ test("a first password ends, and an operator gives the only administrator anothe
   expect((await basic("late")).json()).toMatchObject({ code: "denied" });
   const change = { password: PASSWORD, newpassword: SECOND };
   expect(await call(session, "POST", "/user/password", change)).not.toMatchObject({ status: "ok" });
-  const password = await http.users.resetPassword("matrix", "late");
+  const password = await http.users.operator.resetPassword("matrix", "late");
   const { session: again } = await signIn("late", password);
   expect(await call(again, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
   expect(await call(again, "POST", "/user/password", { password, newpassword: SECOND })).toMatchObject({

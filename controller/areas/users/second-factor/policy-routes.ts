@@ -3,7 +3,8 @@ import { ChangedSignInPolicyReply, SignInPolicyChange, SignInPolicyReply } from 
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { PolicyChange, SignInPolicy } from "./pending-requirements.ts";
-import type { ChangedPolicy, UserService } from "../service.ts";
+import type { ChangedPolicy } from "./policy-service.ts";
+import type { UserService } from "../service.ts";
 
 const PATH = "/admin/signinpolicy";
 
@@ -17,7 +18,7 @@ export function policyRoutes(users: UserService): readonly Endpoint[] {
       summary: "Whom a second factor is required of, and whether first passwords are for once",
       input: Type.Object({}),
       output: SignInPolicyReply,
-      handler: async ({ principal }) => ({ message: told(await users.signInPolicy(principal)) }),
+      handler: async ({ principal }) => ({ message: told(await users.signInPolicy.get(principal)) }),
     }),
     endpoint({
       method: "GET",
@@ -28,7 +29,7 @@ export function policyRoutes(users: UserService): readonly Endpoint[] {
       input: SignInPolicyChange,
       output: ChangedSignInPolicyReply,
       handler: async ({ principal, input }) => ({
-        message: toldChange(await users.previewSignInPolicy(principal, changeIn(input))),
+        message: toldChange(await users.signInPolicy.preview(principal, changeIn(input))),
       }),
     }),
     endpoint({
@@ -42,7 +43,7 @@ export function policyRoutes(users: UserService): readonly Endpoint[] {
       output: ChangedSignInPolicyReply,
       body: "json",
       handler: async ({ principal, input }) => ({
-        message: toldChange(await users.setSignInPolicy(principal, changeIn(input))),
+        message: toldChange(await users.signInPolicy.set(principal, changeIn(input))),
       }),
     }),
   ];

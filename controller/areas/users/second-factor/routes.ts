@@ -25,7 +25,7 @@ export function factorRoutes(users: UserService): readonly Endpoint[] {
       output: SecondFactorReply,
       handler: async ({ principal }) => {
         requireSignedIn(principal);
-        const left = await users.secondFactor(principal);
+        const left = await users.secondFactors.codesLeft(principal);
         return { message: { active: left !== undefined, recoverycodes: left ?? 0 } };
       },
     }),
@@ -40,7 +40,7 @@ export function factorRoutes(users: UserService): readonly Endpoint[] {
       body: "json",
       handler: async ({ principal, input: { password } }) => {
         requireSignedIn(principal);
-        await users.removeSecondFactor(principal, password);
+        await users.secondFactors.remove(principal, password);
         return { message: "" };
       },
     }),
@@ -52,7 +52,7 @@ export function factorRoutes(users: UserService): readonly Endpoint[] {
       input: UserIdInput,
       output: Type.String(),
       handler: async ({ principal, input: { userid } }) => {
-        await users.dropSecondFactor(principal, userid);
+        await users.secondFactors.removeOf(principal, userid);
         return { message: "" };
       },
     }),
@@ -71,7 +71,7 @@ function enrolRoutes(users: UserService): readonly Endpoint[] {
       body: "json",
       handler: async ({ principal, input: { password } }) => {
         requireSignedIn(principal);
-        return { message: await users.beginSecondFactor(principal, password) };
+        return { message: await users.secondFactors.begin(principal, password) };
       },
     }),
     endpoint({
@@ -84,7 +84,7 @@ function enrolRoutes(users: UserService): readonly Endpoint[] {
       body: "json",
       handler: async ({ principal, input: { code } }) => {
         requireSignedIn(principal);
-        return { message: [...(await users.confirmSecondFactor(principal, code))] };
+        return { message: [...(await users.secondFactors.confirm(principal, code))] };
       },
     }),
   ];

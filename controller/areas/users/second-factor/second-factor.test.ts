@@ -257,28 +257,28 @@ describe("the end of a second factor", () => {
     expect(await call(drop, admin)).toMatchObject({ status: "ok" });
     expect(await signIn()).toBe("in");
     await enrolled();
-    await http.users.resetSecondFactor("matrix", "viewer");
+    await http.users.operator.resetSecondFactor("matrix", "viewer");
     expect(await signIn()).toBe("in");
     expect(http.trail.records.at(-2)).toMatchObject({ action: "remove the second factor of viewer", outcome: "ok" });
     for (const user of ["viewer", "nobody"])
-      await expect(http.users.resetSecondFactor("matrix", user)).rejects.toMatchObject({ code: "not_found" });
+      await expect(http.users.operator.resetSecondFactor("matrix", user)).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("of one who has more is not taken by who may change users", async () => {
     await enrolled();
     const id = (await http.users.find(testPrincipal(), "viewer"))?.id ?? "";
     const few = { ...testPrincipal(), user: "few", grants: ["users:*"], data: [] };
-    await expect(http.users.dropSecondFactor(few, id)).rejects.toMatchObject({ code: "denied" });
+    await expect(http.users.secondFactors.removeOf(few, id)).rejects.toMatchObject({ code: "denied" });
     expect(await signIn()).toMatch(NEEDED);
-    await http.users.dropSecondFactor(testPrincipal(), id);
+    await http.users.secondFactors.removeOf(testPrincipal(), id);
     expect(await signIn()).toBe("in");
   });
 
   test("stays when an operator replaces a lost password", async () => {
     await enrolled();
-    const password = await http.users.resetPassword("matrix", "viewer");
+    const password = await http.users.operator.resetPassword("matrix", "viewer");
     expect(await signIn({ password })).toMatch(NEEDED);
-    await http.users.resetSecondFactor("matrix", "viewer");
+    await http.users.operator.resetSecondFactor("matrix", "viewer");
     expect(await signIn({ password })).toBe("in");
   });
 

@@ -44,7 +44,7 @@ const CHANGES: Readonly<Record<string, (at: Awaited<ReturnType<typeof opened>>) 
   "the end of the session": ({ session }) => http.users.signOut(admin, session),
   "an organisation above the user": ({ plant }) => http.users.directory.change(admin, plant, { active: false }),
   "a group": () => http.groups.create(admin, { name: "crew", member: ["U/plant/ann"] }),
-  "the policy of signing in": () => http.users.setSignInPolicy(admin, { secondFactor: "everybody" }),
+  "the policy of signing in": () => http.users.signInPolicy.set(admin, { secondFactor: "everybody" }),
   "a refresh": () => http.groups.refresh(admin),
   "the end of the tenant": () => http.groups.leave("matrix"),
   "the age of what was read": () => Promise.resolve(clock.advance(SIGN_IN_CACHE_MS)),

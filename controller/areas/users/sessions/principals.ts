@@ -8,6 +8,7 @@ import { TIME_ZONE } from "../directory/details.ts";
 import { confined, type EffectiveRights } from "../rights/effective-rights.ts";
 import type { PendingRequirements } from "../second-factor/pending-requirements.ts";
 import type { UserRecord, UserStore } from "../store.ts";
+import type { CurrentUsers } from "./current.ts";
 import { KnownSessions } from "./known.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Tokens } from "./tokens.ts";
@@ -21,6 +22,7 @@ interface PrincipalDependencies {
   readonly requirements: PendingRequirements;
   readonly sessions: Sessions;
   readonly tokens: Tokens;
+  readonly current: CurrentUsers;
   /** Watches the users of a tenant from now on. */
   readonly follow: (tenant: string) => void;
 }
@@ -38,7 +40,7 @@ export class Principals {
     const evidence: EvidenceList = [];
     const record = await this.#with.sessions.use(session, evidence);
     if (record === undefined) return undefined;
-    const user = await this.current(record.tenant, record.username, { epoch: record.epoch, evidence });
+    const user = await this.#with.current.find(record.tenant, record.username, { epoch: record.epoch, evidence });
     const given = user && (await this.#of(user, record.ospace, { traceparent, evidence }));
     const duty = user && given && (await this.#with.requirements.of(user, given, evidence));
     const principal = given && duty ? owing(given, duty) : given;
@@ -85,17 +87,6 @@ export class Principals {
     if (principal === undefined) return undefined;
     requireNoDutyOfProgram({ user: principal.user, owes: await this.#with.requirements.of(user, principal) });
     return scopes === undefined ? principal : confined(principal, scopes);
-  }
-
-  /** The user, if active and if `Activity.epochOf` still answers `epoch`; otherwise undefined. */
-  async current(
-    tenant: string,
-    username: string,
-    { epoch, evidence }: { readonly epoch: string; readonly evidence?: EvidenceList },
-  ): Promise<UserRecord | undefined> {
-    this.#with.follow(tenant);
-    const record = (await this.#with.users.recent(tenant, username, evidence))?.record;
-    return record !== undefined && (await this.#with.activity.epochOf(record, evidence)) === epoch ? record : undefined;
   }
 
   async #of(

@@ -29,7 +29,7 @@ function sessionRoutes(users: UserService): readonly Endpoint[] {
       output: SessionsReply,
       handler: async ({ principal, client: { session } }) => {
         requireSignedIn(principal);
-        return { message: [...(await users.sessions(principal, session))] };
+        return { message: [...(await users.signIns.sessions(principal, session))] };
       },
     }),
     endpoint({
@@ -42,7 +42,7 @@ function sessionRoutes(users: UserService): readonly Endpoint[] {
       body: "json",
       handler: async ({ principal, input: { id, password } }) => {
         requireSignedIn(principal);
-        await users.endSession(principal, id, password);
+        await users.signIns.endSession(principal, id, password);
         return { message: "" };
       },
     }),
@@ -60,7 +60,7 @@ function tokenRoutes(users: UserService): readonly Endpoint[] {
       output: TokensReply,
       handler: async ({ principal }) => {
         requireSignedIn(principal);
-        return { message: (await users.tokens(principal)) as Static<typeof TokensReply> };
+        return { message: (await users.signIns.tokens(principal)) as Static<typeof TokensReply> };
       },
     }),
     endpoint({
@@ -73,7 +73,7 @@ function tokenRoutes(users: UserService): readonly Endpoint[] {
       body: "json",
       handler: async ({ principal, input: { name, scopes, days = TOKEN_DAYS_DEFAULT }, client: { remote } }) => {
         requireSignedIn(principal);
-        return { message: await users.makeToken(principal, { name, scopes, days, remote }) };
+        return { message: await users.signIns.makeToken(principal, { name, scopes, days, remote }) };
       },
     }),
     endpoint({
@@ -85,7 +85,7 @@ function tokenRoutes(users: UserService): readonly Endpoint[] {
       output: Type.String(),
       handler: async ({ principal, input: { id } }) => {
         requireSignedIn(principal);
-        await users.removeToken(principal, id);
+        await users.signIns.removeToken(principal, id);
         return { message: "" };
       },
     }),
@@ -102,7 +102,7 @@ function othersRoutes(users: UserService): readonly Endpoint[] {
       input: UserIdInput,
       output: SessionsReply,
       handler: async ({ principal, input: { userid } }) => ({
-        message: [...(await users.sessionsOf(principal, userid))],
+        message: [...(await users.signIns.sessionsOf(principal, userid))],
       }),
     }),
     endpoint({
@@ -112,7 +112,7 @@ function othersRoutes(users: UserService): readonly Endpoint[] {
       summary: "End all sessions of a user and revoke all tokens; answers how many there were",
       input: UserIdInput,
       output: Type.Integer(),
-      handler: async ({ principal, input: { userid } }) => ({ message: await users.endAll(principal, userid) }),
+      handler: async ({ principal, input: { userid } }) => ({ message: await users.signIns.endAll(principal, userid) }),
     }),
   ];
 }

@@ -139,7 +139,7 @@ describe("a token", () => {
     const person = { username: "ann", password: PASSWORD, rights: { role: "viewer" } } as const;
     const { id: userid } = await http.users.create(admin, person);
     const wanted = { name: "n", scopes: ["hosts:read"], days: 1, remote: "" };
-    const hers = await http.users.makeToken({ ...testPrincipal("viewer"), user: "ann" }, wanted);
+    const hers = await http.users.signIns.makeToken({ ...testPrincipal("viewer"), user: "ann" }, wanted);
     expect(await bearer(hers)).toMatchObject({ status: "ok" });
     await http.users.setPassword(admin, "ann", "another password");
     expect(await bearer(hers)).toMatchObject({ status: "ok" });
@@ -175,7 +175,7 @@ describe("a token", () => {
     expect(await bearer(token)).toMatchObject({ status: "ok" });
     const { engine: stores, tenants, audit } = http;
     const other = new UserService({ runtime: testRuntime(clock), stores, tenants, audit });
-    await other.removeToken({ ...admin, user: "admin" }, id);
+    await other.signIns.removeToken({ ...admin, user: "admin" }, id);
     await expect.poll(async () => (await bearer(token)).status).toBe("signin");
     await http.users.stop();
   });

@@ -1,13 +1,13 @@
-import type { Statement } from "../../../common/mql/index.ts";
-import { AppError } from "../../../common/errors.ts";
-import type { Clock } from "../../../common/time.ts";
-import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
-import { scopeOf, visibility } from "./plan/scope.ts";
-import type { PlanStep } from "./run/run.ts";
-import type { StepName, StepTimes } from "./run/steps.ts";
-import type { ColumnMeta } from "./types.ts";
+import type { Statement } from "../../../../common/mql/index.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { scopeOf, visibility } from "../plan/scope.ts";
+import type { PlanStep } from "../run/run.ts";
+import type { StepName, StepTimes } from "../run/steps.ts";
+import type { ColumnMeta } from "../types.ts";
 
 export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
   { name: "step", title: "step", type: "int" },

@@ -1,10 +1,10 @@
-import { AppError } from "../../../common/errors.ts";
-import { QUERY_EXECUTED_MAX_CHARACTERS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
-import type { Script, Statement } from "../../../common/mql/index.ts";
-import { counted } from "../../../common/text/counted.ts";
-import type { Value } from "../../../common/value.ts";
-import type { Arguments } from "./expressions/literal.ts";
-import type { Slices } from "./run/slice.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_EXECUTED_MAX_CHARACTERS, QUERY_VALUE_ROWS_MAX } from "../../../../common/limits.ts";
+import type { Script, Statement } from "../../../../common/mql/index.ts";
+import { counted } from "../../../../common/text/counted.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import type { Slices } from "../run/slice.ts";
 
 /** The values of each execution of the script; none: one execution without values. */
 export function executionsOf(script: Script, values: readonly (readonly Value[])[] | undefined): readonly Arguments[] {

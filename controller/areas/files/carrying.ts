@@ -1,0 +1,80 @@
+import { withinTime } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
+import { ulidOf } from "../../../common/ids.ts";
+import { FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { HidingGuard } from "./hiding.ts";
+import type { Place } from "./names.ts";
+import { mayNameSystem } from "./spaces.ts";
+import type { FileStore } from "./store.ts";
+import type { FileVisibility } from "./visible.ts";
+import type { FileWorkJournal, OpenFileWork } from "./work-journal.ts";
+import { requireWholeWork } from "./work-rights.ts";
+import type { FileWorks } from "./work.ts";
+
+interface CarryingDependencies {
+  readonly runtime: Runtime;
+  readonly store: FileStore;
+  readonly journal: FileWorkJournal;
+  readonly works: FileWorks;
+  readonly hiding: HidingGuard;
+  readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
+}
+
+/** Begins copies, moves and removals for calls, and waits for their ends. */
+export class Carrying {
+  readonly #with: CarryingDependencies;
+
+  constructor(dependencies: CarryingDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Runs a copy, move or removal. It is journaled first, so that another controller can finish it. */
+  async run(
+    principal: Principal,
+    {
+      kind,
+      place: { space, fullname: from },
+      to,
+    }: Pick<OpenFileWork, "kind"> & { readonly place: Place; readonly to?: Place },
+  ): Promise<void> {
+    const { tenant, ospace, user, traceparent } = principal;
+    const { runtime, store, journal, works, hiding, visibilityOf } = this.#with;
+    const { clock, random } = runtime;
+    const startedMs = clock.nowMs();
+    const id = ulidOf(startedMs, random.bytes(10));
+    const target = to && { to: to.fullname };
+    const visibility = await visibilityOf(principal);
+    const rules = visibility.rules && { rules: visibility.rules };
+    const mayHide = to?.space !== "user" || mayNameSystem(principal);
+    const limits = { ...rules, ...(!mayHide && ({ hidesNothing: true } as const)) };
+    const work = {
+      id,
+      tenant,
+      ospace,
+      user,
+      traceparent,
+      kind,
+      space,
+      from,
+      ...target,
+      at: from,
+      startedMs,
+      ...limits,
+    };
+    await requireWholeWork(work, { principal, store, visibility });
+    if (work.hidesNothing) await hiding.requireWork(principal, work);
+    journal.inFlight.hold(id);
+    const begun = await journal.beginAlone(work).catch((error: unknown) => {
+      journal.inFlight.letGo(id);
+      throw error;
+    });
+    const carried = works.start(begun);
+    // If the wait below ends first, a later error is not reported to the caller.
+    carried.catch(() => undefined);
+    const over = await withinTime(clock, carried, FILE_WORK_ANSWER_MS);
+    if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
+    if (over.end.code) throw new AppError(over.end.code, over.end.message);
+  }
+}

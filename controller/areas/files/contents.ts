@@ -1,0 +1,97 @@
+import { createReadStream } from "node:fs";
+import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { TenantRoom } from "../objects/index.ts";
+import { keepInRoom } from "../tenants/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import { AppError } from "../../../common/errors.ts";
+import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import { refusing, textOf } from "../../../common/text/text-stream.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { OpenFile } from "../rules/index.ts";
+import { openPlace } from "./open-places.ts";
+import type { FileEntry, HeldContent } from "./entries.ts";
+import { KnownTexts } from "./known-texts.ts";
+import type { FileName } from "./names.ts";
+import { placesOf } from "./spaces.ts";
+import type { FileStore } from "./store.ts";
+import type { FileVisibility } from "./visible.ts";
+
+/** A file as scripts read it. */
+export interface TextFile {
+  readonly text: string;
+  /** SHA-256 of the content: equal digests mean equal texts. */
+  readonly digest: string;
+  /** The path at which the file was found. */
+  readonly fullname: string;
+}
+
+export type OpenedFile = OpenFile & Pick<FileEntry, "fullname">;
+
+/** New content of a file: a text, or the path of a local file that was uploaded. */
+export type Content = { readonly text: string } | { readonly file: string };
+
+const MARK_BYTES = 12;
+
+interface ContentDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  /** Absent: tenants have no quota. */
+  readonly room?: TenantRoom | undefined;
+  readonly store: FileStore;
+  readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
+}
+
+/** Contents of files. Every file that is opened, run or served passes `open`. */
+export class FileContents {
+  readonly #with: ContentDependencies;
+  readonly #texts = new KnownTexts();
+
+  constructor(dependencies: ContentDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Opens the first name that is a file. `AppError("not_found")` also if the principal may not see it. */
+  async open(principal: Principal, names: readonly FileName[]): Promise<OpenedFile> {
+    const places = placesOf(names).map((place) => openPlace(principal, place));
+    const found = (await this.#with.store.get(principal, places)).filter((one) => one !== undefined);
+    const entry = found.find(({ content }) => content !== undefined) ?? found[0];
+    const visibility = await this.#with.visibilityOf(principal);
+    if (!entry || !visibility.shown(entry))
+      throw new AppError("not_found", `There is no file ${names[0]?.path ?? ""}.`);
+    if (!entry.content) throw new AppError("invalid", `${entry.fullname} is a folder, not a file.`);
+    visibility.requireContent(entry);
+    const { blobs } = await this.#with.stores.tenant(principal.tenant);
+    const { digest } = entry.content;
+    const { size, modifiedMs, fullname } = entry;
+    return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
+  }
+
+  /** `AppError("invalid")` if the file is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`. */
+  async read(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
+    const file = await this.open(principal, names);
+    const { digest, fullname } = file;
+    if (file.size > FILE_TEXT_MAX_BYTES)
+      throw new AppError("too_large", `${fullname} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
+    const known = this.#texts.get(principal.tenant, digest);
+    if (known !== undefined) return { text: known, digest, fullname };
+    const parts: Uint8Array[] = [];
+    for await (const part of file.bytes) parts.push(part);
+    const text = textOf(Buffer.concat(parts), refusing(fullname, "download it"));
+    this.#texts.keep(principal.tenant, digest, text);
+    return { text, digest, fullname };
+  }
+
+  /** Stores the content under a new mark. Returns the columns that the file's row gets. */
+  async keep(principal: Principal, content: Content): Promise<HeldContent & Row> {
+    const { stores, runtime, room } = this.#with;
+    const { blobs } = await stores.tenant(principal.tenant);
+    const bytes =
+      "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
+    const mark = `file/${Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
+    const { digest, size } = await keepInRoom({ room, tenant: principal.tenant }, bytes, (admitted) =>
+      blobs.put(admitted, mark),
+    );
+    return { digest, mark, size, owner: principal.user, modified: runtime.clock.nowMs() };
+  }
+}

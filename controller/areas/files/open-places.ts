@@ -1,0 +1,21 @@
+import { pathVisible, requirePath, type Principal } from "../permissions/index.ts";
+import type { Place } from "./names.ts";
+import { requireSpace } from "./spaces.ts";
+
+/** `AppError("denied")` if the path or the space is closed to the principal. */
+export function openPlace<P extends Place>(principal: Principal, place: P): P {
+  requirePath(principal, place.fullname);
+  requireSpace(principal, place.space);
+  return place;
+}
+
+/** The principal without its limits of paths. Only for places whose paths were checked before. */
+export function withoutPaths({ paths: _, ...principal }: Principal): Principal {
+  return principal;
+}
+
+/** Like `openPlace`, but also accepts a folder that contains an open path. */
+export function visiblePlace(principal: Principal, place: Place): Place {
+  requireSpace(principal, place.space);
+  return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);
+}

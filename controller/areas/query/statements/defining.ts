@@ -1,0 +1,81 @@
+import { AppError } from "../../../../common/errors.ts";
+import type { Statement } from "../../../../common/mql/index.ts";
+import { makesClass, makesEdgeType, requireDefiner } from "../../objects/index.ts";
+import { classAccess, requireDefining } from "../../permissions/index.ts";
+import { scopeOf } from "../plan/scope.ts";
+import { plainMeta } from "../run/meta.ts";
+import type { StatementType } from "../types.ts";
+import { classChange, classSpec } from "../write/define.ts";
+import { type PrepareContext, type Prepared, one } from "./prepared.ts";
+
+type Definition = Extract<
+  Statement,
+  { kind: "createClass" | "dropClass" | "alterClass" | "createEdgeType" | "dropEdgeType" }
+>;
+
+const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
+  createClass: "create",
+  dropClass: "drop",
+  alterClass: "alter",
+  createEdgeType: "create edgetype",
+  dropEdgeType: "drop edge",
+};
+
+export function definition(statement: Definition, context: PrepareContext): Prepared {
+  const work = definitionWork(statement, context);
+  const rootclass = "class" in statement ? statement.class.path : "";
+  return {
+    meta: plainMeta(DEFINITION_TYPES[statement.kind], rootclass),
+    isRead: false,
+    async run() {
+      await work();
+      return one([]);
+    },
+    explain: () =>
+      Promise.resolve([
+        `${DEFINITION_TYPES[statement.kind]} ${rootclass === "" && "name" in statement ? statement.name : rootclass}`,
+      ]),
+  };
+}
+
+/** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
+function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
+  const { principal, objects, catalog } = context;
+  switch (statement.kind) {
+    case "createClass": {
+      const spec = classSpec(statement, context.executions[0] ?? []);
+      makesClass(principal, spec.path, {
+        isKnown: catalog.get(spec.path) !== undefined,
+        ifNotExists: statement.ifNotExists,
+      });
+      return () => objects.createClass(principal, spec, { ifNotExists: statement.ifNotExists });
+    }
+    case "dropClass":
+      if (!statement.ifExists || classAccess(principal, statement.class.path).readable)
+        requireDefiner(principal, statement.class.path);
+      // Comes before the check that the class is empty, because that check blocks writes to the class for a while.
+      if (catalog.get(statement.class.path)?.system)
+        throw new AppError(
+          "denied",
+          `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
+        );
+      return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
+    case "alterClass": {
+      requireDefiner(principal, statement.class.path);
+      scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      const alteration = classChange(statement, context.executions[0] ?? []);
+      return () => objects.alterClass(principal, statement.class.path, alteration);
+    }
+    case "createEdgeType": {
+      const type = { name: statement.name, remedy: statement.remedy ?? "" };
+      makesEdgeType(principal, {
+        isKnown: catalog.edgeTypes().some(({ name }) => name === type.name),
+        ifNotExists: statement.ifNotExists,
+      });
+      return () => objects.createEdgeType(principal, type, { ifNotExists: statement.ifNotExists });
+    }
+    case "dropEdgeType":
+      requireDefining(principal, principal.ospace);
+      return () => objects.dropEdgeType(principal, statement.name, { ifExists: statement.ifExists });
+  }
+}
