@@ -54,7 +54,7 @@ function lines({ name, type }: AreaNames): readonly Line[] {
     { file: assembly, before: "    usersArea(", text: `    ${name}Area(new ${type}Service({ stores })),\n` },
     {
       file: "controller/areas/permissions/names.ts",
-      before: '  "users:write",',
+      before: '  "users:read",',
       text: `  "${name}:read",\n  "${name}:write",\n`,
     },
     {

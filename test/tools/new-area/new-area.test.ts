@@ -34,6 +34,8 @@ afterAll(() => rm(root, { recursive: true }));
 test("areas that were laid out have the form that is checked, compile, are free of lint, and their tests pass", async () => {
   const paths = [...(await layOut(root, "shifts")), ...(await layOut(root, "maintenancewindows"))];
   expect(paths).toContain("controller/areas/shifts/service.ts");
+  const permissions = await readFile(join(root, "controller/areas/permissions/names.ts"), "utf8");
+  expect(permissions).toContain('  "users:read",\n  "users:write",\n');
   const run = promisify(execFile);
   const formatted = paths.filter((path) => path.endsWith(".ts"));
   const checked = await run("node_modules/.bin/biome", ["format", "--vcs-enabled=false", ...paths], { cwd: root });
