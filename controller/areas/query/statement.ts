@@ -16,6 +16,7 @@ import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import {
   type ClassCatalog,
+  type InCommit,
   makesClass,
   makesEdgeType,
   type ObjectRow,
@@ -89,6 +90,8 @@ export interface PrepareContext {
   readonly memory: Pick<MemoryShare, "take"> | undefined;
   /** Absent: reads are not measured. */
   readonly measures?: Measures;
+  /** The audit entry for the commit of the only write of the only statement. */
+  readonly inCommit?: InCommit | undefined;
 }
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
@@ -257,7 +260,8 @@ async function insert(statement: Insert | InsertJson, context: PrepareContext): 
     relations: insertedRelations(works),
     warnings: () => unstored.warnings(),
     async run() {
-      const ids = await runInsert(works, { ...writeContext(context, []), unstored }, context.slices);
+      const inCommit = works.length === 1 ? context.inCommit : undefined;
+      const ids = await runInsert(works, { ...writeContext(context, []), unstored, inCommit }, context.slices);
       return one([{ count: ids.length, ids }]);
     },
     explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),

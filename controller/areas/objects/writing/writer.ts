@@ -225,7 +225,7 @@ export class ObjectWriter {
     return this.#writing.queue.run(keys.map(keyText), undefined, async () => {
       const records = await inPages(keys, (page) => this.#writing.store.getRecords(page));
       const there = records.filter((record) => record !== undefined);
-      await this.#appendAll(there.map((record) => withIndexEntries(view, record)));
+      await this.#writing.append(there.map((record) => withIndexEntries(view, record)));
       return there.length;
     });
   }
@@ -273,7 +273,8 @@ export class ObjectWriter {
       context.publish(
         () => batch.map((one) => insertEvent(view, one)),
         async () => {
-          await this.#appendAll(batch.map(({ record }) => record));
+          const records = batch.map(({ record }) => record);
+          await this.#writing.append(records, context.inCommit);
           await confirmed(context, (now) => this.#bringRecords(view, batch, now));
         },
       ),
@@ -437,7 +438,8 @@ export class ObjectWriter {
     for await (const changes of before) await this.#writing.change(changes);
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
-    await this.#writing.change(composed.map((entry) => entry.change));
+    const changes = composed.map((entry) => entry.change);
+    await this.#writing.changeOnce(changes, context.inCommit);
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
     // Removes terms last, because superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);
@@ -470,13 +472,9 @@ export class ObjectWriter {
     for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
       if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
     }
-    await this.#appendAll(
+    await this.#writing.append(
       made.map(({ record, row, marked }) => ({ ...record, ...recordOf(current, record.id, row, marked) })),
     );
-  }
-
-  async #appendAll(records: readonly StoredRecord[]): Promise<void> {
-    if (records.length > 0) await this.#writing.store.append(records);
   }
 
   async #traces(keys: readonly EntityKey[]): Promise<Traces> {

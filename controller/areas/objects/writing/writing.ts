@@ -1,5 +1,5 @@
 import type { Runtime } from "../../../runtime.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
+import type { EntityChange, EntityKey, ObjectStore, StoredRecord } from "../../../store/objects.ts";
 import type { WriteRoom } from "../values/room.ts";
 import type { WriteBasis } from "../types.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
@@ -9,6 +9,7 @@ import type { EdgeEndings } from "./edgeendings.ts";
 import { endEdges, type EdgesEnd, type IncomingEdges } from "./incomingedges.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
+import { together, type WriteInCommit } from "./incommit.ts";
 import type { ObjectTurns } from "./turns.ts";
 import { WriteClock } from "./writeclock.ts";
 
@@ -33,6 +34,8 @@ export interface WriteContext extends WriteDefinitions {
   readonly basis?: WriteBasis | undefined;
   /** Absent: the tenant has no quota. */
   readonly room?: WriteRoom | undefined;
+  /** Records for the commit of a write of one row. */
+  readonly inCommit?: WriteInCommit | undefined;
 }
 
 /** State shared by all writes of one tenant. */
@@ -61,6 +64,18 @@ export class Writing {
   /** Makes the changes in their order, in batches. */
   change(changes: readonly EntityChange[]): Promise<void> {
     return changeAll(this.store, changes);
+  }
+
+  /** Makes at most `CHANGE_BATCH_MAX` changes, with these records in their commit. */
+  changeOnce(changes: readonly EntityChange[], inCommit: WriteInCommit | undefined): Promise<void> {
+    if (inCommit === undefined) return this.change(changes);
+    return together(inCommit, (records) => this.store.change(changes, records));
+  }
+
+  /** Writes at most `CHANGE_BATCH_MAX` records, with those of `inCommit` in their commit. */
+  async append(records: readonly StoredRecord[], inCommit?: WriteInCommit): Promise<void> {
+    if (inCommit !== undefined) await together(inCommit, (made) => this.store.append(records, made));
+    else if (records.length > 0) await this.store.append(records);
   }
 
   /** Removes the edges that were read and that end with the removal of their targets. */
