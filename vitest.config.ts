@@ -9,7 +9,7 @@ import LongestFirst from "./test/helpers/runs/longest-first.ts";
 const AREAS_ON_CLUSTER = [
   "controller/systemclasses.test.ts",
   "controller/areas/appcontext/{age,service,store-faults}.test.ts",
-  "controller/areas/audit/{anchors,audit,broken-trails,earlier-versions,heads,stored-trail,tampering}.test.ts",
+  "controller/areas/audit/{anchors,audit,broken-trails,earlier-versions,heads,in-commit,stored-trail,tampering}.test.ts",
   "controller/areas/cluster/{ahead,cluster,membership,repairs,scrub,scrub-beside-writers}.test.ts",
   "controller/areas/config/{cache,changes,config,histories,transfer,watch}.test.ts",
   "controller/areas/consolelog/service.test.ts",

@@ -16,6 +16,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     ready: "asked by the gate of HTTP and by services before a change",
     write: "every call leaves its record, also a refused one",
     record: "every call leaves its record, also a refused one",
+    inCommit: "every call leaves its record; the change asks for its permission",
     verifyNewest: "at the start, for each tenant",
     leave: "the tenant is deleted",
     start: "at the start",

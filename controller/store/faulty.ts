@@ -15,6 +15,7 @@ import type {
   ObjectStore,
   Page,
   PageRequest,
+  RecordsInCommit,
   TimelineRequest,
 } from "./objects.ts";
 import type { ScrubStore } from "./scrub.ts";
@@ -159,9 +160,9 @@ function revisionOf(event: KvEvent): number {
 
 function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
   const leftovers = new Leftovers();
-  const made = async (changes: readonly EntityChange[]): Promise<void> => {
+  const made = async (changes: readonly EntityChange[], inCommit?: RecordsInCommit): Promise<void> => {
     await objects.change(leftovers.due(changes));
-    await objects.change(changes);
+    await objects.change(changes, inCommit);
   };
   const paging =
     <T>(
@@ -172,12 +173,12 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
     (page: PageRequest): Promise<Page<T>> =>
       faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
   return {
-    async change(changes) {
+    async change(changes, inCommit) {
       // An invalid batch is refused as a whole, never done in part.
       checkBatch(changes.length);
       changes.forEach(checkChange);
       await faults.write(
-        () => made(changes),
+        () => made(changes, inCommit),
         () => made(leftovers.part(changes, faults.some(changes.length + 1) - 1)),
       );
     },
@@ -209,11 +210,11 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       paging(JSON.stringify(["edges", key, direction, type]), (inner) =>
         objects.edges(key, direction, type === undefined ? inner : { ...inner, type }),
       )(page),
-    async append(records) {
+    async append(records, inCommit) {
       checkBatch(records.length);
       records.forEach(checkRecord);
       await faults.write(
-        () => objects.append(records),
+        () => objects.append(records, inCommit),
         () => objects.append(records.slice(0, faults.some(records.length + 1) - 1)),
       );
     },

@@ -27,8 +27,10 @@ export interface ObjectStore {
    * such states:
    * - The change is not visible, but its version and added edges appear with the next change of a later time.
    * - The change is visible, and edges that it drops are still visible, too.
+   *
+   * `inCommit`: see `RecordsInCommit`.
    */
-  change(changes: readonly EntityChange[]): Promise<void>;
+  change(changes: readonly EntityChange[], inCommit?: RecordsInCommit): Promise<void>;
 
   /**
    * Entities in the order of `keys`; `undefined` for an entity that does not exist (never born, dead, or expired).
@@ -89,8 +91,10 @@ export interface ObjectStore {
    * rule of the engine chooses it by the bytes; the order and number of the appends do not matter. If both rows expire,
    * the rule of the cluster does not decide for one in `RECORD_RANKS` pairs of bytes. After the end of the valid row,
    * the result depends on the engine.
+   *
+   * `inCommit`: see `RecordsInCommit`. With it, `records` may be empty.
    */
-  append(records: readonly StoredRecord[]): Promise<void>;
+  append(records: readonly StoredRecord[], inCommit?: RecordsInCommit): Promise<void>;
 
   /** Records of one class with `fromMs <= time < toMs`, newest first; at equal times the greater id first. */
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>>;
@@ -109,6 +113,24 @@ export interface ObjectStore {
    * and can be written.
    */
   removeRecords(records: readonly RemovedRecord[]): Promise<void>;
+}
+
+/**
+ * Records that are made inside the commit of a write. An engine whose commits have several rows makes and stores them
+ * there, after the write: the write and these records are durable together, or neither is. An engine without such
+ * commits never makes them; the caller then stores them by a second write.
+ */
+export interface RecordsInCommit {
+  /**
+   * Makes the records: once at most, and not for a write that is refused or takes several commits. It is synchronous,
+   * and must neither throw nor return an invalid record. Calls of one turn of the event loop belong to one commit.
+   */
+  records(): readonly StoredRecord[];
+  /**
+   * Called if an attempt of the write failed after it made the records, and the write is repeated without them: whether
+   * they are durable is unknown. If the write itself fails, the same holds for it and for the records.
+   */
+  ended(error: unknown): void;
 }
 
 export interface EntityKey {

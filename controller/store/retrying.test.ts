@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
 import { realClock } from "../../test/helpers/time/clock.ts";
 import { testRuntime } from "../../test/helpers/time/runtime.ts";
-import type { ObjectStore } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit } from "./objects.ts";
 import { Retry } from "./retry.ts";
 import { retrying } from "./retrying.ts";
 
 const RETRY = new Retry(testRuntime(realClock));
+const WRITES = ["change", "append"] as const satisfies readonly (keyof ObjectStore)[];
 const METHODS = Object.keys(retrying({} as ObjectStore, RETRY)) as (keyof ObjectStore)[];
 
 /** A store that refuses the first call with that error, and answers later calls with their arguments. */
@@ -20,13 +21,39 @@ function call(store: ObjectStore, name: keyof ObjectStore): Promise<unknown> {
   return (store[name] as (...given: readonly unknown[]) => Promise<unknown>)("first", "second", "third");
 }
 
-test.each(METHODS)("%s is repeated, with what it was given, while the store is away", async (name) => {
-  for (const code of ["unavailable", "unknown_outcome"] as const) {
-    const answered = await call(retrying(refusingOnce(new AppError(code, "away")), RETRY), name);
-    expect(["first", "second", "third"].slice(0, (answered as string[]).length)).toEqual(answered);
-    expect((answered as string[]).length).toBeGreaterThan(0);
-  }
+test.each(WRITES)("%s is repeated without the records that a failed commit made", async (name) => {
+  const seen: string[] = [];
+  const written = (given: unknown, inCommit?: RecordsInCommit): Promise<void> => {
+    seen.push(`${String(given)} ${inCommit === undefined ? "alone" : `with ${inCommit.records().length}`}`);
+    return seen.length === 1 ? Promise.reject(new AppError("unknown_outcome", "away")) : Promise.resolve();
+  };
+  const store = { change: written, append: written } as unknown as ObjectStore;
+  const inCommit = { records: () => [], ended: (error: unknown) => seen.push(String(error)) };
+  await retrying(store, RETRY)[name](["given" as never], inCommit);
+  expect(seen).toEqual(["given with 0", "AppError: away", "given alone"]);
 });
+
+test.each(WRITES)("%s is repeated with the records that no commit made", async (name) => {
+  const seen: number[] = [];
+  const written = (_given: unknown, inCommit?: RecordsInCommit): Promise<void> =>
+    seen.push(inCommit === undefined ? 0 : 1) === 1
+      ? Promise.reject(new AppError("unavailable", "away"))
+      : Promise.resolve();
+  const store = { change: written, append: written } as unknown as ObjectStore;
+  await retrying(store, RETRY)[name]([], { records: () => [], ended: () => expect.unreachable() });
+  expect(seen).toEqual([1, 1]);
+});
+
+test.each(METHODS.filter((name) => !WRITES.some((write) => write === name)))(
+  "%s is repeated, with what it was given, while the store is away",
+  async (name) => {
+    for (const code of ["unavailable", "unknown_outcome"] as const) {
+      const answered = await call(retrying(refusingOnce(new AppError(code, "away")), RETRY), name);
+      expect(["first", "second", "third"].slice(0, (answered as string[]).length)).toEqual(answered);
+      expect((answered as string[]).length).toBeGreaterThan(0);
+    }
+  },
+);
 
 test.each(METHODS)("%s is not repeated when the call is at fault", async (name) => {
   const refused = call(retrying(refusingOnce(new AppError("invalid", "too large")), RETRY), name);

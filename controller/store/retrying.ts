@@ -1,4 +1,4 @@
-import type { ObjectStore } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit } from "./objects.ts";
 import type { Retry } from "./retry.ts";
 
 /**
@@ -6,7 +6,7 @@ import type { Retry } from "./retry.ts";
  */
 export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   return {
-    change: (changes) => retry.run(() => store.change(changes)),
+    change: (changes, inCommit) => repeated(retry, inCommit, (records) => store.change(changes, records)),
     get: (keys, cells) => retry.run(() => store.get(keys, cells)),
     trace: (keys) => retry.run(() => store.trace(keys)),
     find: (request, page) => retry.run(() => store.find(request, page)),
@@ -17,9 +17,34 @@ export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
     scan: (page) => retry.run(() => store.scan(page)),
     history: (key, range, page) => retry.run(() => store.history(key, range, page)),
     edges: (key, direction, page) => retry.run(() => store.edges(key, direction, page)),
-    append: (records) => retry.run(() => store.append(records)),
+    append: (records, inCommit) => repeated(retry, inCommit, (made) => store.append(records, made)),
     timeline: (request, page) => retry.run(() => store.timeline(request, page)),
     getRecords: (keys) => retry.run(() => store.getRecords(keys)),
     removeRecords: (keys) => retry.run(() => store.removeRecords(keys)),
   };
+}
+
+/** After an attempt that made the records of the commit and failed, the write is repeated without them. */
+function repeated(
+  retry: Retry,
+  inCommit: RecordsInCommit | undefined,
+  write: (inCommit?: RecordsInCommit) => Promise<void>,
+): Promise<void> {
+  if (inCommit === undefined) return retry.run(() => write());
+  let isMade = false;
+  const once: RecordsInCommit = {
+    records() {
+      isMade = true;
+      return inCommit.records();
+    },
+    ended: (error) => inCommit.ended(error),
+  };
+  return retry.run(async () => {
+    try {
+      await write(isMade ? undefined : once);
+    } catch (error) {
+      if (isMade) inCommit.ended(error);
+      throw error;
+    }
+  });
 }

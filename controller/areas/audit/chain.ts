@@ -29,25 +29,24 @@ function keptText(text: string): string {
   return madeWellFormed(cutText(text, AUDIT_TEXT_MAX_CHARACTERS));
 }
 
-/** The state of one run. It creates the next records, and advances only after they are stored. */
+/** The state of one run. It creates the next records, and advances when they are `kept`. */
 export class Chain {
   readonly #run: string;
-  readonly #keys: ChainKeys;
+  readonly #hashes: EntryHashes;
   #sequence = 0;
   #hash = FIRST;
   #timeMs = 0;
 
   constructor(run: string, keys: ChainKeys) {
     this.#run = run;
-    this.#keys = keys;
+    this.#hashes = new EntryHashes(keys);
   }
 
-  /** Creates records that follow the stored ones, in the order of `entries`. */
+  /** Creates records that follow the kept ones, in the order of `entries`. */
   link(entries: readonly AuditEntry[], nowMs: number): readonly AuditRecord[] {
     let previous = this.#hash;
     // A clock that jumps back must not change the order of a run.
     const timeMs = Math.max(nowMs, this.#timeMs);
-    const hashes = new EntryHashes(this.#keys);
     return entries.map((entry, index) => {
       const { tenant, permission, outcome, code, remote, traceparent } = entry;
       const sequence = this.#sequence + index + 1;
@@ -66,11 +65,12 @@ export class Chain {
         sequence,
         previous,
       };
-      previous = hashes.of(body);
+      previous = this.#hashes.of(body);
       return { hash: previous, ...body };
     });
   }
 
+  /** Call it when the next records may be chained to these. */
   kept(records: readonly AuditRecord[]): void {
     const last = records.at(-1);
     if (last === undefined) return;
@@ -89,7 +89,7 @@ export function isPlain(hash: string): boolean {
   return /^[0-9a-f]{64}$/.test(hash);
 }
 
-/** Computes the hashes of one batch or one verification. Each key is derived once. */
+/** Computes the hashes of one run or one verification. Each key is derived once. */
 export class EntryHashes {
   readonly #keys: ChainKeys;
   readonly #derived = new Map<string, Uint8Array>();

@@ -1,42 +1,35 @@
-import { setImmediate } from "node:timers/promises";
 import { NewestAnchors, type Anchor } from "../../../common/audit-anchor.ts";
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import {
-  AUDIT_BATCH_MAX_ENTRIES,
   AUDIT_EXPIRY_SLACK_MS,
   AUDIT_KEEP_SECONDS,
-  AUDIT_PATIENCE_MS,
-  AUDIT_PROBE_MS,
   AUDIT_VERIFIED_AT_START_ENTRIES,
   AUDIT_VERIFY_MAX_ENTRIES,
-  AUDIT_WAITING_MAX_ENTRIES,
-  STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
-import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
-import { anchorOf, type Anchoring } from "./anchoring.ts";
-import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
+import type { Anchoring } from "./anchoring.ts";
+import type { AuditRecord, ChainKeys } from "./chain.ts";
 import type { HeadStore } from "./head-store.ts";
 import { Heading } from "./heading.ts";
-import { headedRun } from "./heads.ts";
-import { AUDIT_CLASS_PATH, HEADS_LATE, systemEntry, type Audit, type AuditEntry } from "./types.ts";
+import { type AuditTrail, TrailWriter } from "./trail-writer.ts";
+import {
+  AUDIT_CLASS_PATH,
+  HEADS_LATE,
+  systemEntry,
+  type Audit,
+  type AuditEntry,
+  type AuditInCommits,
+  type EntryInCommit,
+} from "./types.ts";
 import { ChainVerifier } from "./verify.ts";
 import type { ChainReport } from "./verify-report.ts";
 
-const PROBLEMS_LOGGED_MAX = 10;
-/** The name of the trail in messages to calls that wait for it. */
-const TRAIL = "The audit trail";
+export type { AuditTrail } from "./trail-writer.ts";
 
-/** Storage of the records. The tenant with the empty name is the installation itself. */
-export interface AuditTrail {
-  /** Durable when it resolves. Idempotent. */
-  append(tenant: string, records: readonly AuditRecord[]): Promise<void>;
-  /** Every stored record, newest first; records of one millisecond in any order. */
-  read(tenant: string): AsyncIterable<readonly AuditRecord[]>;
-}
+const PROBLEMS_LOGGED_MAX = 10;
 
 export interface AuditDependencies {
   readonly runtime: Runtime;
@@ -75,7 +68,7 @@ interface Anchored {
 }
 
 /** Writes the audit trail of every tenant: one chain per tenant in this run of the controller. */
-export class AuditService implements Audit {
+export class AuditService implements Audit, AuditInCommits {
   readonly #dependencies: AuditDependencies;
   readonly #writers = new Map<string, TrailWriter>();
   readonly #heading: Heading | undefined;
@@ -136,6 +129,10 @@ export class AuditService implements Audit {
 
   write(entry: AuditEntry): Promise<void> {
     return this.#writer(entry.tenant).write(entry);
+  }
+
+  inCommit(entry: AuditEntry, ospace: string): EntryInCommit {
+    return this.#writer(entry.tenant).inCommit(entry, ospace + AUDIT_CLASS_PATH);
   }
 
   async record(entry: AuditEntry): Promise<void> {
@@ -248,157 +245,4 @@ export class AuditService implements Audit {
     }
     return writer;
   }
-}
-
-interface WriterDependencies extends AuditDependencies {
-  readonly heading: Heading | undefined;
-}
-
-interface Waiting {
-  readonly entry: AuditEntry;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** One tenant's chain. Entries that arrive in one turn, or during a write, are written together by the next write. */
-class TrailWriter {
-  readonly #tenant: string;
-  readonly #dependencies: WriterDependencies;
-  #chain: Chain;
-  #waiting: Waiting[] = [];
-  #writing = false;
-  /** False until a write has succeeded. */
-  #writable = false;
-  #lost = 0;
-  /** The error of the last write. */
-  #failure: unknown;
-  #triedMs = -AUDIT_PROBE_MS;
-  /** Start of the current write; `undefined` while none runs. */
-  #writingMs: number | undefined;
-  #probe: Promise<void> | undefined;
-
-  constructor(tenant: string, dependencies: WriterDependencies) {
-    this.#tenant = tenant;
-    this.#dependencies = dependencies;
-    this.#chain = this.#newChain();
-  }
-
-  async ready(): Promise<void> {
-    if (this.#isSilent()) throw notWritable(this.#failure);
-    if (this.#writable) return;
-    if (this.#probe === undefined && this.#nowMs() - this.#triedMs < AUDIT_PROBE_MS) throw notWritable(this.#failure);
-    this.#probe ??= this.#queue(this.#opening()).finally(() => (this.#probe = undefined));
-    await this.#within(this.#probe).catch((error: unknown) => {
-      throw notWritable(error);
-    });
-  }
-
-  write(entry: AuditEntry): Promise<void> {
-    if (this.#waiting.length >= AUDIT_WAITING_MAX_ENTRIES) return Promise.reject(notWritable(this.#failure));
-    return this.#within(this.#queue(entry));
-  }
-
-  #queue(entry: AuditEntry): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ entry, resolve, reject });
-      // A batch has entries of many calls, so no call's deadline applies to it.
-      if (!this.#writing) void CallDeadline.outside(() => this.#drain());
-    });
-  }
-
-  /** Waits until the deadline of the current call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
-  #within(work: Promise<void>): Promise<void> {
-    const call = CallDeadline.current();
-    const waiting = call === undefined ? work : call.wait(TRAIL, work);
-    return this.#failure === undefined && !this.#isSilent() ? waiting : this.#inPatience(waiting);
-  }
-
-  async #inPatience(waiting: Promise<void>): Promise<void> {
-    let cancel = (): void => undefined;
-    const late = new Promise<never>((_, reject) => {
-      const { clock } = this.#dependencies.runtime;
-      cancel = clock.after(AUDIT_PATIENCE_MS, () => reject(notWritable(this.#failure)));
-    });
-    try {
-      await Promise.race([waiting, late]);
-    } finally {
-      cancel();
-    }
-  }
-
-  /** True if the current write has taken longer than a store call may. */
-  #isSilent(): boolean {
-    return this.#writingMs !== undefined && this.#nowMs() - this.#writingMs > STORE_CALL_DEADLINE_MS;
-  }
-
-  async #drain(): Promise<void> {
-    this.#writing = true;
-    while (this.#waiting.length > 0) {
-      // Changes that became durable together continue one after another in one turn of the event loop. Waiting for the
-      // end of the turn puts their entries into one batch.
-      await setImmediate();
-      await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
-    }
-    this.#writing = false;
-  }
-
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
-    const records = this.#chain.link(
-      batch.map(({ entry }) => entry),
-      this.#dependencies.runtime.clock.nowMs(),
-    );
-    this.#triedMs = this.#nowMs();
-    this.#writingMs = this.#triedMs;
-    try {
-      await this.#append(records);
-      this.#chain.kept(records);
-      const newest = records.at(-1);
-      if (newest !== undefined) this.#dependencies.anchoring?.kept(anchorOf(newest));
-      this.#dependencies.heading?.kept(this.#tenant, records);
-      this.#writable = true;
-      this.#failure = undefined;
-      this.#lost = 0;
-      for (const { resolve } of batch) resolve();
-    } catch (error) {
-      // It is unknown whether these entries are stored, so no entry may be chained to them.
-      this.#chain = this.#newChain();
-      this.#writable = false;
-      this.#lost += batch.length;
-      this.#failure = error;
-      for (const { reject } of batch) reject(error);
-    } finally {
-      this.#writingMs = undefined;
-    }
-  }
-
-  /** Appending is idempotent, so a failed or unknown outcome is tried once more. */
-  async #append(records: readonly AuditRecord[]): Promise<void> {
-    const { trail, heading } = this.#dependencies;
-    await heading?.open(this.#tenant);
-    await trail.append(this.#tenant, records).catch(() => trail.append(this.#tenant, records));
-  }
-
-  #opening(): AuditEntry {
-    const action = this.#lost === 0 ? "audit opened" : `audit resumed; ${String(this.#lost)} entries may be missing`;
-    return systemEntry(this.#tenant, action);
-  }
-
-  #newChain(): Chain {
-    const { runtime, keys, heading } = this.#dependencies;
-    const name = Buffer.from(runtime.random.bytes(12)).toString("hex");
-    return new Chain(heading === undefined ? name : headedRun(name), keys);
-  }
-
-  #nowMs(): number {
-    return this.#dependencies.runtime.clock.monotonicMs();
-  }
-}
-
-function notWritable(cause: unknown): AppError {
-  const reason = isAppError(cause) ? ` ${cause.message}` : "";
-  return new AppError(
-    "unavailable",
-    `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
-    { cause },
-  );
 }

@@ -1,16 +1,23 @@
 import { createHash } from "node:crypto";
 import { encodeTime } from "ulid";
-import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { AUDIT_KEEP_SECONDS, CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { Row, Value } from "../../../common/value.ts";
+import type { Value } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { StoredRecord } from "../../store/objects.ts";
-import { columns, type ObjectRow, type Objects, type SystemClass } from "../objects/index.ts";
+import {
+  columns,
+  type InCommit,
+  type ObjectRow,
+  type Objects,
+  type RecordsOfCommits,
+  type SystemClass,
+} from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { AuditRecord } from "./chain.ts";
-import type { AuditTrail } from "./service.ts";
+import { rowOf } from "./record-rows.ts";
+import type { AuditTrail } from "./trail-writer.ts";
 import { AUDIT_CLASS_PATH } from "./types.ts";
 
 /** Class number of the installation's own trail; the system store has no classes. */
@@ -48,7 +55,7 @@ export const AUDIT_CLASS: SystemClass = {
 export interface TrailDependencies {
   readonly clock: Clock;
   readonly stores: Stores;
-  readonly objects: Objects;
+  readonly objects: Objects & RecordsOfCommits;
   /** Name space of a tenant. */
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
@@ -66,8 +73,17 @@ export class StoredTrail implements AuditTrail {
   async append(tenant: string, records: readonly AuditRecord[]): Promise<void> {
     if (tenant === "") return this.#appendPlatform(records);
     const principal = await this.#principal(tenant);
-    const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, ...placeOf(record) }));
-    await this.#dependencies.objects.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, rows);
+    await this.#dependencies.objects.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, records.map(rowOf));
+  }
+
+  async appendInCommit(tenant: string, records: Omit<InCommit, "class">): Promise<void> {
+    if (tenant === "") return;
+    const principal = await this.#principal(tenant);
+    await this.#dependencies.objects.ingestInCommit(principal, {
+      class: principal.ospace + AUDIT_CLASS_PATH,
+      records: (encode) => records.records(encode),
+      ended: (error) => records.ended(error),
+    });
   }
 
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
@@ -107,20 +123,6 @@ export class StoredTrail implements AuditTrail {
 
 function identityOf(record: AuditRecord): string {
   return `${record.run}/${String(record.sequence)}`;
-}
-
-/** Within one run and millisecond, ids have the order of the entries. */
-function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; readonly ordinal: number } {
-  return {
-    identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`,
-    ordinal: sequence % ULID_ORDINALS_MAX,
-  };
-}
-
-function valuesOf(record: AuditRecord): Row {
-  const { user, permission, action, object, outcome, code, remote, traceparent } = record;
-  const { run, sequence, previous, hash } = record;
-  return { user, permission, action, object, outcome, code, remote, traceparent, run, sequence, previous, hash };
 }
 
 function recordOf(tenant: string, row: ObjectRow): AuditRecord {

@@ -1,3 +1,5 @@
+import type { InCommit } from "../objects/index.ts";
+
 /** Class of a tenant's audit entries, relative to its name space. */
 export const AUDIT_CLASS_PATH = "/system/audit";
 
@@ -29,6 +31,20 @@ export interface AuditEntry {
 export function systemEntry(tenant: string, action: string): AuditEntry {
   const who = { tenant, user: "system", permission: "audit:write" };
   return { ...who, action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
+}
+
+/** An entry for the commit of the change that it is about. Give it to the write of that change. */
+export interface EntryInCommit extends InCommit {
+  /** True if the change and the entry are durable. False after a write: `record` has to write the entry. */
+  readonly isDurable: boolean;
+}
+
+export interface AuditInCommits {
+  /**
+   * An entry that a store whose commits have several rows writes together with its change: both are durable or neither
+   * is. It is chained in the order of the commits. `ospace`: name space of the tenant.
+   */
+  inCommit(entry: AuditEntry, ospace: string): EntryInCommit;
 }
 
 export interface Audit {

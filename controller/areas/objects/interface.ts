@@ -12,6 +12,7 @@ import type {
   EdgeType,
   Edit,
   HistoryRange,
+  InCommit,
   IndexStatus,
   IngestOptions,
   InsertOptions,
@@ -110,6 +111,12 @@ export interface ObjectWrites {
    * throw and must not wait. Writes do no work for a listener whose `wants` refuses their tenant.
    */
   onChange(listener: (events: readonly ObjectChange[]) => void, wants?: (tenant: string) => boolean): () => void;
+}
+
+/** For the owner of a class of records that other writes store in their commits. */
+export interface RecordsOfCommits {
+  /** Writes only these records. `records` is not called if the store does not make records inside a commit. */
+  ingestInCommit(principal: Principal, inCommit: InCommit): Promise<void>;
 }
 
 export interface ObjectReads {

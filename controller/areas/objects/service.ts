@@ -8,7 +8,15 @@ import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
-import type { ClassTriggers, ObjectChanges, ObjectHistories, Objects, DryRun, Rehearsals } from "./interface.ts";
+import type {
+  ClassTriggers,
+  ObjectChanges,
+  ObjectHistories,
+  Objects,
+  DryRun,
+  RecordsOfCommits,
+  Rehearsals,
+} from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
 import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
@@ -36,7 +44,9 @@ export interface ObjectServiceDependencies {
  * The object database: classes and objects of all tenants. A tenant is opened when it is first used. Each interface is
  * implemented by a part of its own.
  */
-export class ObjectService implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, Rehearsals {
+export class ObjectService
+  implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, RecordsOfCommits, Rehearsals
+{
   readonly #room: TenantRoom | undefined;
   readonly #clock: Clock;
   readonly #endings: EndingJournal;
@@ -80,6 +90,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
 
   readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
   readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);
+  readonly ingestInCommit: RecordsOfCommits["ingestInCommit"] = (...given) => this.#writes.ingestInCommit(...given);
   readonly restore: ObjectHistories["restore"] = (...given) => this.#writes.restore(...given);
   readonly update: Objects["update"] = (...given) => this.#writes.update(...given);
   readonly remove: Objects["remove"] = (...given) => this.#writes.remove(...given);

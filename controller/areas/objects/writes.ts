@@ -13,6 +13,7 @@ import type { TenantObjects } from "./tenant.ts";
 import type { Triggers } from "./triggers.ts";
 import type {
   Edit,
+  InCommit,
   IngestOptions,
   InsertOptions,
   NewRecord,
@@ -26,6 +27,7 @@ import type {
 } from "./types.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
+import { together, writeInCommit } from "./writing/incommit.ts";
 import { exchangeSealed } from "./writing/sealedcells.ts";
 import type { WriteContext } from "./writing/writing.ts";
 
@@ -55,7 +57,9 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     options: InsertOptions = {},
   ): Promise<readonly string[]> {
     return this.#writing(principal, (tenant, context) => {
-      return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options);
+      const view = writableClass(principal, context.snapshot, path);
+      const inCommit = rows.length === 1 ? this.#inCommit(principal, context, options.inCommit) : undefined;
+      return tenant.writer.insert(inCommit ? { ...context, inCommit } : context, view, rows, options);
     });
   }
 
@@ -70,6 +74,18 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
       (tenant, context) =>
         tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), { records, ...options }),
       { given: basis && { path, basis }, isAdmitted: true },
+    );
+  }
+
+  async ingestInCommit(principal: Principal, asked: InCommit): Promise<void> {
+    return this.#writing(
+      principal,
+      async ({ store }, context) => {
+        writableClass(principal, context.snapshot, asked.class);
+        const inCommit = this.#inCommit(principal, context, asked);
+        if (inCommit) await together(inCommit, (records) => store.objects.append([], records));
+      },
+      { isAdmitted: true },
     );
   }
 
@@ -176,6 +192,12 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     if (runner === undefined || (chain === undefined && count === 0)) return undefined;
     const first = () => ({ id: Buffer.from(runtime.random.bytes(12)).toString("hex"), steps: 0, holds: [] });
     return new BeforeTriggers({ principal, runner, snapshot, given, chain: chain ?? first() });
+  }
+
+  #inCommit({ tenant }: Principal, context: WriteContext, inCommit: InCommit | undefined): WriteContext["inCommit"] {
+    if (inCommit === undefined) return undefined;
+    for (const { wants } of this.#listeners) if (wants(tenant)) return undefined;
+    return writeInCommit(inCommit, context);
   }
 
   #publisher(

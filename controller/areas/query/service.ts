@@ -3,10 +3,10 @@ import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS } from "../../../common/limits.
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Audit } from "../audit/index.ts";
+import type { EntryInCommit } from "../audit/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
 import { allows, classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { audited } from "./audited.ts";
+import { audited, type QueryAudit } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
 import { batchAt, batchChanges, flat } from "./batch/statements.ts";
@@ -27,7 +27,7 @@ export interface QueryDependencies {
   readonly objects: Objects;
   readonly runtime: Pick<Runtime, "clock">;
   /** Receives an entry for every statement that changes something, even if it is refused. */
-  readonly audit?: Pick<Audit, "ready" | "record">;
+  readonly audit?: QueryAudit;
   /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string;
   /** Records batches before they are executed. Absent: they are checked and executed without a record. */
@@ -37,7 +37,7 @@ export interface QueryDependencies {
 export class QueryService implements Query {
   readonly #objects: Objects;
   readonly #runtime: Pick<Runtime, "clock">;
-  readonly #audit: Pick<Audit, "ready" | "record"> | undefined;
+  readonly #audit: QueryAudit | undefined;
   readonly #sortFolder: string | undefined;
   readonly #texts = new ParsedTexts();
   readonly #batches: BatchRuns | undefined;
@@ -92,8 +92,10 @@ export class QueryService implements Query {
   #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
     const executions = executionsOf(script, values);
     if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
-    const change = { audit: this.#audit, principal: caller.principal, ...toldOf(script.statements) };
-    return audited(change, () => this.#runScript(script, executions, caller));
+    const [only, ...others] = script.statements;
+    const isOneWrite = only?.kind === "insert" && others.length === 0;
+    const change = { audit: this.#audit, principal: caller.principal, isOneWrite, ...toldOf(script.statements) };
+    return audited(change, (inCommit) => this.#runScript(script, executions, { ...caller, inCommit }));
   }
 
   /**
@@ -266,7 +268,7 @@ export class QueryService implements Query {
   }
 
   #contextOf(
-    { principal, signal, slices, memory }: ContextCaller,
+    { principal, signal, slices, memory, inCommit }: ContextCaller,
     catalog: ClassCatalog,
     {
       executions,
@@ -275,11 +277,11 @@ export class QueryService implements Query {
   ): PrepareContext {
     const { clock } = this.#runtime;
     const own = { catalog: withSchemaClass(catalog), objects: this.#objects, clock, sortFolder: this.#sortFolder };
-    return { ...own, executions, nowMs, principal, signal, slices, memory };
+    return { ...own, executions, nowMs, principal, signal, slices, memory, inCommit };
   }
 }
 
-type ContextCaller = Pick<Caller, "principal" | "signal" | "slices" | "memory">;
+type ContextCaller = Pick<Caller, "principal" | "signal" | "slices" | "memory" | "inCommit">;
 
 interface JournalledBatch {
   readonly batch: Batch;
@@ -301,6 +303,8 @@ interface Caller {
   readonly relations: WrittenRelations;
   /** Warnings of the statements so far. */
   readonly warnings: string[];
+  /** The entry for the commit of the only statement. */
+  readonly inCommit?: EntryInCommit | undefined;
 }
 
 async function preparedAll(

@@ -45,7 +45,7 @@ function closableKv(kv: KvStore, closed: AbortSignal, check: Check): KvStore {
 
 function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
   return {
-    change: (changes) => open(check, () => objects.change(changes)),
+    change: (changes, inCommit) => open(check, () => objects.change(changes, inCommit)),
     get: (keys, cells) => open(check, () => objects.get(keys, cells)),
     trace: (keys) => open(check, () => objects.trace(keys)),
     find: (request, page) => open(check, () => objects.find(request, page)),
@@ -56,7 +56,7 @@ function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
     scan: (page) => open(check, () => objects.scan(page)),
     history: (key, range, page) => open(check, () => objects.history(key, range, page)),
     edges: (key, direction, page) => open(check, () => objects.edges(key, direction, page)),
-    append: (records) => open(check, () => objects.append(records)),
+    append: (records, inCommit) => open(check, () => objects.append(records, inCommit)),
     timeline: (request, page) => open(check, () => objects.timeline(request, page)),
     getRecords: (keys) => open(check, () => objects.getRecords(keys)),
     removeRecords: (keys) => open(check, () => objects.removeRecords(keys)),

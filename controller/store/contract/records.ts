@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import type { ContractSubject } from "./harness.ts";
 import { recordChecksContract, recordTenantsContract } from "./records/bounds.ts";
+import { recordsInCommitContract } from "./records/in-commit.ts";
 import { recordLivesContract } from "./records/lives.ts";
 import { removedRecordsContract, repetitionsAfterRemovalContract } from "./records/removal.ts";
 import { differingRecordsContract, repeatedRecordsContract } from "./records/repetitions.ts";
@@ -20,6 +21,7 @@ export function recordsContract(subject: () => ContractSubject): void {
     rewrittenRecordsContract(store);
     timelinesContract(store);
     walksContract(store);
+    describe("in the commit of a write", () => recordsInCommitContract(store));
     recordChecksContract(store);
     recordTenantsContract(store);
   });

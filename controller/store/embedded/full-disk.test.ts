@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { encodeTime } from "ulid";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { mountSmallDisk, type SmallDisk } from "../../../test/helpers/programs/small-disk.ts";
@@ -66,6 +67,28 @@ describe.skipIf(disk === undefined)("a store on a disk without room", () => {
     await makeRoom();
     await kv.put("after", VALUE);
     expect((await kv.get("after"))?.value).toEqual(VALUE);
+    expect(unhandled).toEqual([]);
+  });
+
+  test("a change and the records of its commit are both written, or neither is", async () => {
+    const { objects } = await engine.tenant("matrix");
+    const write = (name: string): Promise<void> => {
+      const key = { cid: 1, id: name };
+      const cells = new Map([["1", new Uint8Array(500_000)]]);
+      const record = { cid: 2, id: encodeTime(1, 10) + name.padStart(16, "0"), value: VALUE, terms: [] };
+      return objects.change([{ key, timeUs: 1, birth: true, cells }], { records: () => [record], ended: () => {} });
+    };
+    const there = async (name: string): Promise<readonly boolean[]> => {
+      const found = await objects.getRecords([{ cid: 2, id: encodeTime(1, 10) + name.padStart(16, "0") }]);
+      return [...(await objects.get([{ cid: 1, id: name }])), ...found].map((one) => one !== undefined);
+    };
+    await fill();
+    await expect(write("0")).rejects.toMatchObject({ code: "unavailable" });
+    expect(await there("0")).toEqual([false, false]);
+    await makeRoom();
+    await write("1");
+    expect(await there("1")).toEqual([true, true]);
+    expect(await there("0")).toEqual([false, false]);
     expect(unhandled).toEqual([]);
   });
 

@@ -13,6 +13,7 @@ import type {
   ObjectStore,
   Page,
   PageRequest,
+  RecordsInCommit,
   RecordSpan,
   RemovedRecord,
   StoredRecord,
@@ -61,10 +62,10 @@ export class EmbeddedObjectStore implements ObjectStore {
     this.#records = new Records(env, this.#expiry, this.#nowMs);
   }
 
-  async change(changes: readonly EntityChange[]): Promise<void> {
+  async change(changes: readonly EntityChange[], inCommit?: RecordsInCommit): Promise<void> {
     checkBatch(changes.length);
     for (const change of changes) checkChange(change);
-    await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)));
+    await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)), inCommit);
   }
 
   /** Call it inside a write transaction: see `Entities.forgetTerm`. */
@@ -125,10 +126,10 @@ export class EmbeddedObjectStore implements ObjectStore {
     );
   }
 
-  async append(records: readonly StoredRecord[]): Promise<void> {
+  async append(records: readonly StoredRecord[], inCommit?: RecordsInCommit): Promise<void> {
     checkBatch(records.length);
     for (const record of records) checkRecord(record);
-    await this.#inSlices(records, (slice) => this.#records.append(slice));
+    await this.#inSlices(records, (slice) => this.#records.append(slice), inCommit);
   }
 
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
@@ -156,9 +157,12 @@ export class EmbeddedObjectStore implements ObjectStore {
   }
 
   /** Writes items in their order. Many items take several commits, so that other work gets its turn in between. */
-  #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
-    if (items.length <= CHANGE_SLICE_MAX) return this.#env.write(() => action(items));
-    return this.#inOrder(items, action);
+  #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void, inCommit?: RecordsInCommit): Promise<void> {
+    if (items.length > CHANGE_SLICE_MAX) return this.#inOrder(items, action);
+    return this.#env.write(() => {
+      action(items);
+      if (inCommit !== undefined) this.#records.append(inCommit.records());
+    });
   }
 
   async #inOrder<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {

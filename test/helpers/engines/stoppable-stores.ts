@@ -96,8 +96,8 @@ export class StoppableStores implements Stores {
 
   #objects(inner: ObjectStore): ObjectStore {
     return {
-      change: (changes) => this.#call("change", () => inner.change(changes)),
-      append: (records) => this.#call("append", () => inner.append(records)),
+      change: (changes, inCommit) => this.#call("change", () => inner.change(changes, inCommit)),
+      append: (records, inCommit) => this.#call("append", () => inner.append(records, inCommit)),
       trace: (keys) => this.#call("trace", () => inner.trace(keys)),
       get: (keys) => inner.get(keys),
       find: (request, page) => inner.find(request, page),

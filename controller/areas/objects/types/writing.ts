@@ -1,4 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
+import type { StoredRecord } from "../../../store/objects.ts";
 import type { WriteBasis, Edit } from "./definitions.ts";
 import type { ObjectRow } from "./reading.ts";
 
@@ -64,6 +65,24 @@ export interface RowOptions {
 export interface InsertOptions extends RowOptions {
   /** Time of the writes. A list has one time for each row, for a class of entities. */
   readonly atMs?: number | readonly number[];
+  /** For an insert of one row. Ignored if the row takes several commits. */
+  readonly inCommit?: InCommit | undefined;
+}
+
+/**
+ * Records of a class of the platform that are stored in the commit of another write: see `RecordsInCommit` of the
+ * store. They need no right of the principal.
+ */
+export interface InCommit {
+  /** Path of their class. */
+  readonly class: string;
+  /** Called inside the commit, once at most; must not throw. `encode` throws for rows that the class does not take. */
+  records(encode: (rows: readonly NewRecord[]) => readonly StoredRecord[]): readonly StoredRecord[];
+  /**
+   * Called when the write has ended, also if `records` was not called. `error`: it failed, or an attempt failed that had
+   * called `records`. Only the first call after `records` counts.
+   */
+  ended(error?: unknown): void;
 }
 
 export interface IngestOptions extends RowOptions {

@@ -22,7 +22,8 @@ export class EntityWrites {
     for await (const changes of before) await this.#writing.change(changes);
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
-    await this.#writing.change(composed.map((entry) => entry.change));
+    const changes = composed.map((entry) => entry.change);
+    await this.#writing.changeOnce(changes, context.inCommit);
     const unneeded = composed.map((entry) => entry.unneeded).filter((change) => change !== undefined);
     // Removes terms last, because superfluous terms do no harm.
     if (unneeded.length > 0) await this.#writing.change(unneeded);

@@ -88,7 +88,8 @@ export class RecordAppends {
       context.publish(
         () => batch.map((one) => insertEvent(view, one)),
         async () => {
-          await this.#writing.append(batch.map(({ record }) => record));
+          const records = batch.map(({ record }) => record);
+          await this.#writing.append(records, context.inCommit);
           await confirmed(context, (now) => this.#bringRecords(view, batch, now));
         },
       ),

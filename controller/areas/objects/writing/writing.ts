@@ -10,6 +10,7 @@ import type { EdgeEndings } from "./edgeendings.ts";
 import { endEdges, type EdgesEnd, type IncomingEdges } from "./incomingedges.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
+import { together, type WriteInCommit } from "./incommit.ts";
 import type { ObjectTurns } from "./turns.ts";
 import type { unstoredRows } from "./unstored.ts";
 import { WriteClock } from "./writeclock.ts";
@@ -35,6 +36,8 @@ export interface WriteContext extends WriteDefinitions {
   readonly basis?: WriteBasis | undefined;
   /** Absent: the tenant has no quota. */
   readonly room?: WriteRoom | undefined;
+  /** Records for the commit of a write of one row. */
+  readonly inCommit?: WriteInCommit | undefined;
 }
 
 /** State shared by all writes of one tenant. */
@@ -65,9 +68,16 @@ export class Writing {
     return changeAll(this.store, changes);
   }
 
-  /** Stores the records; none is an empty write. */
-  async append(records: readonly StoredRecord[]): Promise<void> {
-    if (records.length > 0) await this.store.append(records);
+  /** Makes at most `CHANGE_BATCH_MAX` changes, with these records in their commit. */
+  changeOnce(changes: readonly EntityChange[], inCommit: WriteInCommit | undefined): Promise<void> {
+    if (inCommit === undefined) return this.change(changes);
+    return together(inCommit, (records) => this.store.change(changes, records));
+  }
+
+  /** Writes at most `CHANGE_BATCH_MAX` records, with those of `inCommit` in their commit. */
+  async append(records: readonly StoredRecord[], inCommit?: WriteInCommit): Promise<void> {
+    if (inCommit !== undefined) await together(inCommit, (made) => this.store.append(records, made));
+    else if (records.length > 0) await this.store.append(records);
   }
 
   /** Input of a search for rows whose objects do not exist after their write. */

@@ -1,7 +1,7 @@
 import type { Statement } from "../../../../common/mql/index.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ClassCatalog, ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
+import type { ClassCatalog, InCommit, ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { Measures } from "./analyzed.ts";
 import type { Repeatable } from "../batch/repeatable.ts";
@@ -53,6 +53,8 @@ export interface PrepareContext {
   readonly memory: Pick<MemoryShare, "take"> | undefined;
   /** Absent: reads are not measured. */
   readonly measures?: Measures;
+  /** The audit entry for the commit of the only write of the only statement. */
+  readonly inCommit?: InCommit | undefined;
 }
 
 export function presentOf({ principal, catalog, nowMs }: PrepareContext, values: Arguments): Present {

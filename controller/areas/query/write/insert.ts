@@ -4,7 +4,7 @@ import { HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "../../../../comm
 import { INSERT_JSON_VALUES_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { type ClassCatalog, type ClassView, keptByPlatform } from "../../objects/index.ts";
+import { type ClassCatalog, type ClassView, type InCommit, keptByPlatform } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../turns/decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
@@ -29,6 +29,8 @@ export interface InsertWork {
 export interface InsertContext extends WriteContext {
   /** Receives the rows whose objects do not exist after the write. */
   readonly unstored: UnstoredRows;
+  /** Records for the commit of the only write. */
+  readonly inCommit?: InCommit | undefined;
 }
 
 export interface InsertTarget {
@@ -144,12 +146,12 @@ function writableClass(
 
 function insertRows(
   { scope, view, rows, atMs }: InsertWork,
-  { objects, unstored }: InsertContext,
+  { objects, unstored, inCommit }: InsertContext,
 ): Promise<readonly string[]> {
   const guard = view.guard?.insert;
   if (view.system && guard) return guard(scope.principal, rows);
   return unstored.storedOf((told) => {
-    const options = { rewrites: true, unstored: told };
+    const options = { rewrites: true, unstored: told, inCommit };
     return objects.insert(scope.principal, view.path, rows, atMs === undefined ? options : { ...options, atMs });
   });
 }

@@ -103,7 +103,9 @@ test("an action that is not committed by its deadline is of unknown outcome; its
     isIdle: false,
   });
   clock.advance(STORE_CALL_DEADLINE_MS / 2 - 1);
-  for (const commit of commits) commit();
+  commits[0]?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  commits[1]?.();
   await second;
   await queue.idle();
   expect(ended).toEqual(["a unknown_outcome", "b ok"]);

@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { STORE_CALL_DEADLINE_MS, STORE_WRITE_TURN_MAX_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 
-/** Runs the work in one write transaction; resolves when it is committed. */
+/** Runs the work in one write transaction; resolves when it is committed. Rejects, and never throws. */
 export type Transaction = (work: () => void) => Promise<unknown>;
 
 /** An action with the callbacks of its caller. It is one object without closures, because every write makes one. */
@@ -20,7 +20,8 @@ interface Waiting {
 /**
  * Write actions in the order of arrival; waiting ones share a commit. The library runs all work of a transaction in one
  * turn of the event loop, so a transaction takes no more actions after they have lasted `STORE_WRITE_TURN_MAX_MS`. The
- * rest waits for the next one.
+ * rest waits for the next one. It begins after the callers of the one before know their outcome: so an action may build
+ * on what earlier ones wrote, and more actions share a commit.
  *
  * An action that is not committed `STORE_CALL_DEADLINE_MS` after its arrival ends for its caller with
  * `AppError("unknown_outcome")`. One timer, for the oldest action, serves all of them.
@@ -29,14 +30,13 @@ export class WriteQueue {
   readonly #clock: Clock;
   readonly #transaction: Transaction;
   readonly #faultOf: (error: unknown) => unknown;
-  readonly #inFlight = new Set<Promise<void>>();
   readonly #waiting: Waiting[] = [];
   /** Actions whose callers wait, oldest first. */
   readonly #timed = new Set<Waiting>();
   /** Actions that are neither committed nor failed. */
   #open = 0;
-  /** True if a transaction is requested whose actions have not run yet. */
-  #isAsked = false;
+  /** The current transaction. */
+  #writing: Promise<void> | undefined;
   #cancel: (() => void) | undefined;
 
   /** `faultOf` translates what an action throws. */
@@ -78,14 +78,11 @@ export class WriteQueue {
 
   /** Resolves when every added action is committed or has failed. */
   async idle(): Promise<void> {
-    while (this.#inFlight.size > 0) await Promise.all(this.#inFlight);
+    while (this.#writing !== undefined) await this.#writing;
   }
 
   #ask(): void {
-    if (this.#isAsked || this.#waiting.length === 0) return;
-    this.#isAsked = true;
-    const written = this.#write().finally(() => this.#inFlight.delete(written));
-    this.#inFlight.add(written);
+    if (this.#writing === undefined && this.#waiting.length > 0) this.#writing = this.#write();
   }
 
   async #write(): Promise<void> {
@@ -94,10 +91,10 @@ export class WriteQueue {
       await this.#transaction(() => (turn.taken = this.#run()));
       for (const one of turn.taken ?? []) this.#committed(one);
     } catch (error) {
-      if (turn.taken === undefined) this.#isAsked = false;
       // A transaction that did not run its actions would run no others: the store is closed or has failed.
       for (const one of turn.taken ?? this.#waiting.splice(0)) this.#failed(one, error);
     } finally {
+      this.#writing = undefined;
       this.#ask();
     }
   }
@@ -107,7 +104,6 @@ export class WriteQueue {
     let count = 0;
     do act(this.#waiting[count++]!);
     while (count < this.#waiting.length && this.#clock.monotonicMs() - beganMs < STORE_WRITE_TURN_MAX_MS);
-    this.#isAsked = false;
     return this.#waiting.splice(0, count);
   }
 

@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { isAppError } from "../../../common/errors.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { PageFile } from "../../store/embedded/lmdb/page-file.ts";
+import { ObjectService } from "../objects/index.ts";
+import { QueryService } from "../query/index.ts";
+import { AuditService } from "./service.ts";
+import { AUDIT_CLASS, StoredTrail } from "./store.ts";
+
+const CLASS = "/matrix/kept";
+const AT_ONCE = 40;
+
+/** The trail and the queries of one controller on its own engine. */
+class World implements AsyncDisposable {
+  readonly audit: AuditService;
+  readonly #engine: TestEngine;
+  readonly #objects: ObjectService;
+  readonly #query: QueryService;
+
+  private constructor(engine: TestEngine) {
+    const runtime = testRuntime(realClock);
+    this.#engine = engine;
+    this.#objects = new ObjectService({ stores: engine, runtime });
+    this.#objects.registerSystemClass(AUDIT_CLASS);
+    const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
+    const trail = new StoredTrail({ clock: realClock, stores: engine, objects: this.#objects, ospaceOf });
+    this.audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
+    this.#query = new QueryService({ objects: this.#objects, runtime, audit: this.audit });
+  }
+
+  static async open(faultySeed?: number): Promise<World> {
+    const world = new World(await openTestEngine(faultySeed === undefined ? {} : { faultySeed }));
+    for (let attempt = 0; !(await world.isDone(`create class if not exists ${CLASS} (n int, index(n))`)); attempt += 1)
+      if (attempt > AT_ONCE) throw new Error("The class could not be created.");
+    return world;
+  }
+
+  /** False if the stores did not make it, or did not answer. */
+  async isDone(mql: string): Promise<boolean> {
+    try {
+      await this.#query.run(testPrincipal(), mql);
+      return true;
+    } catch (error) {
+      if (isAppError(error, "unavailable", "unknown_outcome")) return false;
+      throw error;
+    }
+  }
+
+  /** Outcomes of the entries about inserts. */
+  async outcomes(): Promise<readonly unknown[]> {
+    const mql = "select action, outcome from /matrix/system/audit";
+    const rows = await this.again(() => this.#query.rows(testPrincipal(), mql));
+    return rows.filter(({ action }) => action === `MQL insert ${CLASS}`).map(({ outcome }) => outcome);
+  }
+
+  /** Number of commits of the embedded store so far. */
+  commits(): number {
+    const file = new PageFile(join(this.#engine.dir, "tenants", "matrix", "lmdb", "data.mdb"));
+    try {
+      return Number(file.meta.transaction);
+    } finally {
+      file.close();
+    }
+  }
+
+  async again<T>(read: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await read();
+      } catch (error) {
+        if (!isAppError(error, "unavailable") || attempt > AT_ONCE) throw error;
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#objects.close();
+    await this.#engine.close();
+  }
+}
+
+function insert(n: number): string {
+  return `insert into ${CLASS} n=${n}`;
+}
+
+test("inserts at once and alone have one entry each, in one sound chain, among entries of other changes", async () => {
+  await using world = await World.open();
+  for (let n = 0; n < 3; n += 1) expect(await world.isDone(insert(n))).toBe(true);
+  const mql = (n: number): string => (n % 4 === 0 ? `update ${CLASS} set n=${n} where n=1` : insert(n));
+  const done = await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => world.isDone(mql(n))));
+  expect(done).not.toContain(false);
+  const report = await world.audit.verifyChain(testPrincipal());
+  expect(report).toMatchObject({ problems: [], runs: 1, entries: 1 + 1 + 3 + AT_ONCE });
+  expect(await world.outcomes()).toEqual(Array.from({ length: 3 + (AT_ONCE * 3) / 4 }, () => "ok"));
+});
+
+test.skipIf(onCluster)("an insert and its entry are one commit; more inserts at once share one", async () => {
+  await using world = await World.open();
+  await world.isDone(insert(0));
+  const before = world.commits();
+  for (let n = 0; n < 10; n += 1) await world.isDone(insert(n));
+  const alone = world.commits();
+  expect(alone - before).toBe(10);
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => world.isDone(insert(n))));
+  expect(world.commits() - alone).toBeLessThan(AT_ONCE / 2);
+  expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
+});
+
+test.each([1, 2, 3])(
+  "with stores that fail, every answer has its entry and the chain is sound: seed %i",
+  async (seed) => {
+    await using world = await World.open(seed);
+    const done: boolean[] = [];
+    for (let round = 0; round < 3; round += 1)
+      done.push(...(await Promise.all(Array.from({ length: 10 }, (_, n) => world.isDone(insert(n))))));
+    const report = await world.again(() => world.audit.verifyChain(testPrincipal()));
+    expect(report.problems).toEqual([]);
+    const outcomes = await world.outcomes();
+    const ok = done.filter(Boolean).length;
+    expect(ok).toBeGreaterThan(0);
+    // A commit without an answer may have stored an entry that is then written again.
+    expect(outcomes.filter((outcome) => outcome === "ok").length).toBeGreaterThanOrEqual(ok);
+  },
+);
