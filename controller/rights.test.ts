@@ -1,11 +1,13 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { Principal } from "./areas/permissions/index.ts";
+import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
 /**
  * Every function of every class that an area exports must refuse a principal without rights before it uses its object:
  * it is called on an object without members. Functions that need no permission are listed below with the reason.
- * Members of a service that are services themselves (`HostService.agents`, `peers`) take no principal.
+ * Members of a service that are services themselves are exported, too, if they take a principal (`UserService.signIns`);
+ * others take none (`HostService.agents`, `peers`).
  */
 
 const EVERY = "*";
@@ -221,6 +223,11 @@ describe("a principal without rights is refused by", () => {
       details: { permission: expect.stringMatching(/^[a-z]+:(read|write|run)$/) },
     });
   });
+});
+
+test("services that routes reach as members of another service are checked, too", () => {
+  for (const service of [FactorService, OperatorAccess, SignInPolicyService, SignInsService])
+    expect(classes.get(service.name)).toBe(service.prototype);
 });
 
 test("what needs no permission is there", () => {
