@@ -12,10 +12,7 @@ import type {
   EdgeType,
   Edit,
   HistoryRange,
-  InCommit,
   IndexStatus,
-  IngestOptions,
-  InsertOptions,
   NewRecord,
   RecordMarks,
   ObjectChange,
@@ -37,6 +34,7 @@ import type {
   TriggerVersion,
   UpdateOptions,
 } from "./types.ts";
+import type { InCommit, IngestOptions, InsertOptions } from "./write-options.ts";
 
 /** Durable subscriptions to changes. They need the permission `objects:write`. */
 export interface ObjectChanges {

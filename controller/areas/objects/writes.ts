@@ -13,9 +13,6 @@ import type { TenantObjects } from "./tenant.ts";
 import type { Triggers } from "./triggers.ts";
 import type {
   Edit,
-  InCommit,
-  IngestOptions,
-  InsertOptions,
   NewRecord,
   ObjectChange,
   ObjectRef,
@@ -25,6 +22,7 @@ import type {
   RestoredState,
   UpdateOptions,
 } from "./types.ts";
+import type { InCommit, IngestOptions, InsertOptions } from "./write-options.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
 import { together, writeInCommit } from "./writing/incommit.ts";

@@ -16,7 +16,6 @@ import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import {
   type ClassCatalog,
-  type InCommit,
   makesClass,
   makesEdgeType,
   type ObjectRow,
@@ -48,7 +47,7 @@ import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 import { readingWithSubSelects } from "./run/subselects.ts";
 import { askingChange } from "./write/asking.ts";
 import { classChange, classSpec } from "./write/define.ts";
-import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "./write/insert.ts";
+import { bindInsert, bindInsertJson, insertedRelations, runInsert, type InsertContext } from "./write/insert.ts";
 import { UnstoredRows } from "./write/unstored.ts";
 import type { WrittenRelation } from "./write/missing-ends.ts";
 import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write/write.ts";
@@ -74,7 +73,7 @@ export interface PreparedStatement {
   readonly prepared: Prepared;
 }
 
-export interface PrepareContext {
+export interface PrepareContext extends Pick<InsertContext, "inCommit"> {
   readonly principal: Principal;
   readonly catalog: ClassCatalog;
   readonly objects: Objects;
@@ -90,8 +89,6 @@ export interface PrepareContext {
   readonly memory: Pick<MemoryShare, "take"> | undefined;
   /** Absent: reads are not measured. */
   readonly measures?: Measures;
-  /** The audit entry for the commit of the only write of the only statement. */
-  readonly inCommit?: InCommit | undefined;
 }
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
@@ -251,17 +248,16 @@ async function insert(statement: Insert | InsertJson, context: PrepareContext): 
     context.slices,
     context.memory,
   );
-  const rootclass = works[0]?.view.path ?? "";
   const unstored = new UnstoredRows();
+  const into = { ...writeContext(context, []), unstored, inCommit: context.inCommit };
   return {
-    meta: plainMeta("insert", rootclass, [COUNT_COLUMN, IDS_COLUMN]),
+    meta: plainMeta("insert", works[0]?.view.path ?? "", [COUNT_COLUMN, IDS_COLUMN]),
     isRead: false,
-    repeatable: repeatableInsert(works, { ...writeContext(context, []), unstored }),
+    repeatable: repeatableInsert(works, into),
     relations: insertedRelations(works),
     warnings: () => unstored.warnings(),
     async run() {
-      const inCommit = works.length === 1 ? context.inCommit : undefined;
-      const ids = await runInsert(works, { ...writeContext(context, []), unstored, inCommit }, context.slices);
+      const ids = await runInsert(works, into, context.slices);
       return one([{ count: ids.length, ids }]);
     },
     explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),

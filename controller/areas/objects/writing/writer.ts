@@ -9,15 +9,8 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
-import type {
-  Edit,
-  IngestOptions,
-  InsertOptions,
-  NewRecord,
-  RecordMarks,
-  RowOptions,
-  UpdateOptions,
-} from "../types.ts";
+import type { Edit, NewRecord, RecordMarks, UpdateOptions } from "../types.ts";
+import type { IngestOptions, InsertOptions, RowOptions } from "../write-options.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { lastRemovalUs } from "../values/edgelives.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
