@@ -24,8 +24,8 @@ interface Given {
 
 /**
  * The run of one tenant whose entries are chained by several writes: in the commits of changes, and by writes of its
- * own. An entry is chained only to entries of its own commit and to durable ones. So whatever commit fails, the run has
- * no gap. After a failure a new run begins.
+ * own. An entry is chained only to entries of its own commit and to durable ones. So a failed commit leaves no gap in
+ * the run. After a failure a new run begins.
  */
 export class CommitChain {
   readonly #options: CommitChainOptions;

@@ -45,8 +45,8 @@ export async function insert(statement: Insert | InsertJson, context: PrepareCon
     relations: insertedRelations(works),
     warnings: () => unstored.warnings(),
     async run() {
-      const inCommit = works.length === 1 ? context.inCommit : undefined;
-      const ids = await runInsert(works, { ...writeContext(context, []), unstored, inCommit }, context.slices);
+      const into = { ...writeContext(context, []), unstored, inCommit: context.inCommit };
+      const ids = await runInsert(works, into, context.slices);
       return one([{ count: ids.length, ids }]);
     },
     explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),

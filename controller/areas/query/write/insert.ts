@@ -29,7 +29,7 @@ export interface InsertWork {
 export interface InsertContext extends WriteContext {
   /** Receives the rows whose objects do not exist after the write. */
   readonly unstored: UnstoredRows;
-  /** Records for the commit of the only write. */
+  /** Audit entry for the commit of the only write; not used if there are several. */
   readonly inCommit?: InCommit | undefined;
 }
 
@@ -127,7 +127,7 @@ export async function runInsert(
     // Rows that are already written remain, as with every interrupted change.
     slices.check();
     await checkRowCondition(work, context);
-    ids.push(...(await insertRows(work, context)));
+    ids.push(...(await insertRows(work, works.length === 1 ? context : { ...context, inCommit: undefined })));
   }
   return ids;
 }

@@ -38,6 +38,18 @@ test("actions that wait share a commit, in their order, until they have lasted a
   expect(ran).toEqual([["a", "b", "c"], ["d", "e"], ["f"]]);
 });
 
+test("a transaction begins after the callers of the one before know their outcome", async () => {
+  const seen: string[] = [];
+  let second: Promise<unknown> = Promise.resolve();
+  const { queue, add } = queueOf((number) => {
+    if (number === 1) second = queue.add(() => seen.push("b runs"));
+    return Promise.resolve();
+  });
+  await add("a").then(() => seen.push("a is known"));
+  await second;
+  expect(seen).toEqual(["a is known", "b runs"]);
+});
+
 test("what an action throws is its own; what a commit rejects with concerns the actions of that transaction", async () => {
   const failing = (number: number) => (number === 2 ? Promise.reject(new Error("no disk")) : Promise.resolve());
   const { queue, add } = queueOf(failing);
