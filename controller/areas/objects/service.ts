@@ -8,7 +8,7 @@ import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
-import type { ClassTriggers, ObjectChanges, ObjectHistories, Objects, DryRun, Rehearsals } from "./interface.ts";
+import type { ClassTriggers, ObjectChanges, Objects, DryRun, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
 import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
@@ -19,6 +19,7 @@ import type { SystemClass } from "./definitions/system-class.ts";
 import type { IndexStatus, ObjectTriggers } from "./types.ts";
 import { roomOf, type Growth, type TenantRoom } from "./values/room.ts";
 import { endingJournal, type EndingJournal } from "./writing/edgeendings.ts";
+import type { UnrestrictedObjects } from "./unrestricted.ts";
 import { Writes } from "./writes.ts";
 
 export interface ObjectServiceDependencies {
@@ -36,7 +37,7 @@ export interface ObjectServiceDependencies {
  * The object database: classes and objects of all tenants. A tenant is opened when it is first used. Each interface is
  * implemented by a part of its own.
  */
-export class ObjectService implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, Rehearsals {
+export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #room: TenantRoom | undefined;
   readonly #clock: Clock;
   readonly #endings: EndingJournal;
@@ -46,6 +47,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   readonly #triggers: Triggers;
   readonly #writes: Writes;
   readonly #reads: Reads;
+  readonly unrestricted: UnrestrictedObjects;
 
   constructor(of: ObjectServiceDependencies) {
     const { stores, runtime, triggers: runner, room } = of;
@@ -58,6 +60,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     this.#triggers = new Triggers({ tenants: this.#tenants, clock: runtime.clock, runner });
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });
     this.#reads = new Reads(this.#tenants, runtime.clock);
+    this.unrestricted = unrestrictedOf(this.#writes, this.#reads);
   }
 
   readonly catalog: Objects["catalog"] = (...given) => this.#definitions.catalog(...given);
@@ -80,7 +83,7 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
 
   readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
   readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);
-  readonly restore: ObjectHistories["restore"] = (...given) => this.#writes.restore(...given);
+  readonly restore: Objects["restore"] = (...given) => this.#writes.restore(...given);
   readonly update: Objects["update"] = (...given) => this.#writes.update(...given);
   readonly remove: Objects["remove"] = (...given) => this.#writes.remove(...given);
   readonly writeTimes: Objects["writeTimes"] = (...given) => this.#writes.writeTimes(...given);
@@ -96,8 +99,8 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
   readonly count: Objects["count"] = (...given) => this.#reads.count(...given);
   readonly edges: Objects["edges"] = (...given) => this.#reads.edges(...given);
   readonly history: Objects["history"] = (...given) => this.#reads.history(...given);
-  readonly times: ObjectHistories["times"] = (...given) => this.#reads.times(...given);
-  readonly pastStates: ObjectHistories["pastStates"] = (...given) => this.#reads.pastStates(...given);
+  readonly times: Objects["times"] = (...given) => this.#reads.times(...given);
+  readonly pastStates: Objects["pastStates"] = (...given) => this.#reads.pastStates(...given);
   readonly removed: Objects["removed"] = (...given) => this.#reads.removed(...given);
   readonly removedObjects: Objects["removedObjects"] = (...given) => this.#reads.removedObjects(...given);
 
@@ -191,6 +194,31 @@ export class ObjectService implements Objects, ObjectHistories, ObjectChanges, C
     await this.stop();
     await this.#tenants.close();
   }
+}
+
+function unrestrictedOf(writes: Writes, reads: Reads): UnrestrictedObjects {
+  return {
+    insert: (...given) => writes.insert(...given),
+    ingest: (...given) => writes.ingest(...given),
+    restore: (...given) => writes.restore(...given),
+    update: (...given) => writes.update(...given),
+    remove: (...given) => writes.remove(...given),
+    writeTimes: (...given) => writes.writeTimes(...given),
+    refresh: (...given) => writes.refresh(...given),
+    onChange: (...given) => writes.onChange(...given),
+    get: (...given) => reads.get(...given),
+    read: (...given) => reads.read(...given),
+    explain: (...given) => reads.explain(...given),
+    inOrder: (...given) => reads.inOrder(...given),
+    estimate: (...given) => reads.estimate(...given),
+    count: (...given) => reads.count(...given),
+    edges: (...given) => reads.edges(...given),
+    history: (...given) => reads.history(...given),
+    times: (...given) => reads.times(...given),
+    pastStates: (...given) => reads.pastStates(...given),
+    removed: (...given) => reads.removed(...given),
+    removedObjects: (...given) => reads.removedObjects(...given),
+  };
 }
 
 function alone({ random }: Pick<Runtime, "random">): Controllers {

@@ -19,6 +19,7 @@ import type {
   OrderedRequest,
   ReadExplanation,
   ReadRequest,
+  UnrestrictedObjects,
   UpdateOptions,
   SystemClass,
 } from "../../../controller/areas/objects/index.ts";
@@ -53,6 +54,7 @@ export class MemoryObjects implements Objects {
   #lastMs = 0;
   /** Every requested read. */
   readonly reads: ReadRequest[] = [];
+  readonly unrestricted: UnrestrictedObjects = this;
 
   constructor(options: MemoryObjectsOptions) {
     this.#options = options;
@@ -127,6 +129,18 @@ export class MemoryObjects implements Objects {
   }
 
   removed(): AsyncIterable<never> {
+    throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
+  times(): never {
+    throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
+  pastStates(): never {
+    throw new AppError("unsupported", "Versions are not kept here.");
+  }
+
+  restore(): never {
     throw new AppError("unsupported", "Versions are not kept here.");
   }
 
