@@ -57,9 +57,9 @@ const rows = Array.from({ length: BOXES }, (_, at) => ({
   color: at % 2 === 0 ? "red" : "blue",
   size: at,
 }));
-await objects.insert(admin, "/matrix/box", rows);
-await objects.insert(admin, "/matrix/mortal", [{ name: "1", color: "red", size: 1 }]);
-await objects.insert(
+await objects.unrestricted.insert(admin, "/matrix/box", rows);
+await objects.unrestricted.insert(admin, "/matrix/mortal", [{ name: "1", color: "red", size: 1 }]);
+await objects.unrestricted.insert(
   admin,
   "/matrix/line",
   Array.from({ length: LINES }, (_, at) => ({ text: `line ${at}`, level: at % 3 })),
@@ -71,12 +71,12 @@ await blobs.put([text("a content")], "kept");
 await blobs.append("kept/stream", 0, text("a stream"));
 
 clock.advance(HALF_AN_HOUR_MS);
-await objects.update(admin, { id: "mortal:1" }, [{ column: "color", operation: "set", value: "blue" }]);
-await objects.update(admin, { id: `box:${box(0)}` }, [
+await objects.unrestricted.update(admin, { id: "mortal:1" }, [{ column: "color", operation: "set", value: "blue" }]);
+await objects.unrestricted.update(admin, { id: `box:${box(0)}` }, [
   { column: "color", operation: "set", value: "green" },
   { column: "contain", operation: "set", value: `box:${box(1)}` },
 ]);
-await objects.remove(admin, [{ id: `box:${box(BOXES - 1)}` }]);
+await objects.unrestricted.remove(admin, [{ id: `box:${box(BOXES - 1)}` }]);
 
 await objects.close();
 await engine.close();

@@ -31,7 +31,7 @@ export async function openWorld(): Promise<World> {
   const query = new QueryService({ objects, runtime, sortFolder: engine.dir });
   const search = new SearchService({ objects, runtime, sortFolder: engine.dir });
   await query.rows(admin, classes());
-  for (const { path, rows } of batches()) await objects.insert(admin, path, rows);
+  for (const { path, rows } of batches()) await objects.unrestricted.insert(admin, path, rows);
   return {
     query,
     search,

@@ -67,13 +67,13 @@ export class StoredTrail implements AuditTrail {
     if (tenant === "") return this.#appendPlatform(records);
     const principal = await this.#principal(tenant);
     const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, ...placeOf(record) }));
-    await this.#dependencies.objects.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, rows);
+    await this.#dependencies.objects.unrestricted.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, rows);
   }
 
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
     if (tenant === "") return yield* this.#readPlatform();
     const principal = await this.#principal(tenant);
-    const pages = this.#dependencies.objects.read(principal, {
+    const pages = this.#dependencies.objects.unrestricted.read(principal, {
       class: principal.ospace + AUDIT_CLASS_PATH,
       subtree: false,
       newestFirst: true,

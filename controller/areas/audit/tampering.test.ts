@@ -70,7 +70,7 @@ interface Lying {
 /** The place of every entry in the store. */
 async function lying(): Promise<readonly Lying[]> {
   const found: Lying[] = [];
-  for await (const rows of objects.read(auditor, { class: "/matrix/system/audit", subtree: false }))
+  for await (const rows of objects.unrestricted.read(auditor, { class: "/matrix/system/audit", subtree: false }))
     for (const { id, values } of rows)
       found.push({ id: id.replace(/^.*:/, ""), run: String(values["run"]), sequence: Number(values["sequence"]) });
   return found;
@@ -89,7 +89,7 @@ async function putIn(records: readonly AuditRecord[]): Promise<void> {
     ...{ values, timeMs, tenant, ordinal },
     identity: `forged ${values.sequence}`,
   }));
-  await objects.ingest(auditor, "/matrix/system/audit", rows);
+  await objects.unrestricted.ingest(auditor, "/matrix/system/audit", rows);
 }
 
 test("whatever is done to a long trail is noticed, with the first entry that does not hold", async () => {

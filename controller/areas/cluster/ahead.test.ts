@@ -19,12 +19,14 @@ beforeAll(async () => {
   for (const path of ["/matrix/box", "/matrix/secret"])
     await objects.createClass(admin, { path, columns: [{ name: "name", type: "varchar" }], keys: ["name"] });
   const row = (name: string) => [{ name }];
-  await objects.insert(admin, "/matrix/box", row("future"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/secret", row("future"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/box", row("gone"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/box", row("soon"), { atMs: realClock.nowMs() + WRITE_AHEAD_MAX_MS - 30_000 });
-  await objects.insert(admin, "/matrix/box", row("now"));
-  await objects.remove(admin, [{ id: "box:gone" }]);
+  await objects.unrestricted.insert(admin, "/matrix/box", row("future"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/secret", row("future"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("gone"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("soon"), {
+    atMs: realClock.nowMs() + WRITE_AHEAD_MAX_MS - 30_000,
+  });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("now"));
+  await objects.unrestricted.remove(admin, [{ id: "box:gone" }]);
 });
 afterAll(async () => {
   await objects.close();

@@ -11,7 +11,7 @@ import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { ObjectService, type NewRecord } from "../objects/index.ts";
+import { ObjectService, type NewRecord, type UnrestrictedObjects } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { QueryService } from "../query/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogPath, levelOf } from "./index.ts";
@@ -61,7 +61,7 @@ function record({ msg, level = levelOf("error"), name = RULE, host = "web-1", at
 async function say(...what: readonly Said[]): Promise<void> {
   const records = what.map(record);
   for (let at = 0; at < records.length; at += 1_000)
-    await objects.ingest(ADMIN, `/matrix${consoleLogPath("rule")}`, records.slice(at, at + 1_000));
+    await objects.unrestricted.ingest(ADMIN, `/matrix${consoleLogPath("rule")}`, records.slice(at, at + 1_000));
 }
 
 const ALL = { kind: "rule", name: RULE, levels: [] } as const;
@@ -208,7 +208,7 @@ describe("removing", () => {
   test("takes the entries of one name, truncating all of the kind, and a repetition brings none back", async () => {
     const kept = record({ msg: "kept", name: "/matrix/rules/other" });
     const gone = record({ msg: "gone" });
-    const write = () => objects.ingest(ADMIN, "/matrix/consolelog/rule", [gone, kept]);
+    const write = () => objects.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [gone, kept]);
     await write();
     expect(await logs.remove(ADMIN, ALL)).toBe(1);
     await write();
@@ -232,7 +232,7 @@ describe("an entry", () => {
   const ttlMs = CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000;
   const asObjects = async (of: ObjectService) => {
     const found: unknown[] = [];
-    for await (const page of of.read(ADMIN, { class: "/matrix/consolelog/rule", subtree: false }))
+    for await (const page of of.unrestricted.read(ADMIN, { class: "/matrix/consolelog/rule", subtree: false }))
       found.push(...page.map(({ values }) => values["msg"]));
     return found.sort();
   };
@@ -252,9 +252,9 @@ describe("an entry", () => {
     const over = new ObjectService({ stores: moved, runtime: testRuntime(clock) });
     for (const definition of CONSOLE_LOG_CLASSES) over.registerSystemClass(definition);
     const read = async () => texts(await new ConsoleLogService({ objects: over, clock }).read(ADMIN, ALL));
-    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);
+    await over.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);
     aheadMs = ttlMs - 60_000;
-    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "second", atMs: clock.nowMs() })]);
+    await over.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "second", atMs: clock.nowMs() })]);
     expect([await read(), await asObjects(over)]).toEqual([
       ["first", "second"],
       ["first", "second"],
@@ -365,8 +365,10 @@ describe("following", () => {
       },
     });
     const quiet = new ConsoleLogService({ objects: reading, clock: { ...realClock, after: () => () => undefined } });
-    async function* readThenStore(...request: Parameters<ObjectService["read"]>): ReturnType<ObjectService["read"]> {
-      yield* objects.read(...request);
+    async function* readThenStore(
+      ...request: Parameters<UnrestrictedObjects["read"]>
+    ): ReturnType<UnrestrictedObjects["read"]> {
+      yield* objects.unrestricted.read(...request);
       if (isStored) return;
       isStored = true;
       await say({ msg: "meanwhile", atMs: Date.now() });

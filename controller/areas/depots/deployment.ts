@@ -18,7 +18,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import type { HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, Unrestricted } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
@@ -40,7 +40,7 @@ export interface DeploymentDependencies {
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "ingest" | "catalog">;
+  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"ingest">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   readonly runtime: Runtime;

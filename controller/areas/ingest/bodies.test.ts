@@ -18,7 +18,7 @@ import {
   SOURCE,
   take,
 } from "../../../test/helpers/areas/rule-bodies.ts";
-import type { Objects } from "../objects/index.ts";
+import type { UnrestrictedObjects } from "../objects/index.ts";
 
 openRuleBodies();
 
@@ -73,11 +73,11 @@ describe.each([
     const entries = [recordsEntry(1, ["a,1", "b,2"], KEY), recordsEntry(2, ["c,3"], KEY)];
     let calls = 0;
     const dying = {
-      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) => {
+      ingest: (...[principal, path, records]: Parameters<UnrestrictedObjects["ingest"]>) => {
         calls += 1;
         return calls === 2
           ? Promise.reject(new AppError("unavailable", "away"))
-          : objects.ingest(principal, path, records);
+          : objects.unrestricted.ingest(principal, path, records);
       },
     };
     await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });

@@ -150,9 +150,11 @@ test("rows are stored in pieces of no more than the bound, all of them once", as
   const pieces: number[] = [];
   const ingest = world.controller({
     objects: {
-      ingest: (principal, path, records) => {
-        pieces.push(records.length);
-        return world.objects.ingest(principal, path, records);
+      unrestricted: {
+        ingest: (principal, path, records) => {
+          pieces.push(records.length);
+          return world.objects.unrestricted.ingest(principal, path, records);
+        },
       },
     },
   });
@@ -168,10 +170,12 @@ test("a run that cannot be stored is an error with all it said, and its neighbou
   const source = newSource();
   const ingest = world.controller({
     objects: {
-      ingest: (principal, path, records) =>
-        path.endsWith("/policyrun")
-          ? Promise.reject(new AppError("invalid", "no such state"))
-          : world.objects.ingest(principal, path, records),
+      unrestricted: {
+        ingest: (principal, path, records) =>
+          path.endsWith("/policyrun")
+            ? Promise.reject(new AppError("invalid", "no such state"))
+            : world.objects.unrestricted.ingest(principal, path, records),
+      },
     },
   });
   expect(await new TestOutbox(source).send(ingest, [run(1, "odd"), gap(2, "odd")])).toBe(2);

@@ -19,7 +19,7 @@ let objects: ObjectService;
 beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  objects.onChange(
+  objects.unrestricted.onChange(
     (changes) =>
       publishChanges(
         hub,
@@ -39,7 +39,7 @@ test("a condition about raw bytes, which frames do not hold, lets no frame of th
   const frames: Notification[] = [];
   hub.subscribe(ADMIN, { subject: "datachange" }, (frame) => frames.push(frame));
   const at = { timeMs: realClock.nowMs(), values: { owner: "bob" } };
-  await objects.ingest(ADMIN, PATH, [
+  await objects.unrestricted.ingest(ADMIN, PATH, [
     { ...at, identity: "whole" },
     { ...at, identity: "malformed", marked: { marks: ["malformed"], rawBytes: "/w==" } },
   ]);

@@ -1,6 +1,6 @@
 import { parseConditionText, partsOfCondition } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
+import { type ClassCatalog, idFromColumns, type Objects, type Unrestricted } from "../objects/index.ts";
 import {
   accessKey,
   allows,
@@ -18,14 +18,14 @@ type Seen = Promise<Notification | undefined>;
 
 /** The part of a frame about an object that a receiver may see: the same that it could query. */
 export class NotificationRights {
-  readonly #objects: Pick<Objects, "catalog" | "get">;
+  readonly #objects: Pick<Objects, "catalog"> & Unrestricted<"get">;
   /**
    * Results by rights: receivers with the same rights see the same part of a frame, so it is checked once for them. Not
    * used if the owner of a class hides some of its objects from some of them.
    */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 
-  constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "get"> }) {
+  constructor({ objects }: { readonly objects: Pick<Objects, "catalog"> & Unrestricted<"get"> }) {
     this.#objects = objects;
   }
 
@@ -83,7 +83,7 @@ export class NotificationRights {
     const ids = Array.isArray(value) ? (value as readonly Value[]).map(String) : [];
     const catalog = await this.#objects.catalog(principal);
     if (seesAllObjects(principal, catalog)) return ids;
-    const found = await this.#objects.get(
+    const found = await this.#objects.unrestricted.get(
       principal,
       ids.map((id) => ({ id })),
     );

@@ -35,7 +35,7 @@ beforeAll(async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const rows = codes.map((n) => ({ code: `c${n}`, ...valuesOf(n, round) }));
     await mapLimited([0, 1], 2, (half) =>
-      (round % 2 === 0 ? objects : other).insert(
+      (round % 2 === 0 ? objects : other).unrestricted.insert(
         admin,
         half === 0 ? ROOT : `${ROOT}/below`,
         rows.filter((_, n) => n % 2 === half),
@@ -43,9 +43,9 @@ beforeAll(async () => {
     );
   }
   const late = codes.slice(0, 20).map((n) => ({ code: `c${2 * n}`, host: "late", level: 77 }));
-  await objects.insert(admin, ROOT, late, { atMs: Date.UTC(2020, 0, 1) });
+  await objects.unrestricted.insert(admin, ROOT, late, { atMs: Date.UTC(2020, 0, 1) });
   const removed = codes.slice(100).map((n) => ({ id: `${n % 2 === 0 ? "counted" : "below"}:c${n}` }));
-  await objects.remove(admin, removed);
+  await objects.unrestricted.remove(admin, removed);
 });
 
 afterAll(async () => {
@@ -104,10 +104,10 @@ describe("a count of records", () => {
     });
     await objects.createClass(admin, { path: `${LOG}/below`, kind: "record", columns: [] });
     const logged = Array.from({ length: OBJECTS }, (_, n) => ({ id: ulid(timeOf(n)), ...valuesOf(n, 0) }));
-    await objects.insert(admin, LOG, logged.slice(0, 90));
-    await other.insert(admin, `${LOG}/below`, logged.slice(90));
-    await other.insert(admin, LOG, logged.slice(0, 5));
-    await objects.remove(
+    await objects.unrestricted.insert(admin, LOG, logged.slice(0, 90));
+    await other.unrestricted.insert(admin, `${LOG}/below`, logged.slice(90));
+    await other.unrestricted.insert(admin, LOG, logged.slice(0, 5));
+    await objects.unrestricted.remove(
       admin,
       logged.slice(0, 30).map(({ id }) => ({ id: `countedlog:${id}` })),
     );
@@ -165,7 +165,7 @@ describe("a count of records", () => {
       indexes: ["host"],
       options: { ttlSeconds: 1 },
     });
-    await objects.insert(admin, "/matrix/brieflog", [{ host: "a" }, { host: "b" }]);
+    await objects.unrestricted.insert(admin, "/matrix/brieflog", [{ host: "a" }, { host: "b" }]);
     for (const mql of [
       "select count(*) as n from /matrix/brieflog",
       "select count(*) as n from /matrix/brieflog where host = 'a'",
@@ -241,7 +241,7 @@ describe("a count", () => {
 
   test("of what has expired is none of it", async () => {
     await rows(`create class /matrix/shortlived (code varchar, keys(code)) with ttl='1 second'`);
-    await objects.insert(admin, "/matrix/shortlived", [{ code: "a" }]);
+    await objects.unrestricted.insert(admin, "/matrix/shortlived", [{ code: "a" }]);
     await expect
       .poll(() => rows("select count(*) as n from /matrix/shortlived"), { timeout: 30_000 })
       .toEqual([{ n: 0 }]);

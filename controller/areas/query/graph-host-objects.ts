@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { GRAPH_DEPTH_MAX, GRAPH_EDGES_MAX, GRAPH_NODES_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostObject, refusedFunction } from "../../scripting/index.ts";
-import type { ObjectEdge, ObjectRef, Objects } from "../objects/index.ts";
+import type { ObjectEdge, ObjectRef, Objects, Unrestricted } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Neighbours } from "./neighbours.ts";
 import { type RowFilter, rowFilter } from "./row-filter.ts";
@@ -11,7 +11,7 @@ import type { Query } from "./types.ts";
 
 interface GraphParts {
   readonly query: Pick<Query, "run">;
-  readonly objects: Pick<Objects, "catalog" | "edges" | "get">;
+  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"edges" | "get">;
 }
 
 /** `graphalg`: computes how objects are connected by their edges. */
@@ -107,7 +107,7 @@ async function walked(objects: GraphParts["objects"], { principal, signal, ids, 
   for (let step = 0; step < level && last.length > 0; step++) {
     const found: ObjectEdge[] = [];
     for (const direction of ["out", "in"] as const)
-      for await (const page of objects.edges(principal, last, { direction, signal })) {
+      for await (const page of objects.unrestricted.edges(principal, last, { direction, signal })) {
         found.push(...page);
         if (edges + found.length > GRAPH_EDGES_MAX) throw tooMany("GRAPH_EDGES_MAX", `${GRAPH_EDGES_MAX} edges`);
       }
@@ -138,7 +138,9 @@ async function visible(
 ): Promise<readonly ObjectRef[]> {
   const catalog = await objects.catalog(principal);
   const filters = new Map<string, RowFilter>();
-  const rows = new Map((await objects.get(principal, refs)).flatMap((row) => (row ? [[row.id, row] as const] : [])));
+  const rows = new Map(
+    (await objects.unrestricted.get(principal, refs)).flatMap((row) => (row ? [[row.id, row] as const] : [])),
+  );
   return [...rows.values()].flatMap((row) => {
     const { path } = row.class;
     const filter = filters.get(path) ?? rowFilter(principal, catalog, path);

@@ -27,13 +27,13 @@ beforeAll(async () => {
     ["more", MORE],
     ["just", QUERY_DEFAULT_LIMIT_ROWS],
   ] as const) {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       `/matrix/${name}`,
       Array.from({ length: count }, (_, n) => ({ host: `h${n}`, grp: "all", size: n })),
     );
   }
-  await objects.insert(
+  await objects.unrestricted.insert(
     admin,
     "/matrix/log",
     Array.from({ length: MORE }, (_, n) => ({ line: `l${n}` })),

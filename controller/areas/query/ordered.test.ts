@@ -6,7 +6,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
 import { Dice } from "../../../test/helpers/mql/world.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { type ObjectRow, type Objects, ObjectService } from "../objects/index.ts";
+import { type ObjectRow, type Objects, ObjectService, type UnrestrictedObjects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService } from "./index.ts";
 
@@ -36,12 +36,12 @@ function rowOf(n: number): Row {
 
 async function fill(objects: Objects, count: number): Promise<readonly Row[]> {
   const rows = Array.from({ length: count }, (_, n) => rowOf(n));
-  await objects.insert(
+  await objects.unrestricted.insert(
     admin,
     ROOT,
     rows.filter((_, n) => n % 2 === 0),
   );
-  await objects.insert(
+  await objects.unrestricted.insert(
     admin,
     BELOW,
     rows.filter((_, n) => n % 2 === 1),
@@ -146,8 +146,8 @@ test.skipIf(onCluster)("pages ordered by what a relation leads to have every row
 
 test.skipIf(onCluster)("a row that is written meanwhile, and so comes twice, is answered once", async () => {
   const objects = new MemoryObjects({ nowMs: () => 0, narrows: true, orderedMost: FEW });
-  const once = objects.inOrder.bind(objects);
-  objects.inOrder = async (...given) => {
+  const once = objects.unrestricted.inOrder.bind(objects);
+  objects.unrestricted.inOrder = async (...given) => {
     const found = await once(...given);
     return found && { ...found, pages: twice(found.pages) };
   };
@@ -189,10 +189,11 @@ describe("of many objects", () => {
     };
     const watched = new Proxy(objects, {
       get(of, name) {
-        if (name === "read") return (...given: Parameters<Objects["read"]>) => counted(of.read(...given));
+        if (name === "read")
+          return (...given: Parameters<UnrestrictedObjects["read"]>) => counted(of.unrestricted.read(...given));
         if (name === "inOrder")
-          return async (...given: Parameters<Objects["inOrder"]>) => {
-            const found = await of.inOrder(...given);
+          return async (...given: Parameters<UnrestrictedObjects["inOrder"]>) => {
+            const found = await of.unrestricted.inOrder(...given);
             return found && { ...found, pages: counted(found.pages) };
           };
         const member = Reflect.get(of, name, of) as unknown;
@@ -227,7 +228,7 @@ describe("of many objects", () => {
     const { seen, query } = counting();
     const path = "/matrix/equal";
     await query.rows(admin, `create class ${path} (code varchar)`);
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       path,
       Array.from({ length: EQUAL_TIMES }, (_, n) => ({ code: String(n) })),

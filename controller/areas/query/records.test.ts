@@ -31,9 +31,9 @@ beforeAll(async () => {
      create class /matrix/line/brief (more varchar) with kind=record, ttl=86400`,
   );
   const rows = Array.from({ length: ROWS }, (_, n) => rowOf(n));
-  await objects.insert(admin, "/matrix/kept", rows);
-  await objects.insert(admin, "/matrix/line", rows.slice(0, ROWS / 2));
-  await objects.insert(admin, "/matrix/line/brief", rows.slice(ROWS / 2));
+  await objects.unrestricted.insert(admin, "/matrix/kept", rows);
+  await objects.unrestricted.insert(admin, "/matrix/line", rows.slice(0, ROWS / 2));
+  await objects.unrestricted.insert(admin, "/matrix/line/brief", rows.slice(ROWS / 2));
 });
 
 afterAll(async () => {

@@ -461,7 +461,7 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
       steps.push("table of classes");
       continue;
     }
-    const [first, ...others] = (await context.objects.explain(context.principal, read)).steps;
+    const [first, ...others] = (await context.objects.unrestricted.explain(context.principal, read)).steps;
     const estimated = await estimatedOf(read, context);
     context.measures?.expect(read, estimated);
     if (first !== undefined) steps.push(estimated === undefined ? first : { work: first, estimated }, ...others);
@@ -474,13 +474,14 @@ async function estimatedOf(
   read: ReadRequest,
   { principal, catalog, objects }: PrepareContext,
 ): Promise<number | undefined> {
-  return seesAll(principal, catalog.tree("/")) ? objects.estimate(principal, read) : undefined;
+  return seesAll(principal, catalog.tree("/")) ? objects.unrestricted.estimate(principal, read) : undefined;
 }
 
 async function areCounted(counts: readonly CountRequest[], context: PrepareContext): Promise<boolean> {
   const { objects, principal } = context;
   for (const request of counts)
-    if (readsSchema(request, context) || (await objects.count(principal, request)) === undefined) return false;
+    if (readsSchema(request, context) || (await objects.unrestricted.count(principal, request)) === undefined)
+      return false;
   return true;
 }
 
@@ -497,17 +498,17 @@ function runContext(context: PrepareContext): RunContext {
     steps: measures,
     read(request) {
       if (readsSchema(request, context)) return one<ObjectRow>(schemaRows(principal, catalog));
-      const pages = objects.read(principal, request);
+      const pages = objects.unrestricted.read(principal, request);
       return measures ? measures.read(request, pages) : pages;
     },
     async inOrder(request) {
       if (readsSchema(request, context)) return undefined;
-      const found = await objects.inOrder(principal, request);
+      const found = await objects.unrestricted.inOrder(principal, request);
       return found && measures ? { ...found, pages: measures.read(request, found.pages) } : found;
     },
     async count(request) {
       if (readsSchema(request, context)) return undefined;
-      const counts = await objects.count(principal, request);
+      const counts = await objects.unrestricted.count(principal, request);
       return counts && measures ? measures.count(request, counts) : counts;
     },
   };

@@ -9,7 +9,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { ObjectHistories, Objects, Rehearsals } from "../objects/index.ts";
+import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
@@ -26,7 +26,7 @@ import type { TransferReport } from "./types.ts";
 
 export interface ImportDependencies {
   readonly stores: Stores;
-  readonly objects: Objects & ObjectHistories & Rehearsals;
+  readonly objects: Objects & Rehearsals;
   readonly notifications: Pick<Notifications, "publish">;
   readonly runtime: Runtime;
   readonly controllers: Controllers;

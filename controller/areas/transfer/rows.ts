@@ -1,12 +1,12 @@
 import { EXPORT_IDS_HELD_MAX, EXPORT_PAGE_ROWS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassView, ObjectEdge, ObjectHistories, Objects } from "../objects/index.ts";
+import type { ClassView, ObjectEdge, Objects, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 
 export interface RowsDependencies {
   readonly query: Pick<Query, "run">;
-  readonly objects: Pick<Objects, "catalog" | "edges" | "removed"> & Pick<ObjectHistories, "times" | "pastStates">;
+  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"edges" | "removed"> & Unrestricted<"times" | "pastStates">;
   /** Maximum number of ids in memory; `EXPORT_IDS_HELD_MAX` if absent. */
   readonly idsHeldMax?: number;
 }
@@ -52,7 +52,7 @@ export async function* removedIds(
   { principal, view, signal }: RowsRequest,
 ): AsyncGenerator<readonly string[]> {
   const ids = (): Promise<AsyncIterable<readonly { readonly id: string }[]>> =>
-    Promise.resolve(dependencies.objects.removed(principal, view.path, signal ? { signal } : {}));
+    Promise.resolve(dependencies.objects.unrestricted.removed(principal, view.path, signal ? { signal } : {}));
   yield* sortedIds(ids, { ...dependencies, limit: undefined });
 }
 
@@ -113,7 +113,7 @@ async function relationsOf(
   if (view.kind === "record" || view.system || catalog.edgeTypes().length === 0) return new Map();
   const refs = ids.map((id) => ({ id, class: view.path }));
   const targets = new Map<string, Map<string, Set<string>>>();
-  for await (const edges of dependencies.objects.edges(principal, refs, {
+  for await (const edges of dependencies.objects.unrestricted.edges(principal, refs, {
     direction: "out",
     ...(signal ? { signal } : {}),
   })) {

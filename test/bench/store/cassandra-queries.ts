@@ -41,7 +41,7 @@ export const cassandraQueriesBench: Bench = {
         `create class ${CLASS} (code varchar, host varchar, state varchar, note varchar, keys(code), index(host, state))`,
       );
       await perSecond(ROWS / 20, AT_ONCE, (at) =>
-        objects.insert(
+        objects.unrestricted.insert(
           principal,
           CLASS,
           Array.from({ length: 20 }, (_, index) => row(at * 20 + index)),

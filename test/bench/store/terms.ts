@@ -82,7 +82,7 @@ async function fill(objects: ObjectService): Promise<void> {
   const filler = async (): Promise<void> => {
     for (let first = next; first < OBJECTS; first = next) {
       next += ROWS_PER_BATCH;
-      await objects.insert(
+      await objects.unrestricted.insert(
         principal,
         ROOT,
         Array.from({ length: ROWS_PER_BATCH }, (_, at) => row(first + at)),

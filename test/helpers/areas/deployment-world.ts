@@ -86,10 +86,12 @@ export const newDeployments = (by: TestClock) =>
       noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
     },
     objects: {
-      ingest(_principal, path, batch) {
-        if (rows.failure) return Promise.reject(rows.failure);
-        records.push(...batch.map((record) => ({ path, record })));
-        return Promise.resolve([]);
+      unrestricted: {
+        ingest(_principal, path, batch) {
+          if (rows.failure) return Promise.reject(rows.failure);
+          records.push(...batch.map((record) => ({ path, record })));
+          return Promise.resolve([]);
+        },
       },
       catalog: () => Promise.reject(new Error("no rule speaks of rows")),
     },

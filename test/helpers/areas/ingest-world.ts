@@ -5,7 +5,7 @@ import { EVERYTHING_SENT, POLICY_RECORD_CLASSES, recordsEntry, TEST_KEYS, TestOu
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import type { Workers } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES } from "../../../controller/areas/consolelog/index.ts";
 import { type RecentRecords, RuleService, type RuleTasks } from "../../../controller/areas/rules/index.ts";
@@ -60,7 +60,7 @@ export async function prepared(workers?: Workers<RuleTasks>): Promise<IngestServ
 
 /** Returns a controller's ingest over the same stores: a second one stands for the controller after a restart. */
 export function newIngest(
-  over: Pick<Objects, "ingest">,
+  over: Unrestricted<"ingest">,
   workers?: Workers<RuleTasks>,
   { recent, sent = EVERYTHING_SENT }: { recent?: RecentRecords; sent?: typeof EVERYTHING_SENT } = {},
 ): IngestService {
@@ -93,7 +93,7 @@ export function entry(sequence: number, lines: readonly string[], rule = KEY): E
 /** Returns the rows of a class, by name. */
 export async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     rows.push(...page.map((row) => row.values));
   return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
 }

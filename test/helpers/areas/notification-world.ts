@@ -73,7 +73,7 @@ export function useNotifications(): void {
         },
       },
     });
-    objects.onChange(
+    objects.unrestricted.onChange(
       (changes) =>
         publishChanges(
           hub,

@@ -115,7 +115,7 @@ export class Controller {
         this.#changed();
       },
     });
-    objects.onChange((events) => {
+    objects.unrestricted.onChange((events) => {
       this.told.push(...events.filter(({ announced }) => announced));
       this.#changed();
     });

@@ -9,7 +9,7 @@ import {
 } from "../../../controller/areas/hosts/index.ts";
 import { jobClasses, JobRuns, JobService } from "../../../controller/areas/jobs/index.ts";
 import { JobOutputs } from "../../../controller/areas/jobs/output/outputs.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
@@ -45,7 +45,7 @@ export function openRuns(): void {
 
 type Dispatch = (host: string, options: DispatchOptions) => Promise<Partial<CommandOutcome>>;
 /** The part of objects that runs use. */
-export type Used = Pick<Objects, "insert" | "get">;
+export type Used = Unrestricted<"insert" | "get">;
 
 interface ControllerOptions {
   /** Result of the command on a host. Absent: success. */
@@ -104,8 +104,10 @@ function hastyClock(aheadMs: () => number): Clock {
 
 /** Writes and reads the shared objects. */
 export const used: Used = {
-  insert: (...call) => objects.insert(...call),
-  get: (...call) => objects.get(...call),
+  unrestricted: {
+    insert: (...call) => objects.unrestricted.insert(...call),
+    get: (...call) => objects.unrestricted.get(...call),
+  },
 };
 
 /** Returns work that waits until `release`. `asleep` resolves when the work begins to wait. */
@@ -122,7 +124,7 @@ export const sleepingBefore = (status: (text: unknown) => boolean, hold: ReturnT
   ...used,
   async insert(principal, path, rows, options) {
     if (rows.some((row) => status(row["status"]))) await hold.wait();
-    return objects.insert(principal, path, rows, options);
+    return objects.unrestricted.insert(principal, path, rows, options);
   },
 });
 
@@ -135,7 +137,7 @@ export const bytes = (text: string) => ({ stderr: false, data: new TextEncoder()
 /** Returns the rows of a run, one for each host. */
 export async function rowsOf(runId: string) {
   const found = [];
-  for await (const page of objects.read(ADMIN, {
+  for await (const page of objects.unrestricted.read(ADMIN, {
     class: "/matrix/jobs/jobrun",
     subtree: false,
     where: [{ kind: "equals", column: "runid", values: [runId] }],

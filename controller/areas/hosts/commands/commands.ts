@@ -10,7 +10,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { Command, CommandState, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { entrySlices } from "../entry-slices.ts";
 import { commandBody } from "../session/frames.ts";
@@ -34,7 +34,7 @@ import { CommandWait } from "./wait.ts";
 
 export interface AgentCommandsDependencies {
   readonly runtime: Runtime;
-  readonly objects: Pick<Objects, "ingest" | "read" | "get">;
+  readonly objects: Unrestricted<"ingest" | "read" | "get">;
   readonly controllerId: string;
   readonly live: (tenant: string, host: string) => LiveSession | undefined;
   readonly presence: Pick<Presence, "holderOf">;

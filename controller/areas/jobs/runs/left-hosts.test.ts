@@ -113,7 +113,7 @@ test("what the agent said decides, not that the controller was gone; without a w
   await asleep.asleep;
   const command = `job/${runId}/h1/0`;
   const data = (text: string) => Buffer.from(text).toString("base64");
-  await objects.ingest(ADMIN, `/matrix${OUTPUT_CLASS}`, [
+  await objects.unrestricted.ingest(ADMIN, `/matrix${OUTPUT_CLASS}`, [
     {
       timeMs: Date.now(),
       identity: `${runId}/2`,
@@ -125,7 +125,7 @@ test("what the agent said decides, not that the controller was gone; without a w
       values: { command, host: "h1", stderr: false, offset: 0, data: data("one") },
     },
   ]);
-  await objects.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [
+  await objects.unrestricted.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [
     {
       timeMs: Date.now(),
       identity: `${runId}/3`,
@@ -154,12 +154,12 @@ test("what is opened although its execution failed is ended, also by the control
   const insert: Used["insert"] = async (principal, path, rows, settings) => {
     const [{ runid, host } = {}] = rows;
     if (host === "first") runId = String(runid);
-    if (host === "first" || options.aheadMs > 0) return objects.insert(principal, path, rows, settings);
+    if (host === "first" || options.aheadMs > 0) return objects.unrestricted.insert(principal, path, rows, settings);
     if (host === "broken") throw new AppError("invalid", "no row for this one");
     opening += 1;
     if (opening === hosts.length - 2) void allOpening.wait();
     await (host === lastHost ? last : others).wait();
-    return objects.insert(principal, path, rows, settings);
+    return objects.unrestricted.insert(principal, path, rows, settings);
   };
   const options = { objects: { ...used, insert }, aheadMs: 0 };
   const a = controller("a", options);
@@ -182,7 +182,7 @@ test("a controller that stalls while it opens hosts opens none of a run that is 
       const { kv } = await engine.tenant("matrix");
       await Promise.all([kv.delete(`jobs/open/${runId}/h1`), kv.delete(`jobs/rights/${runId}`)]);
     }
-    return objects.insert(principal, path, rows, options);
+    return objects.unrestricted.insert(principal, path, rows, options);
   };
   const a = controller("a", { objects: { ...used, insert } });
   await expect(execute(a, "h1", "h2", "h3")).rejects.toMatchObject({ code: "unavailable" });
@@ -195,7 +195,7 @@ test("in mode one a host that could not be opened after another was not reached 
   const insert: Used["insert"] = (principal, path, rows, options) =>
     fails && rows[0]?.["host"] === "broken"
       ? Promise.reject(new AppError("invalid", "no row for this one"))
-      : objects.insert(principal, path, rows, options);
+      : objects.unrestricted.insert(principal, path, rows, options);
   const options = {
     objects: { ...used, insert },
     dispatch: () => Promise.resolve({ state: "unreachable" as const }),

@@ -380,6 +380,6 @@ class History {
   }
 
   #objects(): Used {
-    return { ...used, insert: (...call) => this.#turns.turn(() => objects.insert(...call)) };
+    return { ...used, insert: (...call) => this.#turns.turn(() => objects.unrestricted.insert(...call)) };
   }
 }

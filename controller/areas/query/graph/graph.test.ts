@@ -22,9 +22,14 @@ beforeAll(async () => {
     admin,
     "create edge type holds; create class /matrix/box (host varchar, keys(host)) with version=true; create class /matrix/note (host varchar, keys(host))",
   );
-  await objects.insert(admin, "/matrix/box", [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }], {
-    atMs: T0,
-  });
+  await objects.unrestricted.insert(
+    admin,
+    "/matrix/box",
+    [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }],
+    {
+      atMs: T0,
+    },
+  );
 });
 
 afterAll(async () => {
@@ -52,7 +57,7 @@ function ids({ nodes, edges }: Lists): readonly string[] {
 
 describe("over versions", () => {
   test("AS OF shows the graph of that time, DIFF what has come and gone since", async () => {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       "/matrix/box",
       [

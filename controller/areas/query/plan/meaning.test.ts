@@ -21,7 +21,7 @@ beforeAll(async () => {
   served = new QueryService({ objects: stored, runtime: { clock: realClock } });
   await served.rows(admin, BOX_CLASS);
   const host = (at: number): string => `h${String(at).padStart(6, "0")}`;
-  await stored.insert(
+  await stored.unrestricted.insert(
     admin,
     BOX,
     Array.from({ length: 30 }, (_, at) => ({ host: host(at), size: at })),

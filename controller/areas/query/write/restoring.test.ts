@@ -145,16 +145,16 @@ test("of many rows that are not stored some are told by name, and all are counte
 
 test("a source that repeats itself brings nothing back that was deleted, and changes nothing that was inserted since", async () => {
   const record = { values: { n: 9, word: "of a source" }, timeMs: Date.now(), identity: "stream/1" };
-  const repeat = (): Promise<readonly string[]> => objects.ingest(admin, "/matrix/line", [record]);
+  const repeat = (): Promise<readonly string[]> => objects.unrestricted.ingest(admin, "/matrix/line", [record]);
   const [id = ""] = await repeat();
   const named = { ...record, values: { ...record.values, id } };
   await rows(`delete from /matrix/line where id = '${id}'`);
   await repeat();
-  await objects.ingest(admin, "/matrix/line", [named]);
+  await objects.unrestricted.ingest(admin, "/matrix/line", [named]);
   expect(await lines(`id = '${id}'`)).toEqual([]);
   await rows(`insert into /matrix/line (id, n, word) values ('${id}', 9, 'by hand')`);
   await repeat();
-  await objects.ingest(admin, "/matrix/line", [named]);
+  await objects.unrestricted.ingest(admin, "/matrix/line", [named]);
   expect(await lines(`id = '${id}'`)).toEqual([{ n: 9, word: "by hand" }]);
 });
 

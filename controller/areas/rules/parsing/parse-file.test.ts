@@ -90,7 +90,7 @@ test("each line that fails is an entry of the rule's console log, with its text"
 test("a file is read in the encoding that is named, and in another one its rows are others", async () => {
   const names = async (): Promise<readonly unknown[]> => {
     const found: unknown[] = [];
-    for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+    for await (const page of objects.unrestricted.read(ADMIN, { class: "/matrix/line", subtree: false }))
       found.push(...page.map(({ values }) => values["name"]));
     return found;
   };
@@ -140,8 +140,8 @@ test("a file whose records all fail is an error that names the first, and one wi
 
 test("records that were removed after an earlier run are no failures", async () => {
   await parsed("removed,1\nb,y");
-  for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
-    await objects.remove(
+  for await (const page of objects.unrestricted.read(ADMIN, { class: "/matrix/line", subtree: false }))
+    await objects.unrestricted.remove(
       ADMIN,
       page.filter(({ values }) => values["name"] === "removed").map(({ id }) => ({ id, class: "/matrix/line" })),
     );
@@ -201,7 +201,7 @@ test("lines that a program sends leave their failures in the log too, and are no
 
 const rows = async (path = "/matrix/line") => {
   const found: unknown[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     found.push(...page.map(({ values }) => values));
   return found;
 };

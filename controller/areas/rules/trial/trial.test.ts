@@ -73,7 +73,7 @@ const tried = (text: string, lines: readonly string[], by: Principal = ADMIN): P
 
 async function stored(path: string): Promise<number> {
   let rows = 0;
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows += page.length;
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false })) rows += page.length;
   return rows;
 }
 
