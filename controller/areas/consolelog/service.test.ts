@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../test/helpers/objects/replaced.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ulidOf } from "../../../common/ids.ts";
 import {
@@ -357,13 +358,7 @@ describe("following", () => {
 
   test("tells what is stored while it reads, though nothing wakes it later", async () => {
     let isStored = false;
-    const reading = new Proxy(objects, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (name === "read") return readThenStore;
-        return typeof member === "function" ? (member.bind(target) as unknown) : member;
-      },
-    });
+    const reading = withReplaced(objects, { read: readThenStore });
     const quiet = new ConsoleLogService({ objects: reading, clock: { ...realClock, after: () => () => undefined } });
     async function* readThenStore(
       ...request: Parameters<UnrestrictedObjects["read"]>

@@ -195,7 +195,7 @@ test("between the pieces of a long batch others get their turn, however fast it 
     turn += 1;
     if (running) setImmediate(other);
   };
-  const objects = { ingest: () => (turns.push(turn), Promise.resolve([])) };
+  const objects = { unrestricted: { ingest: () => (turns.push(turn), Promise.resolve([])) } };
   const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
   const lines = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => `fast-${at},${at}`);
   setImmediate(other);
@@ -216,7 +216,7 @@ test("between the pieces of a long batch others get their turn, however fast it 
 
 test("a record that is tried again was counted as malformed when it came, and is not once more", async () => {
   const rule = await world.rules.load(ADMIN, KEY);
-  const objects = { ingest: () => Promise.resolve([]) };
+  const objects = { unrestricted: { ingest: () => Promise.resolve([]) } };
   const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
   const entry = recordsEntry(1, ["a,1"], KEY);
   if (entry.body?.$case !== "records") throw new Error("no records");

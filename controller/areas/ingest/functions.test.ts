@@ -20,7 +20,7 @@ import {
   SOURCE,
   take,
 } from "../../../test/helpers/areas/rule-bodies.ts";
-import type { UnrestrictedObjects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/bodies/body-objects.ts";
 import { RETRY_PATH } from "./retries.ts";
 
@@ -37,11 +37,13 @@ describe("records that are passed on", () => {
       `--forward=${next}\n${LINE}if OBJECT.n > 1 then forward("${next}", OBJECT.name .. "2,9") end`,
     );
     let isAway = true;
-    const dying = {
-      ingest: (...[principal, path, records]: Parameters<UnrestrictedObjects["ingest"]>) =>
-        isAway && path === "/matrix/other"
-          ? Promise.reject(new AppError("unavailable", "away"))
-          : objects.unrestricted.ingest(principal, path, records),
+    const dying: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: (...[principal, path, records]) =>
+          isAway && path === "/matrix/other"
+            ? Promise.reject(new AppError("unavailable", "away"))
+            : objects.unrestricted.ingest(principal, path, records),
+      },
     };
     const entries = [recordsEntry(1, ["a,1", "b,2"], KEY)];
     await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
@@ -143,11 +145,13 @@ describe("a record that is tried again", () => {
   test("goes on after a store that was away between its row and its end", async () => {
     await rules.put(ADMIN, KEY, asks(LINE));
     let isAway = true;
-    const dying = {
-      ingest: (...[principal, path, records]: Parameters<UnrestrictedObjects["ingest"]>) =>
-        isAway
-          ? Promise.reject(new AppError("unavailable", "away"))
-          : objects.unrestricted.ingest(principal, path, records),
+    const dying: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: (...[principal, path, records]) =>
+          isAway
+            ? Promise.reject(new AppError("unavailable", "away"))
+            : objects.unrestricted.ingest(principal, path, records),
+      },
     };
     const one = retrying(dying);
     await outbox.send(one.ingest, [recordsEntry(1, ["b,2"], KEY)]);

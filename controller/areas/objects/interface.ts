@@ -52,8 +52,8 @@ export interface ClassDefinitions {
  * The object database. Definitions need `requireDefining`. A bad value is an `AppError("invalid")` that names the
  * column. An unknown class or column is an `AppError("not_found")`.
  */
-export interface Objects extends ClassDefinitions, UnrestrictedObjects {
-  /** Reads and writes without row conditions and hidden columns. */
+export interface Objects extends ClassDefinitions {
+  /** The only way to reads and writes of objects without row conditions and hidden columns. */
   readonly unrestricted: UnrestrictedObjects;
   /** Call before any tenant is opened. The class is made in every tenant when the tenant opens. */
   registerSystemClass(definition: SystemClass): void;

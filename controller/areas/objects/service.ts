@@ -81,28 +81,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly triggerAt: ClassTriggers["triggerAt"] = (...given) => this.#triggers.triggerAt(...given);
   readonly foreignChanges: ClassTriggers["foreignChanges"] = (...given) => this.#triggers.foreignChanges(...given);
 
-  readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
-  readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);
-  readonly restore: Objects["restore"] = (...given) => this.#writes.restore(...given);
-  readonly update: Objects["update"] = (...given) => this.#writes.update(...given);
-  readonly remove: Objects["remove"] = (...given) => this.#writes.remove(...given);
-  readonly writeTimes: Objects["writeTimes"] = (...given) => this.#writes.writeTimes(...given);
-  readonly refresh: Objects["refresh"] = (...given) => this.#writes.refresh(...given);
-  readonly onChange: Objects["onChange"] = (...given) => this.#writes.onChange(...given);
   readonly exchangeSealed: Writes["exchangeSealed"] = (...given) => this.#writes.exchangeSealed(...given);
-
-  readonly get: Objects["get"] = (...given) => this.#reads.get(...given);
-  readonly read: Objects["read"] = (...given) => this.#reads.read(...given);
-  readonly explain: Objects["explain"] = (...given) => this.#reads.explain(...given);
-  readonly inOrder: Objects["inOrder"] = (...given) => this.#reads.inOrder(...given);
-  readonly estimate: Objects["estimate"] = (...given) => this.#reads.estimate(...given);
-  readonly count: Objects["count"] = (...given) => this.#reads.count(...given);
-  readonly edges: Objects["edges"] = (...given) => this.#reads.edges(...given);
-  readonly history: Objects["history"] = (...given) => this.#reads.history(...given);
-  readonly times: Objects["times"] = (...given) => this.#reads.times(...given);
-  readonly pastStates: Objects["pastStates"] = (...given) => this.#reads.pastStates(...given);
-  readonly removed: Objects["removed"] = (...given) => this.#reads.removed(...given);
-  readonly removedObjects: Objects["removedObjects"] = (...given) => this.#reads.removedObjects(...given);
 
   registerSystemClass(definition: SystemClass): void {
     this.#tenants.registerSystemClass(definition);

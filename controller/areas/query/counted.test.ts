@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../test/helpers/objects/replaced.ts";
 import { ulid } from "ulid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
@@ -66,11 +67,9 @@ function valuesOf(n: number, round: number): Row {
 
 /** Fails where a row is read. */
 function withoutRows(): QueryService {
-  const unread = new Proxy(objects, {
-    get(of, name) {
-      if (name === "read") throw new Error("rows were read");
-      const member = Reflect.get(of, name, of) as unknown;
-      return typeof member === "function" ? (member.bind(of) as unknown) : member;
+  const unread = withReplaced(objects, {
+    read() {
+      throw new Error("rows were read");
     },
   });
   return new QueryService({ objects: unread, runtime });

@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../test/helpers/objects/replaced.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ORDERED_CLASS_MIN, QUERY_IN_ORDER_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
@@ -6,7 +7,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
 import { Dice } from "../../../test/helpers/mql/world.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { type ObjectRow, type Objects, ObjectService, type UnrestrictedObjects } from "../objects/index.ts";
+import { type ObjectRow, type Objects, ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService } from "./index.ts";
 
@@ -187,17 +188,11 @@ describe("of many objects", () => {
         yield page;
       }
     };
-    const watched = new Proxy(objects, {
-      get(of, name) {
-        if (name === "read")
-          return (...given: Parameters<UnrestrictedObjects["read"]>) => counted(of.unrestricted.read(...given));
-        if (name === "inOrder")
-          return async (...given: Parameters<UnrestrictedObjects["inOrder"]>) => {
-            const found = await of.unrestricted.inOrder(...given);
-            return found && { ...found, pages: counted(found.pages) };
-          };
-        const member = Reflect.get(of, name, of) as unknown;
-        return typeof member === "function" ? (member.bind(of) as unknown) : member;
+    const watched = withReplaced(objects, {
+      read: (...given) => counted(objects.unrestricted.read(...given)),
+      inOrder: async (...given) => {
+        const found = await objects.unrestricted.inOrder(...given);
+        return found && { ...found, pages: counted(found.pages) };
       },
     });
     return { seen, query: new QueryService({ objects: watched, runtime }) };

@@ -46,7 +46,7 @@ export function noClasses(): MemoryObjects {
 }
 
 /** The object database in its simplest form: maps and loops. Results of queries over it can be verified by reading. */
-export class MemoryObjects implements Objects {
+export class MemoryObjects implements Objects, UnrestrictedObjects {
   readonly #options: MemoryObjectsOptions;
   readonly #tenants = new Map<string, MemoryTenant>();
   readonly #system: SystemClass[] = [];

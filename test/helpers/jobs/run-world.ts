@@ -9,7 +9,7 @@ import {
 } from "../../../controller/areas/hosts/index.ts";
 import { jobClasses, JobRuns, JobService } from "../../../controller/areas/jobs/index.ts";
 import { JobOutputs } from "../../../controller/areas/jobs/output/outputs.ts";
-import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted, type UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
@@ -110,6 +110,11 @@ export const used: Used = {
   },
 };
 
+/** The shared objects with another way to insert. */
+export const inserting = (insert: UnrestrictedObjects["insert"]): Used => ({
+  unrestricted: { ...used.unrestricted, insert },
+});
+
 /** Returns work that waits until `release`. `asleep` resolves when the work begins to wait. */
 export function held<T>(answer: T) {
   let release: () => void = () => undefined;
@@ -120,13 +125,11 @@ export function held<T>(answer: T) {
 }
 
 /** Returns objects whose writes of rows with this status wait. */
-export const sleepingBefore = (status: (text: unknown) => boolean, hold: ReturnType<typeof held>): Used => ({
-  ...used,
-  async insert(principal, path, rows, options) {
+export const sleepingBefore = (status: (text: unknown) => boolean, hold: ReturnType<typeof held>): Used =>
+  inserting(async (principal, path, rows, options) => {
     if (rows.some((row) => status(row["status"]))) await hold.wait();
     return objects.unrestricted.insert(principal, path, rows, options);
-  },
-});
+  });
 
 /** Executes a command on the hosts. */
 export const execute = (runs: JobRuns, ...hosts: readonly string[]) =>

@@ -1,3 +1,4 @@
+import type { Unrestricted } from "../../objects/index.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Value } from "typebox/value";
 import { JobInput } from "../../../../common/api/jobs.ts";
@@ -208,7 +209,7 @@ test("controllers that remove old runs side by side remove each once, in steps; 
   const broken = await run(a, "aa-broken", 1);
   await run(a, "piled", 12);
   const stuck = await scene.query.rows(ADMIN, "SELECT id FROM /matrix/jobs/jobrun WHERE name = 'aa-broken'", []);
-  const objects: Pick<typeof scene.objects, "read" | "remove"> = {
+  const objects: Unrestricted<"read" | "remove"> = {
     unrestricted: {
       read: (...call) => scene.objects.unrestricted.read(...call),
       remove: (principal, removed) =>

@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../../test/helpers/objects/replaced.ts";
 import { expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
@@ -198,12 +199,7 @@ test("a batch that nobody went on with for too long is given up, and that is on 
       monotonicMs: () => realClock.monotonicMs(),
     },
   };
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
+  const failing = withReplaced(objects, { ingest: () => Promise.reject(new AppError("unavailable", "away")) });
   const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
   await expect(
     new QueryService({ objects: failing, runtime: late, batches }).run(admin, script(7)),
@@ -218,12 +214,7 @@ test("a batch that nobody went on with for too long is given up, and that is on 
 });
 
 test("a batch of a later version, whose rows have other ids, is left to a controller that knows how it makes them", async () => {
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
+  const failing = withReplaced(objects, { ingest: () => Promise.reject(new AppError("unavailable", "away")) });
   const change = "begin insert into /matrix/line run=9, n=1; insert into /matrix/line run=9, n=2; end";
   await expect(queryOf("first", { objects: failing }).run(admin, change)).rejects.toMatchObject({
     code: "unknown_outcome",

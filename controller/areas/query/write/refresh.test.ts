@@ -12,7 +12,7 @@ class NotedRefreshes extends MemoryObjects {
 
   override refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
     this.refreshed.push(...refs);
-    return super.unrestricted.refresh(principal, refs);
+    return super.refresh(principal, refs);
   }
 }
 
