@@ -479,9 +479,8 @@ async function estimatedOf(
 
 async function areCounted(counts: readonly CountRequest[], context: PrepareContext): Promise<boolean> {
   const { objects, principal } = context;
-  for (const request of counts)
-    if (readsSchema(request, context) || (await objects.unrestricted.count(principal, request)) === undefined)
-      return false;
+  const counted = (request: CountRequest) => objects.unrestricted.count(principal, request);
+  for (const request of counts) if (readsSchema(request, context) || !(await counted(request))) return false;
   return true;
 }
 

@@ -55,6 +55,11 @@ export class MemoryObjects implements Objects, UnrestrictedObjects {
   /** Every requested read. */
   readonly reads: ReadRequest[] = [];
   readonly unrestricted: UnrestrictedObjects = this;
+  readonly history = withoutVersions;
+  readonly removed = withoutVersions;
+  readonly times = withoutVersions;
+  readonly pastStates = withoutVersions;
+  readonly restore = withoutVersions;
 
   constructor(options: MemoryObjectsOptions) {
     this.#options = options;
@@ -119,29 +124,8 @@ export class MemoryObjects implements Objects, UnrestrictedObjects {
     yield await Promise.resolve(edges.filter((edge) => tenant.classes.edgeTypes.has(edge.type)));
   }
 
-  // There are no versions.
-  history(): AsyncIterable<never> {
-    throw new AppError("unsupported", "Versions are not kept here.");
-  }
-
   async *removedObjects(): AsyncIterable<never> {
     // Removed objects leave no trace.
-  }
-
-  removed(): AsyncIterable<never> {
-    throw new AppError("unsupported", "Versions are not kept here.");
-  }
-
-  times(): never {
-    throw new AppError("unsupported", "Versions are not kept here.");
-  }
-
-  pastStates(): never {
-    throw new AppError("unsupported", "Versions are not kept here.");
-  }
-
-  restore(): never {
-    throw new AppError("unsupported", "Versions are not kept here.");
   }
 
   registerSystemClass(definition: SystemClass): void {
@@ -307,4 +291,8 @@ export class MemoryObjects implements Objects, UnrestrictedObjects {
     this.#lastMs = Math.max(this.#options.nowMs(), this.#lastMs + 1);
     return this.#lastMs;
   }
+}
+
+function withoutVersions(): never {
+  throw new AppError("unsupported", "Versions are not kept here.");
 }
