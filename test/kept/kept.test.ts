@@ -10,6 +10,7 @@ import { seededRandom } from "../helpers/time/clock.ts";
 import { storeFolder } from "../helpers/runs/folders.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { unpackFolder } from "./archive.ts";
+import { visibleObjects } from "../../controller/areas/query/index.ts";
 
 const VERSIONS = ["13059a9", "ae85b99"];
 const MINUTE_MS = 60_000;
@@ -76,7 +77,7 @@ async function opened(version: string, afterMs: number, work: (kept: Kept) => Pr
   const made = JSON.parse(await readFile(join(import.meta.dirname, `${version}.json`), "utf8")) as Made;
   const clock = new TestClock(made.madeMs + afterMs);
   const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(clock) });
   try {
     await work({ dir, clock, engine, objects, ...made });
   } finally {

@@ -10,6 +10,7 @@ import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import { seededRandom } from "../helpers/time/clock.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { packFolder } from "./archive.ts";
+import { visibleObjects } from "../../controller/areas/query/index.ts";
 
 const [name = ""] = process.argv.slice(2);
 const HALF_AN_HOUR_MS = 30 * 60_000;
@@ -23,7 +24,7 @@ const madeMs = clock.nowMs();
 const dir = await mkdtemp(join(tmpdir(), "odp-kept-"));
 const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
 await engine.createTenant("matrix");
-const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
+const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(clock) });
 
 const names = [{ name: "name", type: "varchar" as const }];
 const columns = [...names, { name: "color", type: "varchar" as const }, { name: "size", type: "int" as const }];

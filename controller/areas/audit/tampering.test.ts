@@ -11,6 +11,7 @@ import { hashOf, type AuditRecord } from "./chain.ts";
 import { HeadStore } from "./head-store.ts";
 import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
+import { visibleObjects } from "../query/index.ts";
 
 /** An attacker with the store, and even with the key, against a trail of two controllers that share an anchor file. */
 
@@ -25,7 +26,7 @@ const auditor = testPrincipal();
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(AUDIT_CLASS);
   const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
   trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf });

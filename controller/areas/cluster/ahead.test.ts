@@ -6,6 +6,7 @@ import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { aheadRoutes } from "./routes.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const FUTURE_MS = Date.UTC(2130, 0);
@@ -15,7 +16,7 @@ let objects: ObjectService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const path of ["/matrix/box", "/matrix/secret"])
     await objects.createClass(admin, { path, columns: [{ name: "name", type: "varchar" }], keys: ["name"] });
   const row = (name: string) => [{ name }];

@@ -9,6 +9,7 @@ import { seedOfRun } from "../../store/contract/harness.ts";
 import type { EntityKey } from "../../store/objects.ts";
 import { ObjectService, type ObjectRow, type ReadRequest } from "../objects/index.ts";
 import { ScrubService, type ScrubReport } from "./scrub.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const DISK = "/matrix/scrubbed/disk";
@@ -29,7 +30,7 @@ let services: readonly ObjectService[];
 beforeAll(async () => {
   engine = await openTestEngine();
   services = [moved(-AGED_MS), realClock, realClock].map(
-    (clock) => new ObjectService({ stores: engine, runtime: runtimeOf(clock) }),
+    (clock) => new ObjectService({ visible: visibleObjects, stores: engine, runtime: runtimeOf(clock) }),
   );
 });
 afterAll(async () => {

@@ -14,6 +14,7 @@ import type { ScrubStore } from "../../store/scrub.ts";
 import { faulty } from "../../store/faulty.ts";
 import { ObjectService } from "../objects/index.ts";
 import { ScrubService, type ScrubReport } from "./scrub.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const PART = "/matrix/ent/part";
@@ -82,7 +83,7 @@ function controller(
   { stores = engine as Stores, gone = [""], bornMs = Date.now(), clock = realClock, writes = realClock } = {},
 ): Controller {
   const runtime = { ...real, clock };
-  const objects = new ObjectService({ stores, runtime: { ...real, clock: writes } });
+  const objects = new ObjectService({ visible: visibleObjects, stores, runtime: { ...real, clock: writes } });
   const controllers = { own, has: (id: string) => !gone.includes(id) };
   const scrubs = new ScrubService({ stores, objects, runtime, controllers, bornMs: () => Promise.resolve(bornMs) });
   return {

@@ -9,6 +9,7 @@ import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogArea } from "./index.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const NAME = "/matrix/rules/access log";
 const URL_NAME = encodeURIComponent(NAME);
@@ -23,7 +24,7 @@ let address: string;
 
 beforeEach(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
   logs = new ConsoleLogService({ objects, clock: realClock });
   const { endpoints = [], sockets = [] } = consoleLogArea(logs);

@@ -14,7 +14,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService, type NewRecord, type UnrestrictedObjects } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
-import { QueryService } from "../query/index.ts";
+import { QueryService, visibleObjects } from "../query/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogPath, levelOf } from "./index.ts";
 import { BEGINNING, nextPosition, readPosition, writePosition } from "./position.ts";
 
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 
 function openObjects(): ObjectService {
-  const opened = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const opened = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const definition of CONSOLE_LOG_CLASSES) opened.registerSystemClass(definition);
   return opened;
 }
@@ -250,7 +250,7 @@ describe("an entry", () => {
     let aheadMs = 0;
     const clock: Clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
     await using moved = await openTestEngine({ clock });
-    const over = new ObjectService({ stores: moved, runtime: testRuntime(clock) });
+    const over = new ObjectService({ visible: visibleObjects, stores: moved, runtime: testRuntime(clock) });
     for (const definition of CONSOLE_LOG_CLASSES) over.registerSystemClass(definition);
     const read = async () => texts(await new ConsoleLogService({ objects: over, clock }).read(ADMIN, ALL));
     await over.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);

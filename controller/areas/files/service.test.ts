@@ -14,6 +14,7 @@ import type { Principal } from "../permissions/index.ts";
 import { FileParser, RuleService, type RuleTasks } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { FileService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
@@ -26,7 +27,7 @@ let objects: ObjectService;
 let files: FileService;
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(FILE_CLASS);
   files = new FileService({ stores: engine, objects, runtime, controllers: ALONE });
 });
@@ -112,7 +113,7 @@ test("who is late to let go of the old content does not take it from who has wri
     removeStream: missing,
   };
   const tenant = () => Promise.resolve({ ...inner, objects: store, blobs: late });
-  const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const otherObjects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   otherObjects.registerSystemClass(FILE_CLASS);
   const lateFiles = new FileService({
     stores: { tenant, system: tenant },

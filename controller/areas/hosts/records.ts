@@ -8,7 +8,7 @@ import { setMember } from "../../../common/members.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { byRulesAlone, classAccess, type Principal } from "../permissions/index.ts";
-import { recordFilter, type Query } from "../query/index.ts";
+import type { Query } from "../query/index.ts";
 import {
   destinationOf,
   isCredential,
@@ -101,7 +101,7 @@ export class HostRecords {
   }
 
   async #views(principal: Principal, records: readonly HostRecord[]): Promise<readonly HostView[]> {
-    const filter = await recordFilter(principal, this.#with.objects, classPath(principal));
+    const filter = await this.#with.objects.visible.records(principal, classPath(principal));
     return records.map((record) => {
       const { id, class: path, host } = record;
       return { ...filled(filter.shown(this.#whole(principal, record))), id, class: path, host };

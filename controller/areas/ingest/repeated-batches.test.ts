@@ -27,6 +27,7 @@ import {
   entry,
   rowsOf,
 } from "../../../test/helpers/areas/ingest-world.ts";
+import { visibleObjects } from "../query/index.ts";
 
 useIngest();
 
@@ -113,6 +114,7 @@ describe("ingest", () => {
     async (seed) => {
       await using nasty = await openTestEngine({ faultySeed: seed });
       const over = new ObjectService({
+        visible: visibleObjects,
         stores: nasty,
         runtime: { ...testRuntime(realClock), random: seededRandom(seed) },
       });

@@ -10,6 +10,7 @@ import { systemPrincipal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
 import { RETRY_PATH, retryClass, RuleRetries } from "./retries.ts";
 import type { PreparedBatch, Waiting } from "./types.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const PLATFORM = systemPrincipal("matrix", "/matrix", "");
 const KEY = "/matrix/rules/line";
@@ -28,7 +29,7 @@ let pinned: Rules["pinned"];
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(retryClass(objects));
 });
 

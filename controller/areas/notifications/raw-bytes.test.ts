@@ -4,7 +4,7 @@ import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService } from "../query/index.ts";
+import { QueryService, visibleObjects } from "../query/index.ts";
 import { publishChanges, wantsChanges } from "./changes.ts";
 import { NotificationRights } from "./rights.ts";
 import { NotificationHub } from "./service.ts";
@@ -18,7 +18,7 @@ let objects: ObjectService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.unrestricted.onChange(
     (changes) =>
       publishChanges(

@@ -15,6 +15,7 @@ import type {
   TriggerVersion,
 } from "./types.ts";
 import type { UnrestrictedObjects } from "./unrestricted.ts";
+import type { VisibleObjects } from "./visible/interface.ts";
 
 /** Durable subscriptions to changes. They need the permission `objects:write`. */
 export interface ObjectChanges {
@@ -53,6 +54,8 @@ export interface ClassDefinitions {
  * column. An unknown class or column is an `AppError("not_found")`.
  */
 export interface Objects extends ClassDefinitions {
+  /** Reads with the rights of a principal on rows and columns. */
+  readonly visible: VisibleObjects;
   /** The only way to reads and writes of objects without row conditions and hidden columns. */
   readonly unrestricted: UnrestrictedObjects;
   /** Call before any tenant is opened. The class is made in every tenant when the tenant opens. */

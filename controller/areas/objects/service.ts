@@ -20,6 +20,7 @@ import type { IndexStatus, ObjectTriggers } from "./types.ts";
 import { roomOf, type Growth, type TenantRoom } from "./values/room.ts";
 import { endingJournal, type EndingJournal } from "./writing/edgeendings.ts";
 import type { UnrestrictedObjects } from "./unrestricted.ts";
+import type { VisibleObjects } from "./visible/interface.ts";
 import { Writes } from "./writes.ts";
 
 export interface ObjectServiceDependencies {
@@ -29,6 +30,8 @@ export interface ObjectServiceDependencies {
   readonly triggers?: ObjectTriggers;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
+  /** Makes `visible`, because conditions on rows are MQL. Absent: every use of `visible` fails. */
+  readonly visible?: (objects: Pick<Objects, "catalog" | "unrestricted">) => VisibleObjects;
   /** Absent: this is the only controller. */
   readonly controllers?: Controllers;
 }
@@ -47,6 +50,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly #triggers: Triggers;
   readonly #writes: Writes;
   readonly #reads: Reads;
+  readonly #visible: VisibleObjects | undefined;
   readonly unrestricted: UnrestrictedObjects;
 
   constructor(of: ObjectServiceDependencies) {
@@ -61,6 +65,12 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });
     this.#reads = new Reads(this.#tenants, runtime.clock);
     this.unrestricted = unrestrictedOf(this.#writes, this.#reads);
+    this.#visible = of.visible?.(this);
+  }
+
+  get visible(): VisibleObjects {
+    if (this.#visible === undefined) throw new Error("These objects were made without visible reads.");
+    return this.#visible;
   }
 
   readonly catalog: Objects["catalog"] = (...given) => this.#definitions.catalog(...given);

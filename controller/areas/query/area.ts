@@ -1,5 +1,5 @@
 import type { Area } from "../../area.ts";
-import type { Objects, Unrestricted } from "../objects/index.ts";
+import type { Objects } from "../objects/index.ts";
 import { AI_HOST_OBJECT, graphHostObject } from "./graph-host-objects.ts";
 import { queryHostObject } from "./host-objects.ts";
 import { queryRoutes, searchRoutes } from "./routes.ts";
@@ -9,7 +9,7 @@ import type { QueryService } from "./service.ts";
 export interface QueryParts {
   readonly query: QueryService;
   readonly search: SearchService;
-  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"edges" | "get">;
+  readonly objects: Pick<Objects, "visible">;
 }
 
 export function queryArea({ query, search, objects }: QueryParts): Area {

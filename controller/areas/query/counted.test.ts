@@ -8,7 +8,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const OBJECTS = 120;
 const ROUNDS = 6;
@@ -24,8 +24,8 @@ let query: QueryService;
 /** Objects in two classes whose values changed again and again, some by writes that came late and lost. */
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
-  other = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
+  other = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,

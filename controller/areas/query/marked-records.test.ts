@@ -7,7 +7,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.t
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import { ObjectService, type NewRecord } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const admin = testPrincipal();
 const RAW = Buffer.from("ff2c32", "hex").toString("base64");
@@ -19,7 +19,7 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await rows(`create class /matrix/line (n int, host varchar, index(host)) with kind=record;
     create class /matrix/line/more (more varchar) with kind=record;

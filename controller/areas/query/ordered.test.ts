@@ -9,7 +9,7 @@ import { Dice } from "../../../test/helpers/mql/world.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { type ObjectRow, type Objects, ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const MANY = ORDERED_CLASS_MIN + 200;
 const FEW = 40;
@@ -169,7 +169,7 @@ describe("of many objects", () => {
 
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     await new QueryService({ objects, runtime }).rows(admin, DEFINED);
     rows = await fill(objects, MANY);
   });

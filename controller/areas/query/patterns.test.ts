@@ -7,7 +7,7 @@ import { TIMES } from "../../../test/helpers/time/times.ts";
 import { faulty } from "../../store/faulty.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService, SearchService } from "./index.ts";
+import { QueryService, SearchService, visibleObjects } from "./index.ts";
 
 const ADMIN = testPrincipal();
 const PLAIN = "note";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   engine = await openTestEngine();
   const stores = onCluster ? engine : faulty(engine, { random: seededRandom(3) });
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
-  const objects = new ObjectService({ stores, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   services.push(objects);
   query = new QueryService({ objects, runtime });
   search = new SearchService({ objects, runtime });
@@ -99,7 +99,7 @@ test("a search by a beginning finds what MQL finds", async () => {
 
 test("a word that another controller wrote is found at once", async () => {
   const runtime = { ...testRuntime(realClock), random: seededRandom(2) };
-  const second = new ObjectService({ stores: engine, runtime });
+  const second = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   services.push(second);
   expect(await found("/matrix/word", `${PLAIN} match 'newcom*'`)).toEqual([]);
   await second.unrestricted.insert(ADMIN, "/matrix/word", [{ name: "other", note: "a newcomer" }]);
@@ -142,7 +142,7 @@ test.each(["word", "wordlog"])(
 );
 
 test.skipIf(onCluster)("words that no object has any more are words of nothing, after 10,000 changes too", async () => {
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   services.push(objects);
   const [COUNT, ROUNDS_OF_WORDS] = [500, 20];
   for (let round = 0; round < ROUNDS_OF_WORDS; round += 1) {

@@ -12,6 +12,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService, type SystemClass } from "../objects/index.ts";
 import { TAG_MOVE_CLASS } from "./classes.ts";
 import { TagService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const BOX = "/matrix/ent/box";
@@ -174,7 +175,7 @@ test.each(onCluster ? [true] : [true, false])(
     let mortality = new Mortality(Infinity, isWritten);
     const { keys, data } = mortalStores(engine, () => mortality);
     const runtime = tagRuntime();
-    const objects = new ObjectService({ stores: data, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
     objects.registerSystemClass(TAG_MOVE_CLASS);
     await objects.catalog(admin);
     const shared = { stores: keys, objects, query: one.query, runtime };

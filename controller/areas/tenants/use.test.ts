@@ -12,6 +12,7 @@ import { keepInRoom, tenantSizes } from "./sizes.ts";
 import { quotaOf, type Quota } from "./quotas.ts";
 import type { ShownUse } from "./types.ts";
 import { TenantUse } from "./use.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const second = testPrincipal("administrator", "second");
@@ -41,7 +42,7 @@ async function controller(id: string, stores: Stores = engine): Promise<Controll
     audit: (entry) => Promise.resolve(void told.push(entry)),
     isFirst: () => id === "one",
   });
-  const objects: ObjectService = new ObjectService({ stores, runtime, room: use });
+  const objects: ObjectService = new ObjectService({ visible: visibleObjects, stores, runtime, room: use });
   return {
     use,
     objects,

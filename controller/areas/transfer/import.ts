@@ -11,7 +11,7 @@ import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter, Slices } from "../query/index.ts";
+import { Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { PastNotes } from "./past/notes.ts";
@@ -176,7 +176,7 @@ export class ImportService {
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "objects:read")) return [];
-    const { sees } = await recordFilter(principal, this.#dependencies.objects, principal.ospace + TRANSFER_PATH);
+    const { sees } = await this.#dependencies.objects.visible.records(principal, principal.ospace + TRANSFER_PATH);
     const seen: string[] = [];
     for await (const { open } of this.#journal.all(principal.tenant)) {
       if (!open.staged || open.end !== undefined || !sees({ id: `transfer:${open.id}` }, rowOf(open))) continue;

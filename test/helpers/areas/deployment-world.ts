@@ -1,3 +1,4 @@
+import { noClasses } from "../engines/memory-objects.ts";
 import { beforeEach } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { MemoryStores } from "../engines/memory-stores.ts";
@@ -93,7 +94,7 @@ export const newDeployments = (by: TestClock) =>
           return Promise.resolve([]);
         },
       },
-      catalog: () => Promise.reject(new Error("no rule speaks of rows")),
+      visible: noClasses().visible,
     },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
   });

@@ -10,6 +10,7 @@ import type { Workers } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES } from "../../../controller/areas/consolelog/index.ts";
 import { type RecentRecords, RuleService, type RuleTasks } from "../../../controller/areas/rules/index.ts";
 import { IngestService, RecordWriter } from "../../../controller/areas/ingest/index.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Ingest of one agent's entries over stores of each test, with the rule `KEY` for its lines. */
 
@@ -34,7 +35,7 @@ export function useIngest(): void {
   beforeEach(async () => {
     outbox = new TestOutbox(SOURCE);
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
     for (const definition of CLASSES) objects.registerSystemClass(definition);
     rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   });

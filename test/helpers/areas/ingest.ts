@@ -14,6 +14,7 @@ import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Today, because records expire. */
 export const BASE_MS = Date.now();
@@ -127,7 +128,7 @@ interface TestIngestOptions {
  */
 export async function openTestIngest() {
   const engine = await openTestEngine();
-  const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: RUNTIME });
   for (const definition of [...POLICY_RECORD_CLASSES, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
   const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   const writer = (over: Unrestricted<"ingest">) =>

@@ -11,7 +11,7 @@ import { threadProcessorMs } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../../../controller/areas/consolelog/index.ts";
 import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import { systemPrincipal, type Principal } from "../../../controller/areas/permissions/index.ts";
-import { QueryService, rowGate, SearchService } from "../../../controller/areas/query/index.ts";
+import { QueryService, rowGate, SearchService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { queryHostObject } from "../../../controller/areas/query/host-objects.ts";
 import { RuleBodies, RuleMemory, RuleService } from "../../../controller/areas/rules/index.ts";
 import {
@@ -92,7 +92,7 @@ async function prepare(): Promise<void> {
   audit = new MemoryAudit();
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   for (const definition of [...POLICY_RECORD_CLASSES, retryClass(objects), ...CONSOLE_LOG_CLASSES])
     objects.registerSystemClass(definition);
   authors = new Map([["administrator", ADMIN]]);

@@ -22,8 +22,10 @@ import type {
   UnrestrictedObjects,
   UpdateOptions,
   SystemClass,
+  VisibleObjects,
 } from "../../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../../controller/areas/permissions/index.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 import { withEdits } from "../../../controller/areas/query/write/edits.ts";
 import { notFound } from "./memory-classes.ts";
 import { orderedRead, pagesOf, selectedRows } from "./memory-reads.ts";
@@ -55,6 +57,7 @@ export class MemoryObjects implements Objects, UnrestrictedObjects {
   /** Every requested read. */
   readonly reads: ReadRequest[] = [];
   readonly unrestricted: UnrestrictedObjects = this;
+  readonly visible: VisibleObjects = visibleObjects(this);
   readonly history = withoutVersions;
   readonly removed = withoutVersions;
   readonly times = withoutVersions;

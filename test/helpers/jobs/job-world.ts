@@ -42,6 +42,7 @@ class FakeHosts {
 /** Rows of job runs, with the functions that runs use of objects. The write with the later time wins, in any order. */
 class FakeRows {
   readonly catalog: Objects["catalog"] = (principal) => noClasses().catalog(principal);
+  readonly visible = noClasses().visible;
   readonly rows = new Map<string, Record<string, Row[string] | undefined>>();
   readonly #times = new Map<string, number>();
   failures: AppError[] = [];

@@ -14,6 +14,7 @@ import type { Stores } from "../../../controller/store/engine.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 export const ADMIN = testPrincipal();
 export const HOUR_MS = 3_600_000;
@@ -33,7 +34,7 @@ export let jobs: JobService;
 export function openRuns(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime: RUNTIME });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: RUNTIME });
     jobs = new JobService({ stores: engine, runtime: RUNTIME, objects });
     for (const definition of [...jobClasses(jobs), ...COMMAND_CLASSES]) objects.registerSystemClass(definition);
   });
@@ -79,7 +80,11 @@ export function controller(own: string, options: ControllerOptions = {}): JobRun
     hosts,
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),
     stores: options.stores ?? engine,
-    objects: { catalog: (principal) => objects.catalog(principal), ...(options.objects ?? used) },
+    objects: {
+      catalog: (principal) => objects.catalog(principal),
+      visible: objects.visible,
+      ...(options.objects ?? used),
+    },
     runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
     notifications: {
       publish: (_tenant, { msg }) => options.published?.((JSON.parse(msg) as { readonly status: string }).status),

@@ -8,7 +8,7 @@ import { ThreadScripts } from "../../../controller/scripting/index.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { DataRule, Principal } from "../../../controller/areas/permissions/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { SearchService } from "../../../controller/areas/query/search/index.ts";
 
 /** Objects, records and versions to search for. */
@@ -51,7 +51,7 @@ let scripts: ThreadScripts;
 export function useSearch(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     const audit = {
       ready: () => Promise.resolve(),
       record(entry: AuditEntry) {

@@ -1,11 +1,13 @@
-import type { Unrestricted, UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
+import type { Objects, UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
-/** The same objects, with some unrestricted calls replaced. */
-export function withReplaced<T extends Unrestricted<keyof UnrestrictedObjects>>(
+/** The same objects, with some unrestricted calls replaced. Visible reads make the replaced calls. */
+export function withReplaced<T extends Pick<Objects, "catalog" | "unrestricted">>(
   objects: T,
   replaced: Partial<UnrestrictedObjects>,
 ): T {
-  return withMembers(objects, { unrestricted: withMembers(objects.unrestricted, replaced) });
+  const changed = withMembers(objects, { unrestricted: withMembers(objects.unrestricted, replaced) });
+  return withMembers(changed, { visible: visibleObjects(changed) });
 }
 
 /** Methods run on the original, because classes have private members. */

@@ -35,6 +35,7 @@ async function world(said: Said = []) {
       hosts: { dispatch: async (_principal, host) => told(host, await result) },
       objects: {
         catalog: (principal) => noClasses().catalog(principal),
+        visible: noClasses().visible,
         unrestricted: { insert, get: () => Promise.resolve([]) },
       },
       stored: {

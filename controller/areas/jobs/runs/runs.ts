@@ -45,7 +45,7 @@ export interface RunDependencies {
   /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"insert" | "get">;
+  readonly objects: Pick<Objects, "catalog" | "visible"> & Unrestricted<"insert" | "get">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   /** Runs serverJS; absent: this controller runs no scripts. */

@@ -26,6 +26,7 @@ import {
   script,
   stateOf,
 } from "../../../../test/helpers/mql/batch-world.ts";
+import { visibleObjects } from "../index.ts";
 
 useBatches();
 
@@ -76,7 +77,7 @@ test.each(onCluster ? [true] : [true, false])(
   async (isWritten) => {
     let mortality = new Mortality(Infinity, isWritten);
     const { keys: journal, data } = mortalStores(engine, () => mortality);
-    const mortal = new ObjectService({ stores: data, runtime });
+    const mortal = new ObjectService({ visible: visibleObjects, stores: data, runtime });
     await mortal.catalog(admin);
     const dying = queryOf("dying", { objects: mortal, stores: journal });
     const survivor = queryOf("survivor");
@@ -101,7 +102,7 @@ test.each(onCluster ? [true] : [true, false])(
 test("a batch is made by what its SELECTs answered when they were asked, at whatever write its controller dies, also once they answer something else", async () => {
   let mortality = new Mortality(Infinity, true);
   const { keys: journal, data } = mortalStores(engine, () => mortality);
-  const mortal = new ObjectService({ stores: data, runtime });
+  const mortal = new ObjectService({ visible: visibleObjects, stores: data, runtime });
   await queryOf("first").rows(admin, "create class /matrix/mark (run int, host varchar, keys(run, host))");
   await mortal.catalog(admin);
   const dying = queryOf("dying", { objects: mortal, stores: journal });
@@ -134,7 +135,7 @@ test("a batch is made by what its SELECTs answered when they were asked, at what
 test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
   const present = new Set(["paused", "second"]);
   const stores = new StoppableStores(engine);
-  const pausing = new ObjectService({ stores, runtime });
+  const pausing = new ObjectService({ visible: visibleObjects, stores, runtime });
   await pausing.catalog(admin);
   const held = stores.hold("change");
   const paused = queryOf("paused", { objects: pausing, present }).run(admin, script(1));

@@ -4,6 +4,7 @@ import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";
+import { visibleObjects } from "../index.ts";
 
 /** Tests that need versions, and an engine that keeps them. */
 const admin = testPrincipal();
@@ -16,7 +17,7 @@ let query: QueryService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,

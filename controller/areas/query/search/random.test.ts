@@ -9,6 +9,7 @@ import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { type QueryResult, QueryService } from "../index.ts";
 import { SearchService } from "./index.ts";
+import { visibleObjects } from "../index.ts";
 
 /** Random searches over random objects, answered by the area and by a few lines of plain evaluation. */
 const SEARCHES = onCluster ? 12 : 120 * TIMES;
@@ -208,7 +209,7 @@ test.each([{ seed: 31 }, ...(onCluster ? [] : [{ seed: 32 }, { seed: 33, faultyS
   "random searches are answered as plain evaluation does (%o)",
   async ({ seed, ...options }) => {
     await using engine = await openTestEngine(options);
-    const objects = new ObjectService({ stores: engine, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     const random = seededRandom(seed);
     const generator = new Generator(random);
     await new QueryService({ objects, runtime }).rows(admin, CLASSES);

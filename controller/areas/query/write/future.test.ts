@@ -6,6 +6,7 @@ import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtim
 import type { Row } from "../../../../common/value.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
+import { visibleObjects } from "../index.ts";
 
 const admin = testPrincipal();
 const FUTURE = "2130-01-01 00:00:00";
@@ -27,7 +28,7 @@ const runtime = testRuntime(realClock);
 async function restart(): Promise<void> {
   await query?.close();
   await objects?.close();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const controllers = { own: "one", has: (id: string) => id === "one" };
   query = new QueryService({ objects, runtime, batches: { stores: engine, controllers, objects, runtime } });
 }

@@ -6,6 +6,7 @@ import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
+import { visibleObjects } from "../index.ts";
 
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
@@ -19,7 +20,7 @@ let query: QueryService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const controllers = { own: "one", has: (id: string) => id === "one" };
   query = new QueryService({ objects, runtime, batches: { stores: engine, controllers, objects, runtime } });
   await rows(`create class /matrix/box (host varchar, size int, keys(host)) with version=true;

@@ -4,6 +4,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../../test/hel
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
+import { visibleObjects } from "../index.ts";
 
 const admin = testPrincipal();
 /** Increments of one object on each of two controllers. */
@@ -14,7 +15,7 @@ let engine: TestEngine;
 let controllers: readonly { readonly objects: ObjectService; readonly query: QueryService }[];
 
 function controller(): (typeof controllers)[number] {
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   objects.registerSystemClass({
     path: "/owned",
     columns: [{ name: "a", type: "int", meaning: "A" }],

@@ -181,7 +181,7 @@ export class RuleLines {
         path,
         records.map(({ record }) => record),
       );
-      const found = await objects.unrestricted.get(
+      const found = await objects.visible.get(
         principal,
         ids.map((id) => ({ id, class: path })),
       );

@@ -9,6 +9,7 @@ import { CONSOLE_LOG_CLASSES, ConsoleLogService, levelOf, RunLogs, SCRIPT_LOG_BO
 import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { FileParser, RuleService, SentLines } from "../index.ts";
+import { visibleObjects } from "../../query/index.ts";
 
 const ADMIN = testPrincipal();
 const RULE = "--class=/matrix/line\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n";
@@ -28,7 +29,7 @@ let count = 0;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
   logs = new ConsoleLogService({ objects, clock: realClock });
   rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });

@@ -25,6 +25,7 @@ import { FileParser, RuleService, RuleTrials, SentLines } from "../index.ts";
 import { HostObjects } from "../../../scripting/index.ts";
 import { forwardHostObject } from "../host-objects.ts";
 import { ruleRoutes } from "../routes.ts";
+import { visibleObjects } from "../../query/index.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/sent";
@@ -38,7 +39,7 @@ const hub = new NotificationHub({ log: pino({ level: "silent" }) });
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
   const parts = { rules, objects, clock: realClock };
   sentLines = new SentLines({ ...parts, notifications: hub, random: runtime.random });
