@@ -186,6 +186,30 @@ test("an export holds what its principal sees: no hidden column, no object outsi
   await expect(transfer.script(bob, { class: "/matrix/kept/box" })).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("an export holds no edge to an object that the owner of its class hides from the principal", async () => {
+  const limit = {
+    columns: ["a"],
+    of: ({ user }: Principal) => (user === "administrator" ? undefined : ({ a }: Row) => a === 1),
+  };
+  const guard = { reading: { permission: "objects:read" }, permission: "objects:write", limit } as const;
+  const owned = new TestTransfer(engine, { own: "two", guards: { "/owned": guard } });
+  try {
+    await owned.query.rows(admin, "create edge type uses; create class /matrix/user (host varchar, keys(host))");
+    const [open = "", hidden = ""] = await owned.objects.unrestricted.insert(admin, "/matrix/owned", [
+      { a: 1 },
+      { a: 2 },
+    ]);
+    await owned.objects.unrestricted.insert(admin, "/matrix/user", [{ host: "a", uses: [open, hidden] }]);
+    const asked = { class: "/matrix/user" };
+    expect(await owned.script(admin, asked)).toContain(hidden);
+    const script = await owned.script({ ...admin, user: "bob" }, asked);
+    expect(script).toContain(open);
+    expect(script).not.toContain(hidden);
+  } finally {
+    await owned.close();
+  }
+});
+
 test("others have the thread between two pieces of an export", async () => {
   const pieces = 20;
   await transfer.objects.createClass(admin, { path: "/matrix/piece", columns: [{ name: "note", type: "text" }] });
