@@ -19,7 +19,7 @@ export interface VisibleObjects {
   count(principal: Principal, request: VisibleTarget): Promise<number>;
   /** Edges whose ends are both visible, each once, in no order. */
   edges(principal: Principal, refs: readonly ObjectRef[], request: VisibleEdges): AsyncIterable<readonly ObjectEdge[]>;
-  /** What `read` does, and the rules that it applies. Throws like `read`. */
+  /** The steps of `read`, and the rules that it applies. Throws like `read`. */
   explain(principal: Principal, request: VisibleRead): Promise<VisibleExplanation>;
   /** The rights on one class, for an owner that has its objects at hand. */
   of(principal: Principal, path: string): Promise<VisibleClass>;

@@ -7,7 +7,7 @@ import { type ObjectRow, ObjectService, type VisibleRead } from "../../objects/i
 import type { DataRule, Principal } from "../../permissions/index.ts";
 import { QueryService, visibleObjects } from "../index.ts";
 
-/** What a service gets to answer a user with: the same objects and columns that the user's queries answer. */
+/** A service answers a user by visible objects: the same objects and columns that queries of the user answer. */
 
 const BOX = "/matrix/box";
 const CRATE = "/matrix/box/crate";
