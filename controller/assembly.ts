@@ -32,7 +32,7 @@ export async function assemble(options: AssemblyOptions) {
   hostObjects();
   const areas = points.areas.all;
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);
-  objects.onChange(
+  objects.unrestricted.onChange(
     (events) => publishChanges(notifications, events),
     (tenant) => wantsChanges(notifications, tenant),
   );

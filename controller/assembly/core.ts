@@ -3,6 +3,7 @@ import { Membership } from "../areas/cluster/index.ts";
 import { NotificationHub } from "../areas/notifications/index.ts";
 import { ObjectService } from "../areas/objects/index.ts";
 import { systemPrincipal } from "../areas/permissions/index.ts";
+import { visibleObjects } from "../areas/query/index.ts";
 import { quotaOf, TenantGate, TenantService, tenantSizes, TenantUse } from "../areas/tenants/index.ts";
 import { nodeFiles } from "../files.ts";
 import { HostObjects } from "../scripting/index.ts";
@@ -32,6 +33,7 @@ export async function core(options: AssemblyOptions) {
     room: use,
     controllers: membership,
     triggers: points.triggers.offered,
+    visible: visibleObjects,
   });
   points.sizes.fill({ of: (tenant) => tenantSizes({ stores, objects, actAs }, tenant) });
   const anchoring = options.auditAnchorFile

@@ -10,6 +10,7 @@ import { seededRandom } from "../helpers/time/clock.ts";
 import { storeFolder } from "../helpers/runs/folders.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { unpackFolder } from "./archive.ts";
+import { visibleObjects } from "../../controller/areas/query/index.ts";
 
 const VERSIONS = ["13059a9", "ae85b99"];
 const MINUTE_MS = 60_000;
@@ -76,7 +77,7 @@ async function opened(version: string, afterMs: number, work: (kept: Kept) => Pr
   const made = JSON.parse(await readFile(join(import.meta.dirname, `${version}.json`), "utf8")) as Made;
   const clock = new TestClock(made.madeMs + afterMs);
   const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(clock) });
   try {
     await work({ dir, clock, engine, objects, ...made });
   } finally {
@@ -89,7 +90,7 @@ async function opened(version: string, afterMs: number, work: (kept: Kept) => Pr
 describe.each(VERSIONS)("a store made by %s", (version) => {
   test("is opened by this version, and everything is found", async () => {
     const dir = await opened(version, 31 * MINUTE_MS, async ({ engine, objects, updatedMs }) => {
-      const [first, second, removed] = await objects.get(admin, [
+      const [first, second, removed] = await objects.unrestricted.get(admin, [
         { id: "box:b00" },
         { id: "box:b01" },
         { id: "box:b39" },
@@ -99,7 +100,7 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
         { color: "blue", size: 1 },
         undefined,
       ]);
-      expect(await objects.get(admin, [{ id: "mortal:1" }])).toMatchObject([
+      expect(await objects.unrestricted.get(admin, [{ id: "mortal:1" }])).toMatchObject([
         { values: { name: "1", color: "blue", size: 1 }, vtimeMs: updatedMs },
       ]);
       const { kv, blobs, objects: store } = await engine.tenant("matrix");
@@ -124,13 +125,13 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
     [
       "it is updated",
       ({ objects }: Kept) =>
-        objects.update(admin, { id: "mortal:1" }, [{ column: "size", operation: "set", value: 1 }]),
+        objects.unrestricted.update(admin, { id: "mortal:1" }, [{ column: "size", operation: "set", value: 1 }]),
       91,
     ],
   ])("has an object with a ttl that ends as a whole after %s", async (_when, see, endMinutes) => {
     await opened(version, 31 * MINUTE_MS, async (kept) => {
       const { objects, clock, madeMs } = kept;
-      const seen = async () => (await objects.get(admin, [{ id: "mortal:1" }]))[0]?.values;
+      const seen = async () => (await objects.unrestricted.get(admin, [{ id: "mortal:1" }]))[0]?.values;
       await see(kept);
       clock.advance(madeMs + endMinutes * MINUTE_MS - 1 - clock.nowMs());
       expect(await seen()).toMatchObject({ name: "1", color: "blue", size: 1 });

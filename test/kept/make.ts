@@ -10,6 +10,7 @@ import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import { seededRandom } from "../helpers/time/clock.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 import { packFolder } from "./archive.ts";
+import { visibleObjects } from "../../controller/areas/query/index.ts";
 
 const [name = ""] = process.argv.slice(2);
 const HALF_AN_HOUR_MS = 30 * 60_000;
@@ -23,7 +24,7 @@ const madeMs = clock.nowMs();
 const dir = await mkdtemp(join(tmpdir(), "odp-kept-"));
 const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
 await engine.createTenant("matrix");
-const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
+const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(clock) });
 
 const names = [{ name: "name", type: "varchar" as const }];
 const columns = [...names, { name: "color", type: "varchar" as const }, { name: "size", type: "int" as const }];
@@ -57,9 +58,9 @@ const rows = Array.from({ length: BOXES }, (_, at) => ({
   color: at % 2 === 0 ? "red" : "blue",
   size: at,
 }));
-await objects.insert(admin, "/matrix/box", rows);
-await objects.insert(admin, "/matrix/mortal", [{ name: "1", color: "red", size: 1 }]);
-await objects.insert(
+await objects.unrestricted.insert(admin, "/matrix/box", rows);
+await objects.unrestricted.insert(admin, "/matrix/mortal", [{ name: "1", color: "red", size: 1 }]);
+await objects.unrestricted.insert(
   admin,
   "/matrix/line",
   Array.from({ length: LINES }, (_, at) => ({ text: `line ${at}`, level: at % 3 })),
@@ -71,12 +72,12 @@ await blobs.put([text("a content")], "kept");
 await blobs.append("kept/stream", 0, text("a stream"));
 
 clock.advance(HALF_AN_HOUR_MS);
-await objects.update(admin, { id: "mortal:1" }, [{ column: "color", operation: "set", value: "blue" }]);
-await objects.update(admin, { id: `box:${box(0)}` }, [
+await objects.unrestricted.update(admin, { id: "mortal:1" }, [{ column: "color", operation: "set", value: "blue" }]);
+await objects.unrestricted.update(admin, { id: `box:${box(0)}` }, [
   { column: "color", operation: "set", value: "green" },
   { column: "contain", operation: "set", value: `box:${box(1)}` },
 ]);
-await objects.remove(admin, [{ id: `box:${box(BOXES - 1)}` }]);
+await objects.unrestricted.remove(admin, [{ id: `box:${box(BOXES - 1)}` }]);
 
 await objects.close();
 await engine.close();

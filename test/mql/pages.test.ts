@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../common/limits.ts";
 import type { Row } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
+import { QueryService, SearchService, visibleObjects } from "../../controller/areas/query/index.ts";
 import { ThreadScripts } from "../../controller/scripting/index.ts";
 import { bundle } from "../helpers/programs/bundle.ts";
 import { realClock, shiftedClock } from "../helpers/time/clock.ts";
@@ -55,7 +55,7 @@ describe.each(SERIES)("$pages", ({ pages, bounds }) => {
   test("its examples answer what stands below them, beside the demonstration", async () => {
     const runtime = testRuntime(shiftedClock(realClock, NOON_MS - Date.now()));
     await using engine = await openTestEngine(runtime);
-    const objects = new ObjectService({ stores: engine, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     await makeDemoClasses(objects);
     const query = new QueryService({ objects, runtime });
     const searches = new SearchService({ objects, runtime, engine: () => scripts });

@@ -8,6 +8,7 @@ import { onCluster, openTestEngine } from "../helpers/engines/engine.ts";
 import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
 import { testRuntime } from "../helpers/time/runtime.ts";
 import { compareMany, TIMEOUT_MS } from "./random.ts";
+import { visibleObjects } from "../../controller/areas/query/index.ts";
 
 /** With `orderedMost`, ordered reads give up after a few rows. */
 test.each(onCluster ? [] : [{ seed: 31 }, { seed: 2, orderedMost: 6 }])(
@@ -54,7 +55,7 @@ async function overEngine({
   readonly faultySeed?: number;
 }): Promise<void> {
   await using engine = await openTestEngine(options);
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   // One world for all queries on a cluster, because creating classes takes longer there.
   await compareMany(objects, { seed, queries, perWorld: onCluster ? queries : Math.min(queries, 250) });
   await objects.close();

@@ -5,7 +5,7 @@ import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { AGGREGATES } from "../../controller/areas/query/expressions/aggregates/aggregate.ts";
 import { DECLARED_OTHERS } from "../../controller/areas/query/expressions/declared.ts";
 import { FUNCTIONS } from "../../controller/areas/query/expressions/functions/functions.ts";
-import { QueryService } from "../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../controller/areas/query/index.ts";
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engines/engine.ts";
@@ -48,7 +48,7 @@ describe.each(scripts)("%s", (name) => {
     ...(onCluster && TIMES === 1 ? [] : [["with faults", { faultySeed: 7 }] as const]),
   ] as const)("over an engine, %s", async (_, options) => {
     await using engine = await openTestEngine(options);
-    const objects = new ObjectService({ stores: engine, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     const batches = { stores: engine, controllers: { own: "one", has: () => true }, objects, runtime };
     await runScript(file, new QueryService({ objects, runtime, batches }));
     await objects.close();

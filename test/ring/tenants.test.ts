@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { QueryService } from "../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../controller/areas/query/index.ts";
 import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster/admin.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
@@ -30,7 +30,7 @@ async function expectWhole(name: string): Promise<void> {
   const read: Uint8Array[] = [];
   for await (const piece of blobs.read(digest)) read.push(piece);
   expect(Buffer.concat(read).toString()).toBe(name);
-  const objects = new ObjectService({ stores: engine, runtime: clusterRuntime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: clusterRuntime });
   const query = new QueryService({ objects, runtime: clusterRuntime });
   const rows = (text: string) => query.rows(testPrincipal("administrator", name), text);
   await rows(

@@ -1,6 +1,6 @@
 import type { Row, Value } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
+import { QueryService, SearchService, visibleObjects } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { openTestEngine } from "../helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
@@ -27,11 +27,11 @@ export interface World extends AsyncDisposable {
 export async function openWorld(): Promise<World> {
   const engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const query = new QueryService({ objects, runtime, sortFolder: engine.dir });
   const search = new SearchService({ objects, runtime, sortFolder: engine.dir });
   await query.rows(admin, classes());
-  for (const { path, rows } of batches()) await objects.insert(admin, path, rows);
+  for (const { path, rows } of batches()) await objects.unrestricted.insert(admin, path, rows);
   return {
     query,
     search,

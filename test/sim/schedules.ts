@@ -69,7 +69,10 @@ async function account(history: History): Promise<Omit<ScheduleOutcome, "trace">
   const rows: Readonly<Record<string, unknown>>[] = [];
   await world.settle(
     (async () => {
-      for await (const page of services.objects.read(ADMIN, { class: "/matrix/jobs/jobrun", subtree: false }))
+      for await (const page of services.objects.unrestricted.read(ADMIN, {
+        class: "/matrix/jobs/jobrun",
+        subtree: false,
+      }))
         rows.push(...page.map(({ values }) => values));
     })(),
   );

@@ -6,14 +6,7 @@ import type { Value } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { StoredRecord } from "../../store/objects.ts";
-import {
-  columns,
-  type InCommit,
-  type ObjectRow,
-  type Objects,
-  type RecordsOfCommits,
-  type SystemClass,
-} from "../objects/index.ts";
+import { columns, type InCommit, type ObjectRow, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { AuditRecord } from "./chain.ts";
 import { rowOf } from "./record-rows.ts";
@@ -55,7 +48,7 @@ export const AUDIT_CLASS: SystemClass = {
 export interface TrailDependencies {
   readonly clock: Clock;
   readonly stores: Stores;
-  readonly objects: Objects & RecordsOfCommits;
+  readonly objects: Objects;
   /** Name space of a tenant. */
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
@@ -73,13 +66,17 @@ export class StoredTrail implements AuditTrail {
   async append(tenant: string, records: readonly AuditRecord[]): Promise<void> {
     if (tenant === "") return this.#appendPlatform(records);
     const principal = await this.#principal(tenant);
-    await this.#dependencies.objects.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, records.map(rowOf));
+    await this.#dependencies.objects.unrestricted.ingest(
+      principal,
+      principal.ospace + AUDIT_CLASS_PATH,
+      records.map(rowOf),
+    );
   }
 
   async appendInCommit(tenant: string, records: Omit<InCommit, "class">): Promise<void> {
     if (tenant === "") return;
     const principal = await this.#principal(tenant);
-    await this.#dependencies.objects.ingestInCommit(principal, {
+    await this.#dependencies.objects.unrestricted.ingestInCommit(principal, {
       class: principal.ospace + AUDIT_CLASS_PATH,
       records: (encode) => records.records(encode),
       ended: (error) => records.ended(error),
@@ -89,7 +86,7 @@ export class StoredTrail implements AuditTrail {
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
     if (tenant === "") return yield* this.#readPlatform();
     const principal = await this.#principal(tenant);
-    const pages = this.#dependencies.objects.read(principal, {
+    const pages = this.#dependencies.objects.unrestricted.read(principal, {
       class: principal.ospace + AUDIT_CLASS_PATH,
       subtree: false,
       newestFirst: true,

@@ -3,14 +3,14 @@ import { openTestEngine } from "../../../test/helpers/engines/engine.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService } from "../query/index.ts";
+import { QueryService, visibleObjects } from "../query/index.ts";
 import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 import { entry } from "../../../test/helpers/areas/audit-entries.ts";
 
 test("entries of a tenant are objects that anyone may query and nobody may change", async () => {
   await using engine = await openTestEngine();
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(AUDIT_CLASS);
   const trail = new StoredTrail({
     clock: realClock,
@@ -60,7 +60,7 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
 
 test("no text that a caller gives keeps an entry, or those of others, from being written", async () => {
   await using engine = await openTestEngine();
-  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(AUDIT_CLASS);
   const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
   const trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf });

@@ -6,6 +6,7 @@ import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { aheadRoutes } from "./routes.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const FUTURE_MS = Date.UTC(2130, 0);
@@ -15,16 +16,18 @@ let objects: ObjectService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const path of ["/matrix/box", "/matrix/secret"])
     await objects.createClass(admin, { path, columns: [{ name: "name", type: "varchar" }], keys: ["name"] });
   const row = (name: string) => [{ name }];
-  await objects.insert(admin, "/matrix/box", row("future"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/secret", row("future"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/box", row("gone"), { atMs: FUTURE_MS });
-  await objects.insert(admin, "/matrix/box", row("soon"), { atMs: realClock.nowMs() + WRITE_AHEAD_MAX_MS - 30_000 });
-  await objects.insert(admin, "/matrix/box", row("now"));
-  await objects.remove(admin, [{ id: "box:gone" }]);
+  await objects.unrestricted.insert(admin, "/matrix/box", row("future"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/secret", row("future"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("gone"), { atMs: FUTURE_MS });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("soon"), {
+    atMs: realClock.nowMs() + WRITE_AHEAD_MAX_MS - 30_000,
+  });
+  await objects.unrestricted.insert(admin, "/matrix/box", row("now"));
+  await objects.unrestricted.remove(admin, [{ id: "box:gone" }]);
 });
 afterAll(async () => {
   await objects.close();

@@ -9,6 +9,7 @@ import { seedOfRun } from "../../store/contract/harness.ts";
 import type { EntityKey } from "../../store/objects.ts";
 import { ObjectService, type ObjectRow, type ReadRequest } from "../objects/index.ts";
 import { ScrubService, type ScrubReport } from "./scrub.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const DISK = "/matrix/scrubbed/disk";
@@ -29,7 +30,7 @@ let services: readonly ObjectService[];
 beforeAll(async () => {
   engine = await openTestEngine();
   services = [moved(-AGED_MS), realClock, realClock].map(
-    (clock) => new ObjectService({ stores: engine, runtime: runtimeOf(clock) }),
+    (clock) => new ObjectService({ visible: visibleObjects, stores: engine, runtime: runtimeOf(clock) }),
   );
 });
 afterAll(async () => {
@@ -60,7 +61,8 @@ async function scrubbed(clock: Clock): Promise<ScrubReport> {
 
 async function rowsOf(request: Partial<ReadRequest> = {}): Promise<readonly ObjectRow[]> {
   const rows: ObjectRow[] = [];
-  for await (const page of services[2]!.read(admin, { class: DISK, subtree: false, ...request })) rows.push(...page);
+  for await (const page of services[2]!.unrestricted.read(admin, { class: DISK, subtree: false, ...request }))
+    rows.push(...page);
   return rows;
 }
 
@@ -72,14 +74,14 @@ function borneBy(colour: string, rows: readonly ObjectRow[]): readonly string[] 
 
 async function namesOf(colour: string): Promise<readonly string[]> {
   const where = [{ kind: "equals" as const, column: "colour", values: [colour] }];
-  expect((await services[2]!.explain(admin, { class: DISK, subtree: false, where })).used).toEqual(where);
+  expect((await services[2]!.unrestricted.explain(admin, { class: DISK, subtree: false, where })).used).toEqual(where);
   return borneBy(colour, await rowsOf({ where }));
 }
 
 async function edgesOf(direction: "in" | "out"): Promise<readonly string[]> {
   const found: string[] = [];
   const all = Array.from({ length: OBJECTS }, (_, at) => ({ id: `disk:d${at}` }));
-  for await (const page of services[2]!.edges(admin, all, { direction }))
+  for await (const page of services[2]!.unrestricted.edges(admin, all, { direction }))
     found.push(...page.map(({ source, type, target }) => `${source} ${type} ${target}`));
   return found.sort();
 }
@@ -109,7 +111,7 @@ test("scrubs beside writers that change, remove and insert again take nothing aw
     indexes: ["colour"],
   });
   const names = Array.from({ length: OBJECTS }, (_, at) => `d${at}`);
-  await early.insert(
+  await early.unrestricted.insert(
     admin,
     DISK,
     names.map((name) => ({ name, colour: "red" })),
@@ -130,11 +132,12 @@ test("scrubs beside writers that change, remove and insert again take nothing aw
     const id = `disk:${name}`;
     const kind = random.next();
     const change = (): Promise<unknown> => {
-      if (kind < 0.2) return by.remove(admin, [{ id }]);
-      if (kind < 0.5) return by.insert(admin, DISK, [{ name, colour }]);
-      if (kind < 0.8) return by.update(admin, { id }, [{ column: "colour", operation: "set", value: colour }]);
+      if (kind < 0.2) return by.unrestricted.remove(admin, [{ id }]);
+      if (kind < 0.5) return by.unrestricted.insert(admin, DISK, [{ name, colour }]);
+      if (kind < 0.8)
+        return by.unrestricted.update(admin, { id }, [{ column: "colour", operation: "set", value: colour }]);
       const operation = dice(["add", "take"] as const);
-      return by.update(admin, { id }, [{ column: "cable", operation, value: [`disk:${dice(names)}`] }]);
+      return by.unrestricted.update(admin, { id }, [{ column: "cable", operation, value: [`disk:${dice(names)}`] }]);
     };
     await change().catch((error: unknown) => {
       if (!isAppError(error, "not_found", "conflict")) throw error;

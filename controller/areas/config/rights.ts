@@ -3,7 +3,6 @@ import { isInside } from "../../../common/paths.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Objects } from "../objects/index.ts";
 import { allows, classAccess, requirePermission, type Permission, type Principal } from "../permissions/index.ts";
-import { recordFilter } from "../query/index.ts";
 import { nameOf, parentOf } from "./keys.ts";
 import { isDelete, type Content, type Entry } from "./stored.ts";
 
@@ -63,7 +62,7 @@ export interface PlannedWrite {
 
 export interface SightDependencies {
   readonly clock: Pick<Clock, "nowMs">;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   readonly owners: readonly ConfigOwner[];
 }
 
@@ -78,7 +77,7 @@ export async function visibilityOf(
   const path = `${principal.ospace}${CONFIG_PATH}`;
   const { hidden, writable } = classAccess(principal, path);
   if (hidden.has("key")) throw new AppError("denied", `The keys of configuration are hidden from ${principal.user}.`);
-  const filter = await recordFilter(principal, objects, path);
+  const filter = await objects.visible.records(principal, path);
   const sees = (entry: Entry): boolean =>
     ownersSee(owners, principal, entry) && filter.sees(recordOf(principal, entry));
   return {

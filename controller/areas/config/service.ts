@@ -31,7 +31,7 @@ export interface ConfigDependencies {
   readonly entries: ConfigEntries;
   readonly cache: ConfigCache;
   readonly changes: ConfigChanges;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   readonly runtime: Runtime;
   readonly secrets: SecretBox;
   readonly owners: readonly ConfigOwner[];

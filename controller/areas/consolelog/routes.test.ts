@@ -9,6 +9,7 @@ import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogArea } from "./index.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const NAME = "/matrix/rules/access log";
 const URL_NAME = encodeURIComponent(NAME);
@@ -23,7 +24,7 @@ let address: string;
 
 beforeEach(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
   logs = new ConsoleLogService({ objects, clock: realClock });
   const { endpoints = [], sockets = [] } = consoleLogArea(logs);
@@ -45,7 +46,7 @@ async function say(msg: string, level = 4, sttime?: number): Promise<void> {
   const timeMs = Date.now();
   const values = { name: NAME, level, msg, ...(sttime !== undefined && { sttime }) };
   const record = { values, timeMs, identity: `said/${said++}` };
-  await objects.ingest(testPrincipal(), "/matrix/consolelog/rule", [record]);
+  await objects.unrestricted.ingest(testPrincipal(), "/matrix/consolelog/rule", [record]);
   logs.stored("matrix", "rule");
 }
 
@@ -120,7 +121,10 @@ test("times are ISO 8601 text with milliseconds and zone wherever entries are se
     expect(entry?.edtime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   }
   const rows = [];
-  for await (const page of objects.read(testPrincipal(), { class: "/matrix/consolelog/rule", subtree: false }))
+  for await (const page of objects.unrestricted.read(testPrincipal(), {
+    class: "/matrix/consolelog/rule",
+    subtree: false,
+  }))
     rows.push(...page);
   expect(rows[0]?.values["sttime"]).toBe(Date.parse(began));
   expect(rows[0]?.vtimeMs).toBe(Date.parse(read0?.edtime ?? ""));

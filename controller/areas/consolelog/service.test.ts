@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../test/helpers/objects/replaced.ts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ulidOf } from "../../../common/ids.ts";
 import {
@@ -11,9 +12,9 @@ import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { ObjectService, type NewRecord } from "../objects/index.ts";
+import { ObjectService, type NewRecord, type UnrestrictedObjects } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
-import { QueryService } from "../query/index.ts";
+import { QueryService, visibleObjects } from "../query/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService, consoleLogPath, levelOf } from "./index.ts";
 import { BEGINNING, nextPosition, readPosition, writePosition } from "./position.ts";
 
@@ -39,7 +40,7 @@ afterEach(async () => {
 });
 
 function openObjects(): ObjectService {
-  const opened = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const opened = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   for (const definition of CONSOLE_LOG_CLASSES) opened.registerSystemClass(definition);
   return opened;
 }
@@ -61,7 +62,7 @@ function record({ msg, level = levelOf("error"), name = RULE, host = "web-1", at
 async function say(...what: readonly Said[]): Promise<void> {
   const records = what.map(record);
   for (let at = 0; at < records.length; at += 1_000)
-    await objects.ingest(ADMIN, `/matrix${consoleLogPath("rule")}`, records.slice(at, at + 1_000));
+    await objects.unrestricted.ingest(ADMIN, `/matrix${consoleLogPath("rule")}`, records.slice(at, at + 1_000));
 }
 
 const ALL = { kind: "rule", name: RULE, levels: [] } as const;
@@ -208,7 +209,7 @@ describe("removing", () => {
   test("takes the entries of one name, truncating all of the kind, and a repetition brings none back", async () => {
     const kept = record({ msg: "kept", name: "/matrix/rules/other" });
     const gone = record({ msg: "gone" });
-    const write = () => objects.ingest(ADMIN, "/matrix/consolelog/rule", [gone, kept]);
+    const write = () => objects.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [gone, kept]);
     await write();
     expect(await logs.remove(ADMIN, ALL)).toBe(1);
     await write();
@@ -232,7 +233,7 @@ describe("an entry", () => {
   const ttlMs = CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000;
   const asObjects = async (of: ObjectService) => {
     const found: unknown[] = [];
-    for await (const page of of.read(ADMIN, { class: "/matrix/consolelog/rule", subtree: false }))
+    for await (const page of of.unrestricted.read(ADMIN, { class: "/matrix/consolelog/rule", subtree: false }))
       found.push(...page.map(({ values }) => values["msg"]));
     return found.sort();
   };
@@ -249,12 +250,12 @@ describe("an entry", () => {
     let aheadMs = 0;
     const clock: Clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
     await using moved = await openTestEngine({ clock });
-    const over = new ObjectService({ stores: moved, runtime: testRuntime(clock) });
+    const over = new ObjectService({ visible: visibleObjects, stores: moved, runtime: testRuntime(clock) });
     for (const definition of CONSOLE_LOG_CLASSES) over.registerSystemClass(definition);
     const read = async () => texts(await new ConsoleLogService({ objects: over, clock }).read(ADMIN, ALL));
-    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);
+    await over.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);
     aheadMs = ttlMs - 60_000;
-    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "second", atMs: clock.nowMs() })]);
+    await over.unrestricted.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "second", atMs: clock.nowMs() })]);
     expect([await read(), await asObjects(over)]).toEqual([
       ["first", "second"],
       ["first", "second"],
@@ -357,16 +358,12 @@ describe("following", () => {
 
   test("tells what is stored while it reads, though nothing wakes it later", async () => {
     let isStored = false;
-    const reading = new Proxy(objects, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name);
-        if (name === "read") return readThenStore;
-        return typeof member === "function" ? (member.bind(target) as unknown) : member;
-      },
-    });
+    const reading = withReplaced(objects, { read: readThenStore });
     const quiet = new ConsoleLogService({ objects: reading, clock: { ...realClock, after: () => () => undefined } });
-    async function* readThenStore(...request: Parameters<ObjectService["read"]>): ReturnType<ObjectService["read"]> {
-      yield* objects.read(...request);
+    async function* readThenStore(
+      ...request: Parameters<UnrestrictedObjects["read"]>
+    ): ReturnType<UnrestrictedObjects["read"]> {
+      yield* objects.unrestricted.read(...request);
       if (isStored) return;
       isStored = true;
       await say({ msg: "meanwhile", atMs: Date.now() });

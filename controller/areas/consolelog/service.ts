@@ -10,9 +10,8 @@ import {
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import { AppendNotifier, AppendSignal } from "../../store/tail.ts";
-import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
+import type { ObjectRow, Objects, Pushdown, Unrestricted } from "../objects/index.ts";
 import { byRulesAlone, classAccess, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import { rowFilter, type RowFilter } from "../query/index.ts";
 import { consoleLogPath, type ConsoleLogKind } from "./classes.ts";
 import { readLevels } from "./levels.ts";
 import { oldest, type TimeRange } from "./oldest.ts";
@@ -82,7 +81,7 @@ export interface SaidEntry {
 }
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "catalog" | "ingest" | "read" | "remove">;
+  readonly objects: Pick<Objects, "visible"> & Unrestricted<"ingest" | "remove">;
   readonly clock: Clock;
 }
 
@@ -96,11 +95,6 @@ interface Reading {
   /** Identifies the selection: a position is valid only for the same selection. */
   readonly asked: string;
   readonly position: Position;
-}
-
-/** Filter for the rows of one log that the principal may see. */
-interface Visibility extends RowFilter {
-  readonly path: string;
 }
 
 /**
@@ -134,7 +128,7 @@ export class ConsoleLogService {
   async follow(principal: Principal, selection: LogSelection, reader: LogReader): Promise<AsyncGenerator<LogPage>> {
     requirePermission(principal, "consolelog:read");
     const reading = readingOf(principal, selection, reader.position);
-    await this.#visibility(principal, selection.kind);
+    readablePath(principal, selection.kind);
     return this.#pages(principal.tenant, reading, reader);
   }
 
@@ -167,7 +161,7 @@ export class ConsoleLogService {
       ordinal,
       isNew: true,
     }));
-    await this.#objects.ingest(
+    await this.#objects.unrestricted.ingest(
       systemPrincipal(tenant, ospace, traceparent),
       `${ospace}${consoleLogPath(kind)}`,
       records,
@@ -201,15 +195,14 @@ export class ConsoleLogService {
 
   async #page(principal: Principal, reading: Reading, { limit = CONSOLE_LOG_PAGE_ROWS, signal }: ReadOptions) {
     const { levels, asked, name } = reading;
-    const visibility = await this.#visibility(principal, reading.kind);
+    const path = readablePath(principal, reading.kind);
     const nowMs = this.#clock.nowMs();
     const told = new Set(reading.position.told);
     const isNew = (row: ObjectRow): boolean =>
       row.values["name"] === name &&
       levels.has(Number(row.values["level"])) &&
       ulidOfRow(row) > reading.position.base &&
-      !told.has(ulidOfRow(row)) &&
-      visibility.sees(row);
+      !told.has(ulidOfRow(row));
     const rows = await oldest({
       limit,
       nowMs,
@@ -219,16 +212,16 @@ export class ConsoleLogService {
         nowMs - CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000,
       ),
       toMs: reading.toMs,
-      read: (range) => this.#rows(principal, { visibility, reading, range, limit, signal, isNew }),
+      read: (range) => this.#rows(principal, { path, reading, range, limit, signal, isNew }),
     });
     const step = { from: reading.position, ids: rows.map(ulidOfRow), isFull: rows.length >= limit, nowMs };
     const position = nextPosition(step);
-    const logs = rows.map((row) => entryOf(row, visibility));
+    const logs = rows.map(entryOf);
     return { position, page: { logs, position: writePosition(position, asked) } };
   }
 
-  async *#rows(principal: Principal, window: Window): AsyncGenerator<readonly ObjectRow[]> {
-    const { visibility, reading, range, limit, signal, isNew } = window;
+  #rows(principal: Principal, window: Window): AsyncIterable<readonly ObjectRow[]> {
+    const { path, reading, range, limit, signal, isNew } = window;
     const [only, ...others] = reading.levels;
     const where: Pushdown[] = [
       named(reading.name),
@@ -238,36 +231,46 @@ export class ConsoleLogService {
         ? [{ kind: "equals", column: "level", values: [only] } as const]
         : []),
     ];
-    const request = { class: visibility.path, subtree: false, where, newestFirst: true, expected: limit + 1, signal };
-    for await (const page of this.#objects.read(principal, request)) yield page.filter(isNew);
+    return this.#objects.visible.read(byRulesAlone(principal, "consolelog:read"), {
+      class: path,
+      subtree: false,
+      where,
+      selects: isNew,
+      newestFirst: true,
+      expected: limit + 1,
+      ...(signal && { signal }),
+    });
   }
 
   async #remove(principal: Principal, { kind, where, isMeant, signal }: Removal): Promise<number> {
-    const visibility = await this.#visibility(principal, kind);
+    const path = readablePath(principal, kind);
     // The permission suffices: a principal who has it needs no right to write the class.
     const system = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
-    const request = { class: visibility.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
+    const request = { class: path, subtree: false, where, selects: isMeant, expected: CHANGE_BATCH_MAX };
+    const pages = this.#objects.visible.read(byRulesAlone(principal, "consolelog:read"), {
+      ...request,
+      ...(signal && { signal }),
+    });
     let removed = 0;
-    for await (const page of this.#objects.read(byRulesAlone(principal, "consolelog:read"), request)) {
-      const refs = page
-        .filter((row) => isMeant(row) && visibility.sees(row))
-        .map(({ id }) => ({ id, class: visibility.path }));
-      removed += await this.#objects.remove(system, refs);
-    }
+    for await (const page of pages)
+      removed += await this.#objects.unrestricted.remove(
+        system,
+        page.map(({ id }) => ({ id, class: path })),
+      );
     return removed;
-  }
-
-  async #visibility(principal: Principal, kind: ConsoleLogKind): Promise<Visibility> {
-    const path = `${principal.ospace}${consoleLogPath(kind)}`;
-    const catalog = await this.#objects.catalog(principal);
-    if (!classAccess(principal, path).readable)
-      throw new AppError("denied", `${principal.user} may not read ${path}.`, { details: { class: path } });
-    return { ...rowFilter(byRulesAlone(principal, "consolelog:read"), catalog, path), path };
   }
 }
 
+/** The class of these logs. `AppError("denied")` when the principal may not read it. */
+function readablePath(principal: Principal, kind: ConsoleLogKind): string {
+  const path = `${principal.ospace}${consoleLogPath(kind)}`;
+  if (!classAccess(principal, path).readable)
+    throw new AppError("denied", `${principal.user} may not read ${path}.`, { details: { class: path } });
+  return path;
+}
+
 interface Window {
-  readonly visibility: Visibility;
+  readonly path: string;
   readonly reading: Reading;
   readonly range: TimeRange;
   readonly limit: number;
@@ -308,9 +311,7 @@ function ulidOfRow({ id }: ObjectRow): string {
 const SHOWN = ["sttime", "level", "msg", "host", "source", "raw", "count"] as const;
 
 /** Omits members that are hidden from the reader, and members that the log does not have. */
-function entryOf(row: ObjectRow, visibility: Visibility): LogEntry {
-  const { values, vtimeMs } = row;
-  const hidden = visibility.hiddenIn(row);
-  const shown = SHOWN.flatMap((name) => (hidden.has(name) || values[name] === undefined ? [] : [[name, values[name]]]));
+function entryOf({ values, vtimeMs }: ObjectRow): LogEntry {
+  const shown = SHOWN.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]]));
   return { edtime: vtimeMs, ...(Object.fromEntries(shown) as Partial<LogEntry>) };
 }

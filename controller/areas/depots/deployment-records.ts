@@ -8,7 +8,7 @@ import {
   type OpenWork,
 } from "../../store/journal/index.ts";
 import type { Notification } from "../notifications/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
@@ -43,9 +43,9 @@ export type NewDeployment = Omit<NewWork<OpenDeployment>, "id">;
 /** Open deployments. The outcomes for a host are decided once, in the journal, before rows report them. */
 export class DeploymentRecords {
   readonly #journal: Journal<OpenDeployment>;
-  readonly #objects: Pick<Objects, "ingest">;
+  readonly #objects: Unrestricted<"ingest">;
 
-  constructor(dependencies: JournalDependencies & { readonly objects: Pick<Objects, "ingest"> }) {
+  constructor(dependencies: JournalDependencies & { readonly objects: Unrestricted<"ingest"> }) {
     this.#journal = new Journal(dependencies, { prefix: "deployments/", tenantOf: ({ tenant }) => tenant });
     this.#objects = dependencies.objects;
   }
@@ -80,7 +80,11 @@ export class DeploymentRecords {
       identity: `deployment/${deployment}/${open.ordinal + at}`,
       values: keptRow({ action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user }),
     }));
-    await this.#objects.ingest(systemPrincipal(tenant, ospace, traceparent), `${ospace}${DEPLOYMENT_PATH}`, records);
+    await this.#objects.unrestricted.ingest(
+      systemPrincipal(tenant, ospace, traceparent),
+      `${ospace}${DEPLOYMENT_PATH}`,
+      records,
+    );
     await this.#journal.end(open);
   }
 }

@@ -18,9 +18,8 @@ import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import type { HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, Unrestricted } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
-import { recordFilter } from "../query/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import { DeploymentCommands } from "./deployment-commands.ts";
 import {
@@ -40,7 +39,7 @@ export interface DeploymentDependencies {
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "ingest" | "catalog">;
+  readonly objects: Pick<Objects, "visible"> & Unrestricted<"ingest">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   readonly runtime: Runtime;
@@ -143,7 +142,7 @@ export class DeploymentService {
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "depots:read")) return [];
-    const { sees } = await recordFilter(principal, this.#objects, principal.ospace + DEPLOYMENT_PATH);
+    const { sees } = await this.#objects.visible.records(principal, principal.ospace + DEPLOYMENT_PATH);
     const seen = new Set<string>();
     for await (const { open } of this.#records.all(principal.tenant)) {
       const { deployment, host, user, action, targets, end } = open;

@@ -25,7 +25,7 @@ import { changedMeanwhile, checkedDescription, chosen, exists, fileOf, summary, 
 export interface DepotDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
 }

@@ -1,8 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, VisibleRecords } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
 import { chosen, summary, unknownDepot } from "./descriptions.ts";
 import type { DepotStore, VersionEntry } from "./store.ts";
@@ -10,7 +9,7 @@ import { depotVersion } from "./version.ts";
 
 interface Dependencies {
   readonly store: Pick<DepotStore, "list">;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
 }
 
 /** Finds versions of depots that a principal may see. All other depots do not exist for that principal. */
@@ -23,8 +22,8 @@ export class VisibleDepots {
     this.#objects = objects;
   }
 
-  filter(principal: Principal): Promise<RecordFilter> {
-    return recordFilter(principal, this.#objects, `${principal.ospace}${DEPOT_PATH}`);
+  filter(principal: Principal): Promise<VisibleRecords> {
+    return this.#objects.visible.records(principal, `${principal.ospace}${DEPOT_PATH}`);
   }
 
   /** Versions of the depot; empty when it does not exist for the principal. */

@@ -6,7 +6,7 @@ import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/htt
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { ROLES, type Principal } from "../permissions/index.ts";
-import { QueryService, rowFilter, SearchService } from "../query/index.ts";
+import { QueryService, SearchService } from "../query/index.ts";
 import { ExportService } from "../transfer/index.ts";
 import { fileRoutes } from "./routes.ts";
 
@@ -244,7 +244,7 @@ describe("a viewer finds files of open paths only", () => {
     ]);
     const tagged = `select name from ${FILES} where tags = 'mine'`;
     expect(await query.rows(testPrincipal(), tagged)).toEqual([{ name: "v" }]);
-    const filter = rowFilter(vic, await controller.objects.catalog(vic), FILES);
+    const filter = await controller.objects.visible.of(vic, FILES);
     const told = (fullname: string) =>
       filter.sees({ id: `filesystem:user:${fullname}`, values: { fullname }, vtimeMs: 0, ctimeMs: 0 });
     expect([CLOSED, "/opt", "/home/ann/a", "/web/new"].map(told)).toEqual([false, false, false, true]);

@@ -14,6 +14,7 @@ import type { Principal } from "../permissions/index.ts";
 import { FileParser, RuleService, type RuleTasks } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { FileService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
@@ -26,7 +27,7 @@ let objects: ObjectService;
 let files: FileService;
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(FILE_CLASS);
   files = new FileService({ stores: engine, objects, runtime, controllers: ALONE });
 });
@@ -45,7 +46,9 @@ test("a file is read as it was written, and again after it was replaced", async 
   expect(await textOf("a/b/note.TXT")).toBe("one\n");
   await files.write(admin, user("a/b/note.TXT"), { text: "two 二\n" });
   expect(await textOf("/a/b/note.TXT")).toBe("two 二\n");
-  const [row] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
+  const [row] = await objects.unrestricted.get(admin, [
+    { id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" },
+  ]);
   expect(row?.values).toMatchObject({
     name: "note.TXT",
     parent: "/a/b",
@@ -55,7 +58,9 @@ test("a file is read as it was written, and again after it was replaced", async 
   });
   const modified = Number(row?.values["modified"]);
   await files.note(admin, { path: "a/b/note.TXT", space: "user" }, { attr: '{"a":1}' });
-  const [noted] = await objects.get(admin, [{ id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" }]);
+  const [noted] = await objects.unrestricted.get(admin, [
+    { id: "filesystem:user:/a/b/note.TXT", class: "/matrix/filesystem" },
+  ]);
   expect(noted?.values).toMatchObject({ attr: '{"a":1}', modified });
   expect(modified).toBeGreaterThanOrEqual(before);
 });
@@ -108,7 +113,7 @@ test("who is late to let go of the old content does not take it from who has wri
     removeStream: missing,
   };
   const tenant = () => Promise.resolve({ ...inner, objects: store, blobs: late });
-  const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  const otherObjects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   otherObjects.registerSystemClass(FILE_CLASS);
   const lateFiles = new FileService({
     stores: { tenant, system: tenant },
@@ -175,7 +180,7 @@ test("a file parsed with a rule becomes records, and parsed again the same ones"
   expect(await parser.parse(admin, request)).toMatchObject(result);
   const names = new Set<unknown>();
   let count = 0;
-  for await (const page of objects.read(admin, { class: "/matrix/parsed", subtree: false })) {
+  for await (const page of objects.unrestricted.read(admin, { class: "/matrix/parsed", subtree: false })) {
     for (const row of page) names.add(row.values["name"]);
     count += page.length;
   }
@@ -191,7 +196,7 @@ test("a file is parsed with the caller's row condition and columns, and what was
   ] as const;
   await objects.createClass(admin, { path: "/matrix/ruled", columns, keys: ["name"] });
   await objects.createClass(admin, { path: "/matrix/passing", kind: "record", columns });
-  await objects.insert(admin, "/matrix/ruled", [{ name: "theirs", region: "south" }]);
+  await objects.unrestricted.insert(admin, "/matrix/ruled", [{ name: "theirs", region: "south" }]);
   const lines = ["mine,north", "foreign,south", "theirs,north", ",north"];
   await files.write(admin, user("ruled.csv"), { text: `${lines.join("\n")}\n` });
   const rule = async (path: string, fields: string): Promise<string> => {
@@ -217,7 +222,8 @@ test("a file is parsed with the caller's row condition and columns, and what was
   });
   expect(await parse(north, "/matrix/passing")).toMatchObject({ records: 3, removed: 0, failed: 1 });
   const rows = [];
-  for await (const page of objects.read(admin, { class: "/matrix/ruled", subtree: false })) rows.push(...page);
+  for await (const page of objects.unrestricted.read(admin, { class: "/matrix/ruled", subtree: false }))
+    rows.push(...page);
   expect(rows.map(({ values }) => values)).toEqual(
     expect.arrayContaining([
       { name: "theirs", region: "south" },
@@ -230,8 +236,9 @@ test("a file is parsed with the caller's row condition and columns, and what was
   const reader = { ...admin, data: [{ class: "/matrix", access: "read" }] } as const;
   await expect(parse(reader, "/matrix/passing")).rejects.toMatchObject({ code: "denied" });
   const passed = [];
-  for await (const page of objects.read(admin, { class: "/matrix/passing", subtree: false })) passed.push(...page);
-  await objects.remove(
+  for await (const page of objects.unrestricted.read(admin, { class: "/matrix/passing", subtree: false }))
+    passed.push(...page);
+  await objects.unrestricted.remove(
     admin,
     passed.slice(0, 1).map(({ id }) => ({ id, class: "/matrix/passing" })),
   );
@@ -255,7 +262,7 @@ test("of a file its tenant has no room for nothing is stored, of one it has half
     const parser = new FileParser({ rules, objects, files, clock: realClock, room });
     const result = await parser.parse(admin, request).catch((error: unknown) => error);
     const names: unknown[] = [];
-    for await (const page of objects.read(admin, { class: "/matrix/full", subtree: false }))
+    for await (const page of objects.unrestricted.read(admin, { class: "/matrix/full", subtree: false }))
       names.push(...page.map(({ values }) => values["name"]));
     return { result, names: names.sort() };
   };

@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { FILE_BLOB_CALLS_IN_FLIGHT } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
-import { TAGS_COLUMN, type Objects } from "../objects/index.ts";
+import { TAGS_COLUMN, type Unrestricted } from "../objects/index.ts";
 import { byRulesAlone, type Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
@@ -11,7 +11,7 @@ import { foldersAbove, type Place } from "./names.ts";
 
 interface Dependencies {
   readonly stores: Stores;
-  readonly objects: Pick<Objects, "get" | "read" | "insert" | "remove" | "writeTimes">;
+  readonly objects: Unrestricted<"get" | "read" | "insert" | "remove" | "writeTimes">;
   readonly nowMs: () => number;
 }
 
@@ -33,7 +33,7 @@ export class FileStore {
   /** Entries in the order of `places`. */
   async get(principal: Principal, places: readonly Place[]): Promise<readonly (FileEntry | undefined)[]> {
     const refs = places.map((place) => refOf(principal, place));
-    const rows = await this.#with.objects.get(platform(principal), refs);
+    const rows = await this.#with.objects.unrestricted.get(platform(principal), refs);
     return rows.map((row) => row && entryOf(row));
   }
 
@@ -41,7 +41,7 @@ export class FileStore {
   async *in(principal: Principal, folder: Place, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     const where = [{ kind: "equals", column: "parent", values: [folder.fullname] } as const];
     const request = { class: principal.ospace + FILE_CLASS.path, subtree: false, where, ...(signal && { signal }) };
-    for await (const rows of this.#with.objects.read(platform(principal), request)) {
+    for await (const rows of this.#with.objects.unrestricted.read(platform(principal), request)) {
       const found = rows.filter(
         ({ values }) => values["parent"] === folder.fullname && values["space"] === folder.space,
       );
@@ -56,7 +56,7 @@ export class FileStore {
   }
 
   async insert(principal: Principal, rows: readonly Row[]): Promise<void> {
-    await this.#with.objects.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
+    await this.#with.objects.unrestricted.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
   }
 
   /** Makes the folders that are missing. `AppError("conflict")` if one of the places is a file. */
@@ -89,7 +89,7 @@ export class FileStore {
   async toTake(principal: Principal, places: readonly Place[]): Promise<Taking> {
     const refs = places.map((place) => refOf(principal, place));
     // Read the times before the entries. A removal with these times spares everything that is written later.
-    const times = await this.#with.objects.writeTimes(platform(principal), refs);
+    const times = await this.#with.objects.unrestricted.writeTimes(platform(principal), refs);
     const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
     const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
     return { entries, take: (taken) => this.#take(principal, taken, timeOf) };
@@ -106,7 +106,7 @@ export class FileStore {
     );
     for (const writeUs of new Set(entries.map(({ id }) => timeOf.get(id)))) {
       const refs = entries.filter(({ id }) => timeOf.get(id) === writeUs).map((entry) => refOf(principal, entry));
-      await this.#with.objects.remove(platform(principal), refs, writeUs === undefined ? {} : { writeUs });
+      await this.#with.objects.unrestricted.remove(platform(principal), refs, writeUs === undefined ? {} : { writeUs });
     }
   }
 

@@ -1,8 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Row } from "../../../common/value.ts";
-import { TAGS_COLUMN, type Objects, type ObjectRow } from "../objects/index.ts";
+import { TAGS_COLUMN, type Objects, type ObjectRow, type VisibleClass } from "../objects/index.ts";
 import { byRulesAlone, decidingRules, isUnrestricted, type DataRule, type Principal } from "../permissions/index.ts";
-import { rowFilter, type RowFilter } from "../query/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { entryOf, refOf, type FileEntry } from "./entries.ts";
 import type { Place } from "./names.ts";
@@ -44,7 +43,7 @@ export const ALL_VISIBLE: FileVisibility = {
 };
 
 export interface SightDependencies {
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   readonly nowMs: () => number;
 }
 
@@ -60,7 +59,7 @@ export async function fileVisibility(
     principal,
     rules,
     nowMs,
-    filter: rowFilter(byRulesAlone(principal, "files:read"), await objects.catalog(principal), path),
+    filter: await objects.visible.of(byRulesAlone(principal, "files:read"), path),
   });
 }
 
@@ -78,7 +77,7 @@ const TOLD = ["fullname", "ftype", "size", "owner", "attr", "digest", "modified"
 interface Sighted {
   readonly principal: Principal;
   readonly rules: readonly DataRule[];
-  readonly filter: RowFilter;
+  readonly filter: VisibleClass;
   readonly nowMs: () => number;
 }
 

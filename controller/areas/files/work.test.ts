@@ -11,6 +11,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService } from "../objects/index.ts";
 import { filesArea } from "./area.ts";
 import { FileService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
@@ -173,7 +174,7 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
   let mortality = new Mortality(Infinity, false);
   const { keys, data } = mortalStores(engine, () => mortality);
   const runtime = tagRuntime();
-  const objects = new ObjectService({ stores: data, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
   for (const definition of filesArea(one.files).classes ?? []) objects.registerSystemClass(definition);
   await objects.catalog(admin);
   const stores: Stores = {

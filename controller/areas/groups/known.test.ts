@@ -5,6 +5,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.t
 import { ObjectService } from "../objects/index.ts";
 import { GroupService } from "./service.ts";
 import type { GroupContent } from "./types.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 let engine: TestEngine;
@@ -15,7 +16,7 @@ let made = 0;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   await objects.createClass(admin, {
     path: "/matrix/ent",
     columns: [{ name: "host", type: "varchar" }],

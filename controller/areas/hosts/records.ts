@@ -8,7 +8,7 @@ import { setMember } from "../../../common/members.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { byRulesAlone, classAccess, type Principal } from "../permissions/index.ts";
-import { recordFilter, type Query } from "../query/index.ts";
+import type { Query } from "../query/index.ts";
 import {
   destinationOf,
   isCredential,
@@ -42,7 +42,7 @@ export class HostRecords {
     const visible = await this.#visible(principal);
     const where = filter.tag === undefined ? [] : [{ kind: "equals", column: "tags", values: [filter.tag] } as const];
     const request = { class: classPath(principal), subtree: false, where };
-    for await (const rows of this.#with.objects.read(asOwner(principal), request)) {
+    for await (const rows of this.#with.objects.unrestricted.read(asOwner(principal), request)) {
       const records = rows.filter((row) => visible(row.id)).map(recordOf);
       const views = await this.#views(principal, records);
       yield views.filter((view) => matches(view, filter));
@@ -52,7 +52,7 @@ export class HostRecords {
   /** `undefined` if there is no such record, or if the principal may not see it. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     const id = idOf(host);
-    const [row] = await this.#with.objects.get(asOwner(principal), [{ id, class: classPath(principal) }]);
+    const [row] = await this.#with.objects.unrestricted.get(asOwner(principal), [{ id, class: classPath(principal) }]);
     if (!row) return undefined;
     return (await this.#visible(principal, host))(id) ? recordOf(row) : undefined;
   }
@@ -78,7 +78,7 @@ export class HostRecords {
 
   async remove(principal: Principal, host: string): Promise<void> {
     const record = await this.need(principal, host);
-    await this.#with.objects.remove(asOwner(principal), [{ id: record.id, class: record.class }]);
+    await this.#with.objects.unrestricted.remove(asOwner(principal), [{ id: record.id, class: record.class }]);
   }
 
   /**
@@ -86,7 +86,11 @@ export class HostRecords {
    * longer exists.
    */
   note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
-    return this.#with.objects.update(asOwner(principal), { id: idOf(host), class: classPath(principal) }, edits);
+    return this.#with.objects.unrestricted.update(
+      asOwner(principal),
+      { id: idOf(host), class: classPath(principal) },
+      edits,
+    );
   }
 
   async view(principal: Principal, record: HostRecord): Promise<HostView> {
@@ -97,7 +101,7 @@ export class HostRecords {
   }
 
   async #views(principal: Principal, records: readonly HostRecord[]): Promise<readonly HostView[]> {
-    const filter = await recordFilter(principal, this.#with.objects, classPath(principal));
+    const filter = await this.#with.objects.visible.records(principal, classPath(principal));
     return records.map((record) => {
       const { id, class: path, host } = record;
       return { ...filled(filter.shown(this.#whole(principal, record))), id, class: path, host };
@@ -129,7 +133,9 @@ export class HostRecords {
 
   /** A record that the principal may not see must not be treated as absent: a write would overwrite it. */
   async #own(principal: Principal, host: string): Promise<HostRecord | undefined> {
-    const [row] = await this.#with.objects.get(asOwner(principal), [{ id: idOf(host), class: classPath(principal) }]);
+    const [row] = await this.#with.objects.unrestricted.get(asOwner(principal), [
+      { id: idOf(host), class: classPath(principal) },
+    ]);
     if (!row) return undefined;
     if ((await this.#visible(principal, host))(row.id)) return recordOf(row);
     throw new AppError("denied", `${principal.user} may not change the host ${host}.`);
@@ -138,7 +144,7 @@ export class HostRecords {
   async #write(principal: Principal, host: string, edits: readonly Edit[], exists: boolean): Promise<void> {
     const { objects } = this.#with;
     if (exists && (await this.note(principal, host, edits))) return;
-    await objects.insert(asOwner(principal), classPath(principal), [rowOf(host, edits)]);
+    await objects.unrestricted.insert(asOwner(principal), classPath(principal), [rowOf(host, edits)]);
   }
 
   #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): HostChange {

@@ -3,7 +3,7 @@ import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } 
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored } from "../../store/format.ts";
-import type { ObjectService } from "../objects/index.ts";
+import type { ObjectService, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AUTHORITY, type StoredAuthority } from "./authority/authority.ts";
 import { TOKENS, type StoredToken } from "./enrolment.ts";
@@ -13,7 +13,7 @@ import { recordOf, secretContext, type HostRecord } from "./store.ts";
 
 export interface SealedHostsDependencies {
   readonly stores: Stores;
-  readonly objects: Pick<ObjectService, "read" | "exchangeSealed">;
+  readonly objects: Pick<ObjectService, "exchangeSealed"> & Unrestricted<"read">;
   readonly secrets: Pick<KeyRing, "sealAnew">;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
@@ -51,7 +51,7 @@ async function* hostItems(
 ): AsyncGenerator<SealedItem> {
   const principal = await actAs(tenant, "");
   const ofClass = { class: classPath(principal), subtree: false, where: [] };
-  for await (const rows of objects.read(principal, ofClass)) {
+  for await (const rows of objects.unrestricted.read(principal, ofClass)) {
     for (const row of rows) {
       const record = recordOf(row);
       const texts = [record.secret ?? [], Object.values(record.credentials)].flat();

@@ -1,5 +1,5 @@
 import type { Area } from "../../area.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import type { RecordWriter } from "./records.ts";
 import { retryClass, type RuleRetries } from "./retries.ts";
 import type { SentPolicies } from "./sent-policies.ts";
@@ -11,7 +11,7 @@ export interface IngestParts {
   readonly retries: Pick<RuleRetries, "leave">;
   /** Retries the records of a tenant whose next try is due. */
   readonly tryAgain: (tenant: string) => Promise<void>;
-  readonly objects: Pick<Objects, "remove">;
+  readonly objects: Unrestricted<"remove">;
   /** True on the one controller that retries records. */
   readonly isFirst: () => boolean;
   readonly sent: Pick<SentPolicies, "leave">;

@@ -18,7 +18,7 @@ import {
   SOURCE,
   take,
 } from "../../../test/helpers/areas/rule-bodies.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 
 openRuleBodies();
 
@@ -72,12 +72,14 @@ describe.each([
     await rules.put(ADMIN, KEY, text);
     const entries = [recordsEntry(1, ["a,1", "b,2"], KEY), recordsEntry(2, ["c,3"], KEY)];
     let calls = 0;
-    const dying = {
-      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) => {
-        calls += 1;
-        return calls === 2
-          ? Promise.reject(new AppError("unavailable", "away"))
-          : objects.ingest(principal, path, records);
+    const dying: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: (...[principal, path, records]) => {
+          calls += 1;
+          return calls === 2
+            ? Promise.reject(new AppError("unavailable", "away"))
+            : objects.unrestricted.ingest(principal, path, records);
+        },
       },
     };
     await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
@@ -191,7 +193,7 @@ describe("a rule of options alone", () => {
     authors.set("bob", reading);
     await rules.put(bob, KEY, LINE);
     const entries = [recordsEntry(1, ["a,1"], KEY)];
-    const dying = { ingest: () => Promise.reject(new AppError("unavailable", "away")) };
+    const dying = { unrestricted: { ingest: () => Promise.reject(new AppError("unavailable", "away")) } };
     await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
     await rules.put(ADMIN, KEY, LINE);
     const second = controller();

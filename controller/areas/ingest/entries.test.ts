@@ -150,9 +150,11 @@ test("rows are stored in pieces of no more than the bound, all of them once", as
   const pieces: number[] = [];
   const ingest = world.controller({
     objects: {
-      ingest: (principal, path, records) => {
-        pieces.push(records.length);
-        return world.objects.ingest(principal, path, records);
+      unrestricted: {
+        ingest: (principal, path, records) => {
+          pieces.push(records.length);
+          return world.objects.unrestricted.ingest(principal, path, records);
+        },
       },
     },
   });
@@ -168,10 +170,12 @@ test("a run that cannot be stored is an error with all it said, and its neighbou
   const source = newSource();
   const ingest = world.controller({
     objects: {
-      ingest: (principal, path, records) =>
-        path.endsWith("/policyrun")
-          ? Promise.reject(new AppError("invalid", "no such state"))
-          : world.objects.ingest(principal, path, records),
+      unrestricted: {
+        ingest: (principal, path, records) =>
+          path.endsWith("/policyrun")
+            ? Promise.reject(new AppError("invalid", "no such state"))
+            : world.objects.unrestricted.ingest(principal, path, records),
+      },
     },
   });
   expect(await new TestOutbox(source).send(ingest, [run(1, "odd"), gap(2, "odd")])).toBe(2);
@@ -191,7 +195,7 @@ test("between the pieces of a long batch others get their turn, however fast it 
     turn += 1;
     if (running) setImmediate(other);
   };
-  const objects = { ingest: () => (turns.push(turn), Promise.resolve([])) };
+  const objects = { unrestricted: { ingest: () => (turns.push(turn), Promise.resolve([])) } };
   const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
   const lines = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => `fast-${at},${at}`);
   setImmediate(other);
@@ -212,7 +216,7 @@ test("between the pieces of a long batch others get their turn, however fast it 
 
 test("a record that is tried again was counted as malformed when it came, and is not once more", async () => {
   const rule = await world.rules.load(ADMIN, KEY);
-  const objects = { ingest: () => Promise.resolve([]) };
+  const objects = { unrestricted: { ingest: () => Promise.resolve([]) } };
   const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
   const entry = recordsEntry(1, ["a,1"], KEY);
   if (entry.body?.$case !== "records") throw new Error("no records");

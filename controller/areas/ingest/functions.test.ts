@@ -20,7 +20,7 @@ import {
   SOURCE,
   take,
 } from "../../../test/helpers/areas/rule-bodies.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/bodies/body-objects.ts";
 import { RETRY_PATH } from "./retries.ts";
 
@@ -37,11 +37,13 @@ describe("records that are passed on", () => {
       `--forward=${next}\n${LINE}if OBJECT.n > 1 then forward("${next}", OBJECT.name .. "2,9") end`,
     );
     let isAway = true;
-    const dying = {
-      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) =>
-        isAway && path === "/matrix/other"
-          ? Promise.reject(new AppError("unavailable", "away"))
-          : objects.ingest(principal, path, records),
+    const dying: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: (...[principal, path, records]) =>
+          isAway && path === "/matrix/other"
+            ? Promise.reject(new AppError("unavailable", "away"))
+            : objects.unrestricted.ingest(principal, path, records),
+      },
     };
     const entries = [recordsEntry(1, ["a,1", "b,2"], KEY)];
     await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
@@ -89,7 +91,7 @@ describe("a record that is tried again", () => {
 
   test("is kept before its batch is acknowledged, and is there once, with its neighbours in their order", async () => {
     await rules.put(ADMIN, KEY, asks(`${LINE}--retry_interval=30s\n`));
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "a" }, { name: "c" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "a" }, { name: "c" }]);
     const entries = [recordsEntry(1, ["a,1", "b,2", "c,3"], KEY)];
     const first = retrying();
     await outbox.send(first.ingest, entries);
@@ -97,7 +99,7 @@ describe("a record that is tried again", () => {
     expect(await waits()).toEqual([{ rule: KEY, attempts: 0, error: "The rule asks for another try: not there." }]);
     expect(await said()).toEqual([]);
     await first.round(29_000);
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
     await first.round(0);
     expect(await rowsOf("/matrix/line")).toHaveLength(2);
     // Another controller finds it due; an edit since then does not count; the batch comes once more.
@@ -134,7 +136,7 @@ describe("a record that is tried again", () => {
     const { ingest, round } = retrying();
     await outbox.send(ingest, [recordsEntry(1, ["b,2"], KEY)]);
     expect([(await waits()).length, await said(), await said(next)]).toEqual([1, [], []]);
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
     await round(MINUTE);
     expect([await waits(), (await rowsOf("/matrix/line")).length]).toEqual([[], 1]);
     expect([...(await said()), ...(await said(next))]).toHaveLength(1);
@@ -143,13 +145,17 @@ describe("a record that is tried again", () => {
   test("goes on after a store that was away between its row and its end", async () => {
     await rules.put(ADMIN, KEY, asks(LINE));
     let isAway = true;
-    const dying = {
-      ingest: (...[principal, path, records]: Parameters<Objects["ingest"]>) =>
-        isAway ? Promise.reject(new AppError("unavailable", "away")) : objects.ingest(principal, path, records),
+    const dying: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: (...[principal, path, records]) =>
+          isAway
+            ? Promise.reject(new AppError("unavailable", "away"))
+            : objects.unrestricted.ingest(principal, path, records),
+      },
     };
     const one = retrying(dying);
     await outbox.send(one.ingest, [recordsEntry(1, ["b,2"], KEY)]);
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
     await one.round(MINUTE);
     expect(await waits()).toHaveLength(1);
     isAway = false;
@@ -168,7 +174,7 @@ describe("a record that is tried again", () => {
     // A batch that comes once more finds the records that wait where they are.
     await outbox.send(second.ingest, sent.slice(0, 2));
     expect([await waits(), await said()]).toMatchObject([{ length: 3 }, { length: 1 }]);
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "a" }, { name: "b" }, { name: "c" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "a" }, { name: "b" }, { name: "c" }]);
     await second.round(MINUTE);
     expect(await waits()).toEqual([]);
     // The first has looked after none of them.
@@ -184,7 +190,7 @@ describe("a record that is tried again", () => {
     await rules.put(bob, KEY, asks(LINE));
     const { ingest, round } = retrying();
     await outbox.send(ingest, [recordsEntry(1, ["b,2"], KEY)]);
-    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
     authors.delete("bob");
     await round(MINUTE);
     expect(await waits()).toHaveLength(1);
@@ -210,7 +216,7 @@ describe("every function of rules", () => {
         await rules.put(ADMIN, `/matrix/rules/${key}`, `--class=/matrix/other\n--parser=${parser}\n--fields=name,n\n`);
       await rules.put(ADMIN, "/matrix/rules/hosts", "");
       await rules.putExtension(ADMIN, "/matrix/rules/hosts", "key:web-1\tval:front\n");
-      await objects.insert(ADMIN, "/matrix/keyed", [{ name: "a", note: "kept" }]);
+      await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [{ name: "a", note: "kept" }]);
       const rows = [...(await take(LINE + example, ["a,1"])), ...(await rowsOf("/matrix/other"))];
       expect(await said()).toEqual([]);
       const day = new Date(BASE_MS).toISOString().replace(/\D/g, "");
@@ -256,7 +262,7 @@ describe("every function of rules", () => {
   });
 
   test("classcache finds what the author may see, of classes that the text names, and refuses others", async () => {
-    await objects.insert(ADMIN, "/matrix/keyed", [
+    await objects.unrestricted.insert(ADMIN, "/matrix/keyed", [
       { name: "a", n: 1, note: "one" },
       { name: "b", n: 2, note: "two" },
     ]);

@@ -12,7 +12,7 @@ import { Turns } from "../../../test/helpers/time/turns.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import type { IngestService } from "./index.ts";
 
 const ADMIN = testPrincipal();
@@ -35,11 +35,13 @@ function pausable() {
   let reached: () => void = () => undefined;
   const asleep = new Promise<void>((resolve) => (reached = resolve));
   const awake = new Promise<void>((resolve) => (wake = resolve));
-  const objects: Pick<Objects, "ingest"> = {
-    async ingest(...call) {
-      reached();
-      await awake;
-      return world.objects.ingest(...call);
+  const objects: Unrestricted<"ingest"> = {
+    unrestricted: {
+      async ingest(...call) {
+        reached();
+        await awake;
+        return world.objects.unrestricted.ingest(...call);
+      },
     },
   };
   return { controller: world.controller({ objects }), asleep, wake };
@@ -109,7 +111,7 @@ test("an old entry that is written late does not overwrite what a newer one made
   const accepting = outbox.send(a.controller, entries.slice(0, 1));
   await a.asleep;
   await outbox.send(world.controller(), entries);
-  await world.objects.update(ADMIN, { id: "keyed:late" }, [{ column: "n", operation: "set", value: 4 }]);
+  await world.objects.unrestricted.update(ADMIN, { id: "keyed:late" }, [{ column: "n", operation: "set", value: 4 }]);
   a.wake();
   await accepting;
   expect((await world.rows("/matrix/keyed")).filter((row) => row["name"] === "late")).toEqual([{ name: "late", n: 4 }]);
@@ -321,8 +323,12 @@ class History {
     };
   }
 
-  #objects(): Pick<Objects, "ingest"> {
-    return { ingest: (...call) => this.#turns.turn(() => this.#perhaps(() => world.objects.ingest(...call))) };
+  #objects(): Unrestricted<"ingest"> {
+    return {
+      unrestricted: {
+        ingest: (...call) => this.#turns.turn(() => this.#perhaps(() => world.objects.unrestricted.ingest(...call))),
+      },
+    };
   }
 
   async #perhaps<T>(action: () => Promise<T>): Promise<T> {

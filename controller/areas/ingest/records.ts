@@ -12,7 +12,7 @@ import type { Clock } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { consoleLogPath } from "../consolelog/index.ts";
-import type { Objects, WriteBasis } from "../objects/index.ts";
+import type { WriteBasis, Unrestricted } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import {
   headingsOf,
@@ -39,7 +39,7 @@ import { RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
 interface RecordWriterOptions {
-  readonly objects: Pick<Objects, "ingest">;
+  readonly objects: Unrestricted<"ingest">;
   readonly classes: PolicyClasses;
   readonly clock: Clock;
   /** Threads for records that are costly to parse. */
@@ -58,7 +58,7 @@ interface RecordWriterOptions {
 
 /** Turns entries into rows and stores them. A repeated entry makes rows with the same ids. */
 export class RecordWriter {
-  readonly #objects: Pick<Objects, "ingest">;
+  readonly #objects: Unrestricted<"ingest">;
   readonly #rows: RowStore;
   readonly #classes: PolicyClasses;
   readonly #clock: Clock;
@@ -263,7 +263,11 @@ export class RecordWriter {
   async #writeFaults(batch: PreparedBatch, faults: Faults): Promise<void> {
     const records = faults.records();
     if (records.length === 0) return;
-    await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${consoleLogPath("rule")}`, records);
+    await this.#objects.unrestricted.ingest(
+      batch.principal,
+      `${batch.principal.ospace}${consoleLogPath("rule")}`,
+      records,
+    );
     this.#onFaults(batch.principal.tenant);
   }
 }

@@ -6,7 +6,7 @@ import { testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../test/helpers/areas/config.ts";
 import { again } from "../../store/contract/harness.ts";
-import { ObjectService, type Objects } from "../objects/index.ts";
+import { ObjectService, type Unrestricted } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { PatternService, RuleService, type RuleTasks } from "../rules/index.ts";
 import { RULE_TASKS } from "../rules/tasks.ts";
@@ -27,6 +27,7 @@ import {
   entry,
   rowsOf,
 } from "../../../test/helpers/areas/ingest-world.ts";
+import { visibleObjects } from "../query/index.ts";
 
 useIngest();
 
@@ -51,7 +52,7 @@ describe("ingest", () => {
     await outbox.send(ingest, [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"])]);
     const found = await Promise.all(
       ["a", "b", "c"].map(async (name) => {
-        for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+        for await (const page of objects.unrestricted.read(ADMIN, { class: "/matrix/line", subtree: false }))
           for (const { id, values } of page) if (values["name"] === name) return id;
         return undefined;
       }),
@@ -113,6 +114,7 @@ describe("ingest", () => {
     async (seed) => {
       await using nasty = await openTestEngine({ faultySeed: seed });
       const over = new ObjectService({
+        visible: visibleObjects,
         stores: nasty,
         runtime: { ...testRuntime(realClock), random: seededRandom(seed) },
       });
@@ -156,11 +158,11 @@ describe("ingest", () => {
       // With every seed, some of forty batches fail.
       expect(failures).toBeGreaterThan(0);
       const rows: unknown[] = [];
-      for await (const page of over.read(ADMIN, { class: "/matrix/line", subtree: false }))
+      for await (const page of over.unrestricted.read(ADMIN, { class: "/matrix/line", subtree: false }))
         rows.push(...page.map((row) => row.values["name"]));
       expect(rows.sort()).toEqual(entries.flatMap((_, at) => [`a${at}`, `b${at}`]).sort());
       const gaps: unknown[] = [];
-      for await (const page of over.read(ADMIN, { class: "/matrix/system/policygap", subtree: false }))
+      for await (const page of over.unrestricted.read(ADMIN, { class: "/matrix/system/policygap", subtree: false }))
         gaps.push(...page);
       expect(gaps).toEqual([]);
       await over.close();
@@ -192,6 +194,6 @@ describe("ingest", () => {
 });
 
 /** Takes no rows. */
-function failing(): Pick<Objects, "ingest"> {
-  return { ingest: () => Promise.reject(new AppError("unavailable", "away")) };
+function failing(): Unrestricted<"ingest"> {
+  return { unrestricted: { ingest: () => Promise.reject(new AppError("unavailable", "away")) } };
 }

@@ -1,11 +1,11 @@
 import { AppError } from "../../../common/errors.ts";
 import { RULE_RETRIES_COUNTED_MS, RULE_RETRIES_COUNTED_SHARE } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "count">;
+  readonly objects: Unrestricted<"count">;
   readonly clock: Pick<Clock, "monotonicMs">;
   /** Path of the class, relative to the tenant's ospace. */
   readonly path: string;
@@ -86,7 +86,7 @@ export class RetriesRoom {
   async #counted(principal: Principal): Promise<Room> {
     const { objects, path, max, clock } = this.#with;
     let free = max - (this.#underWay.get(principal.tenant) ?? 0);
-    const pages = await objects.count(principal, { class: principal.ospace + path, subtree: false });
+    const pages = await objects.unrestricted.count(principal, { class: principal.ospace + path, subtree: false });
     if (pages === undefined) throw new AppError("internal", `${path} is not counted by its index.`);
     for await (const page of pages) for (const { count } of page) free -= count;
     const isFull = free <= 0;

@@ -10,6 +10,7 @@ import { systemPrincipal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
 import { RETRY_PATH, retryClass, RuleRetries } from "./retries.ts";
 import type { PreparedBatch, Waiting } from "./types.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const PLATFORM = systemPrincipal("matrix", "/matrix", "");
 const KEY = "/matrix/rules/line";
@@ -28,13 +29,13 @@ let pinned: Rules["pinned"];
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   objects.registerSystemClass(retryClass(objects));
 });
 
 beforeEach(async () => {
   const left = (await rows()).map(({ id }) => ({ id, class: `/matrix${RETRY_PATH}` }));
-  if (left.length > 0) await objects.remove(PLATFORM, left);
+  if (left.length > 0) await objects.unrestricted.remove(PLATFORM, left);
   nowMs = BASE_MS;
   retries = new RuleRetries({ objects, clock: { ...realClock, nowMs: () => nowMs } });
   tried = [];
@@ -64,7 +65,8 @@ function round(): Promise<void> {
 
 async function rows(): Promise<readonly { readonly id: string; readonly values: Record<string, unknown> }[]> {
   const all: { id: string; values: Record<string, unknown> }[] = [];
-  for await (const page of objects.read(PLATFORM, { class: `/matrix${RETRY_PATH}`, subtree: false })) all.push(...page);
+  for await (const page of objects.unrestricted.read(PLATFORM, { class: `/matrix${RETRY_PATH}`, subtree: false }))
+    all.push(...page);
   return all;
 }
 

@@ -8,7 +8,14 @@ import {
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { columns, type ClassGuard, idFromColumns, type Objects, type SystemClass } from "../objects/index.ts";
+import {
+  columns,
+  type ClassGuard,
+  idFromColumns,
+  type Objects,
+  type SystemClass,
+  type Unrestricted,
+} from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
 import { RetriesRoom } from "./retries-room.ts";
@@ -17,7 +24,7 @@ import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 /** Class of the records that wait for another run of their rule. Relative to the tenant's ospace. */
 export const RETRY_PATH = "/system/ruleretry";
 
-export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
+export function retryClass(objects: Unrestricted<"remove">): SystemClass {
   return {
     path: RETRY_PATH,
     columns: [
@@ -42,12 +49,12 @@ export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
 }
 
 /** MQL may remove a waiting record, which is then not tried again. */
-function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
+function guardOf(objects: Unrestricted<"remove">): ClassGuard {
   return {
     reading: { permission: "rules:read" },
     permission: "rules:write",
     remove: ({ tenant, ospace, traceparent }, ids) =>
-      objects.remove(
+      objects.unrestricted.remove(
         systemPrincipal(tenant, ospace, traceparent),
         ids.map((id) => ({ id, class: ospace + RETRY_PATH })),
       ),
@@ -60,7 +67,7 @@ interface Found extends Omit<Waiting, "error"> {
 }
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read" | "count">;
+  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"insert" | "remove" | "read" | "count">;
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
   /** Maximum number of waiting records of a tenant; `RULE_RETRIES_WAITING_MAX` if absent. */
   readonly waitingMax?: number;
@@ -103,7 +110,7 @@ export class RuleRetries implements RetryKeeper {
       due: Math.floor(this.#with.clock.nowMs() + intervalMs),
       work: text,
     };
-    const insert = () => this.#with.objects.insert(principal, principal.ospace + RETRY_PATH, [row]);
+    const insert = () => this.#with.objects.unrestricted.insert(principal, principal.ospace + RETRY_PATH, [row]);
     if (attempts === 0 && (await this.#room.within(principal, insert))) return true;
     if (attempts === 0 && !(await this.#isThere(principal, waiting))) return false;
     await insert();
@@ -118,7 +125,7 @@ export class RuleRetries implements RetryKeeper {
     const { objects, clock } = this.#with;
     const path = principal.ospace + RETRY_PATH;
     const due: Found[] = [];
-    for await (const page of objects.read(principal, { class: path, subtree: false }))
+    for await (const page of objects.unrestricted.read(principal, { class: path, subtree: false }))
       for (const { values } of page) if (Number(values["due"]) <= clock.nowMs()) due.push(waitingOf(values));
     for (const waiting of due) {
       try {
@@ -136,7 +143,7 @@ export class RuleRetries implements RetryKeeper {
 
   async #remove(principal: Principal, waiting: Found): Promise<void> {
     const place = await this.#placeOf(principal, waiting);
-    if (place) await this.#with.objects.remove(principal, [place]);
+    if (place) await this.#with.objects.unrestricted.remove(principal, [place]);
   }
 
   /** True if the record already waits. A repeated batch needs no more room for it. */
@@ -144,7 +151,7 @@ export class RuleRetries implements RetryKeeper {
     const place = await this.#placeOf(principal, waiting);
     if (!place) return false;
     const request = { class: place.class, subtree: false, ids: [place.id] };
-    for await (const page of this.#with.objects.read(principal, request)) if (page.length > 0) return true;
+    for await (const page of this.#with.objects.unrestricted.read(principal, request)) if (page.length > 0) return true;
     return false;
   }
 

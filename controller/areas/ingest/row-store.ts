@@ -1,5 +1,5 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import type { Objects, WriteBasis } from "../objects/index.ts";
+import type { WriteBasis, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { RowGate } from "../query/index.ts";
 import type { Placed } from "./rows-by-class.ts";
@@ -19,11 +19,11 @@ interface Storing {
  * reported to their `faults`.
  */
 export class RowStore {
-  readonly #objects: Pick<Objects, "ingest">;
+  readonly #objects: Unrestricted<"ingest">;
   readonly #gate: GateOfAuthor | undefined;
 
   /** `gate` absent: rows of rules with an author are refused. */
-  constructor(objects: Pick<Objects, "ingest">, gate: GateOfAuthor | undefined) {
+  constructor(objects: Unrestricted<"ingest">, gate: GateOfAuthor | undefined) {
     this.#objects = objects;
     this.#gate = gate;
   }
@@ -52,7 +52,10 @@ export class RowStore {
     try {
       const records = rows.map(({ record }) => record);
       await context.gate?.check(records);
-      await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
+      await this.#objects.unrestricted.ingest(context.principal, path, records, {
+        basis: context.basis,
+        aboveAhead: true,
+      });
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
       const half = rows.length >> 1;

@@ -5,9 +5,8 @@ import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/l
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { changedJob, emptyJob, saysWhatIsExecuted } from "./definitions/definition.ts";
 import { withoutEffect } from "./definitions/effects.ts";
@@ -35,13 +34,13 @@ interface Change {
 export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
-  readonly #objects: Pick<Objects, "catalog">;
+  readonly #objects: Pick<Objects, "visible">;
   readonly #zone: string;
 
   constructor(dependencies: {
     readonly stores: Stores;
     readonly runtime: Runtime;
-    readonly objects: Pick<Objects, "catalog">;
+    readonly objects: Pick<Objects, "visible">;
     /** Time zone of schedules that name none; UTC when absent. */
     readonly zone?: string;
   }) {
@@ -244,8 +243,8 @@ export class JobService {
     return { ...emptyJob(name), createdMs, creator };
   }
 
-  #filter(principal: Principal): Promise<RecordFilter> {
-    return recordFilter(principal, this.#objects, `${principal.ospace}${JOB_DEFINITION_PATH}`);
+  #filter(principal: Principal): Promise<VisibleRecords> {
+    return this.#objects.visible.records(principal, `${principal.ospace}${JOB_DEFINITION_PATH}`);
   }
 
   async #find(tenant: string, fullName: string): Promise<StoredJob> {

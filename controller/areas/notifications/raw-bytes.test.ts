@@ -4,7 +4,7 @@ import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService } from "../query/index.ts";
+import { QueryService, visibleObjects } from "../query/index.ts";
 import { publishChanges, wantsChanges } from "./changes.ts";
 import { NotificationRights } from "./rights.ts";
 import { NotificationHub } from "./service.ts";
@@ -18,8 +18,8 @@ let objects: ObjectService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
-  objects.onChange(
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
+  objects.unrestricted.onChange(
     (changes) =>
       publishChanges(
         hub,
@@ -39,7 +39,7 @@ test("a condition about raw bytes, which frames do not hold, lets no frame of th
   const frames: Notification[] = [];
   hub.subscribe(ADMIN, { subject: "datachange" }, (frame) => frames.push(frame));
   const at = { timeMs: realClock.nowMs(), values: { owner: "bob" } };
-  await objects.ingest(ADMIN, PATH, [
+  await objects.unrestricted.ingest(ADMIN, PATH, [
     { ...at, identity: "whole" },
     { ...at, identity: "malformed", marked: { marks: ["malformed"], rawBytes: "/w==" } },
   ]);

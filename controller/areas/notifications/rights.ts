@@ -11,21 +11,20 @@ import {
   RAW_BYTES_FIELD,
   rowLimit,
 } from "../permissions/index.ts";
-import { rowFilter } from "../query/index.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
 
 type Seen = Promise<Notification | undefined>;
 
 /** The part of a frame about an object that a receiver may see: the same that it could query. */
 export class NotificationRights {
-  readonly #objects: Pick<Objects, "catalog" | "get">;
+  readonly #objects: Pick<Objects, "catalog" | "visible">;
   /**
    * Results by rights: receivers with the same rights see the same part of a frame, so it is checked once for them. Not
    * used if the owner of a class hides some of its objects from some of them.
    */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 
-  constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "get"> }) {
+  constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "visible"> }) {
     this.#objects = objects;
   }
 
@@ -52,7 +51,7 @@ export class NotificationRights {
     { about, catalog }: { readonly about: NotifiedObject; readonly catalog: ClassCatalog },
   ): Promise<Notification | undefined> {
     if (asksRawBytes(principal, about, catalog)) return undefined;
-    const { hiddenIn, sees } = rowFilter(principal, catalog, about.class);
+    const { hiddenIn, sees } = await this.#objects.visible.of(principal, about.class);
     const id = idOf(about, catalog);
     const object = { ...about, id };
     if (!sees(object)) {
@@ -83,14 +82,11 @@ export class NotificationRights {
     const ids = Array.isArray(value) ? (value as readonly Value[]).map(String) : [];
     const catalog = await this.#objects.catalog(principal);
     if (seesAllObjects(principal, catalog)) return ids;
-    const found = await this.#objects.get(
+    const found = await this.#objects.visible.get(
       principal,
       ids.map((id) => ({ id })),
     );
-    return ids.filter((_, at) => {
-      const row = found[at];
-      return row !== undefined && rowFilter(principal, catalog, row.class.path).sees(row);
-    });
+    return ids.filter((_, at) => found[at] !== undefined);
   }
 }
 

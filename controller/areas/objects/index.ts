@@ -8,6 +8,8 @@ export type * from "./interface.ts";
 export { ObjectService } from "./service.ts";
 export type { Growth, TenantRoom } from "./values/room.ts";
 export type * from "./types.ts";
+export type { Unrestricted, UnrestrictedObjects } from "./unrestricted.ts";
+export type * from "./visible/interface.ts";
 export { idFromColumns } from "./values/identity.ts";
 export { keptByPlatform } from "./values/rows.ts";
 export { branchesOf } from "./values/terms.ts";

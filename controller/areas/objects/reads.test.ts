@@ -20,14 +20,14 @@ openObjects();
 test("objects that are read by their ids come in pages of a few, in the order of the ids", async () => {
   await objects.createClass(admin, BOX);
   const names = Array.from({ length: 2 * OBJECT_PAGE_EXAMINED_MAX + 1 }, (_, at) => `h${at}`);
-  await objects.insert(
+  await objects.unrestricted.insert(
     admin,
     BOX.path,
     names.map((host) => ({ host })),
   );
   const ids = names.map((name) => `box:${name}`);
   const pages: (readonly string[])[] = [];
-  for await (const page of objects.read(admin, { class: BOX.path, subtree: false, ids }))
+  for await (const page of objects.unrestricted.read(admin, { class: BOX.path, subtree: false, ids }))
     pages.push(page.map(({ id }) => id));
   expect(pages.flat()).toEqual(ids);
   expect(pages.map(({ length }) => length)).toEqual([OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_EXAMINED_MAX, 1]);
@@ -36,13 +36,15 @@ test("objects that are read by their ids come in pages of a few, in the order of
 describe("rights", () => {
   test("a viewer reads, and neither writes nor defines", async () => {
     await objects.createClass(admin, BOX);
-    await objects.insert(admin, BOX.path, [{ host: "h1" }]);
+    await objects.unrestricted.insert(admin, BOX.path, [{ host: "h1" }]);
     const rows: ObjectRow[] = [];
-    for await (const page of objects.read(viewer, { class: BOX.path, subtree: false })) rows.push(...page);
+    for await (const page of objects.unrestricted.read(viewer, { class: BOX.path, subtree: false })) rows.push(...page);
     expect(rows).toHaveLength(1);
-    await expect(objects.insert(viewer, BOX.path, [{ host: "h2" }])).rejects.toMatchObject({ code: "denied" });
-    await expect(objects.update(viewer, { id: "box:h1" }, [])).rejects.toMatchObject({ code: "denied" });
-    await expect(objects.remove(viewer, [{ id: "box:h1" }])).rejects.toMatchObject({ code: "denied" });
+    await expect(objects.unrestricted.insert(viewer, BOX.path, [{ host: "h2" }])).rejects.toMatchObject({
+      code: "denied",
+    });
+    await expect(objects.unrestricted.update(viewer, { id: "box:h1" }, [])).rejects.toMatchObject({ code: "denied" });
+    await expect(objects.unrestricted.remove(viewer, [{ id: "box:h1" }])).rejects.toMatchObject({ code: "denied" });
     await expect(objects.createClass(viewer, { path: "/matrix/v", columns: [] })).rejects.toMatchObject({
       code: "denied",
     });
@@ -56,26 +58,28 @@ describe("rights", () => {
       columns: [{ name: "host", type: "varchar" }],
       keys: ["host"],
     });
-    await objects.insert(admin, BOX.path, [{ host: "h1" }]);
-    await objects.insert(admin, "/matrix/ent/safe", [{ host: "s1" }]);
+    await objects.unrestricted.insert(admin, BOX.path, [{ host: "h1" }]);
+    await objects.unrestricted.insert(admin, "/matrix/ent/safe", [{ host: "s1" }]);
     const partly = { ...viewer, data: [...viewer.data, { class: "/matrix/ent/safe", access: "none" as const }] };
     const ids: string[] = [];
-    for await (const page of objects.read(partly, { class: "/matrix/ent", subtree: true }))
+    for await (const page of objects.unrestricted.read(partly, { class: "/matrix/ent", subtree: true }))
       ids.push(...page.map((row) => row.id));
     expect(ids).toEqual(["box:h1"]);
-    expect(await objects.get(partly, [{ id: "safe:s1" }])).toEqual([undefined]);
-    await expect(objects.explain(partly, { class: "/matrix/ent/safe", subtree: false })).rejects.toMatchObject({
+    expect(await objects.unrestricted.get(partly, [{ id: "safe:s1" }])).toEqual([undefined]);
+    await expect(
+      objects.unrestricted.explain(partly, { class: "/matrix/ent/safe", subtree: false }),
+    ).rejects.toMatchObject({
       code: "denied",
     });
   });
 
   test("tenants see nothing of each other", async () => {
     await objects.createClass(admin, BOX);
-    await objects.insert(admin, BOX.path, [{ host: "h1" }]);
+    await objects.unrestricted.insert(admin, BOX.path, [{ host: "h1" }]);
     expect((await objects.catalog(other)).get(BOX.path)).toBeUndefined();
-    expect(await objects.get(other, [{ id: "box:h1" }])).toEqual([undefined]);
+    expect(await objects.unrestricted.get(other, [{ id: "box:h1" }])).toEqual([undefined]);
     await objects.createClass(other, { ...BOX, path: "/second/ent/box" });
-    await objects.insert(other, "/second/ent/box", [{ host: "h1", note: "theirs" }]);
+    await objects.unrestricted.insert(other, "/second/ent/box", [{ host: "h1", note: "theirs" }]);
     expect(await valuesOf("box:h1")).toEqual({ host: "h1" });
   });
 });
@@ -93,16 +97,16 @@ describe("reading", () => {
       columns: [{ name: "size", type: "int" }],
       indexes: ["size"],
     });
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       BOX.path,
       Array.from({ length: 30 }, (_, at) => ({ host: `h${at}`, size: at, ports: [at, at + 1] })),
     );
-    await objects.insert(admin, "/matrix/ent/box/big", [
+    await objects.unrestricted.insert(admin, "/matrix/ent/box/big", [
       { host: "b1", size: 5, weight: 1.5 },
       { host: "b2", size: 100, weight: 2.5 },
     ]);
-    await objects.insert(admin, "/matrix/ent/rack", [{ id: "r1", size: 5 }, { id: "r2" }]);
+    await objects.unrestricted.insert(admin, "/matrix/ent/rack", [{ id: "r1", size: 5 }, { id: "r2" }]);
   });
 
   test("a class alone, with its subclasses, and the whole tenant", async () => {
@@ -118,7 +122,7 @@ describe("reading", () => {
     const where = [{ kind: "equals" as const, column: "size", values: ["5"] }];
     expect(await idsOf({ class: "/matrix/ent", subtree: true, where })).toEqual(["big:b1", "box:h5", "rack:r1"]);
     expect(await idsOf({ class: BOX.path, where })).toEqual(["box:h5"]);
-    const plan = await objects.explain(admin, { class: "/matrix/ent", subtree: true, where });
+    const plan = await objects.unrestricted.explain(admin, { class: "/matrix/ent", subtree: true, where });
     expect(plan).toEqual({
       steps: ["index size = 5 in 2 classes of /matrix/ent", "index size = 5 in class /matrix/ent/rack"],
       used: where,
@@ -153,13 +157,13 @@ describe("reading", () => {
       indexes: names,
     });
     const rowOf = (value: number): Row => Object.fromEntries(names.map((name, at) => [name, value + at]));
-    const [low, high, changed] = await objects.insert(admin, path, [rowOf(100), rowOf(200), rowOf(300)]);
+    const [low, high, changed] = await objects.unrestricted.insert(admin, path, [rowOf(100), rowOf(200), rowOf(300)]);
     for (const [at, column] of names.entries())
-      await objects.update(admin, { id: changed! }, [{ column, operation: "set", value: 120 + at }]);
+      await objects.unrestricted.update(admin, { id: changed! }, [{ column, operation: "set", value: 120 + at }]);
     const beyond = names[RANGE_SLOTS]!;
     for (const [at, column] of names.entries()) {
       const where = [{ kind: "range" as const, column, from: 110 + at, to: 250 + at }];
-      const { steps, used } = await objects.explain(admin, { class: path, subtree: false, where });
+      const { steps, used } = await objects.unrestricted.explain(admin, { class: path, subtree: false, where });
       expect(steps.join()).toContain(
         column === beyond
           ? `scan of class ${path} (each is asked for range ${column} ${110 + at}..${250 + at}: the 16 range slots are taken)`
@@ -178,14 +182,14 @@ describe("reading", () => {
 
   test("ids visit every class with that label, narrowed by the class asked for", async () => {
     await objects.createClass(admin, { path: "/matrix/other/box", columns: [], options: { keyMode: "manu" } });
-    await objects.insert(admin, "/matrix/other/box", [{ id: "h1" }]);
+    await objects.unrestricted.insert(admin, "/matrix/other/box", [{ id: "h1" }]);
     expect(
       (await readAll({ class: "/matrix", subtree: true, ids: ["box:h1", "rack:r1", "box:none"] }))
         .map((row) => row.class.path)
         .sort(),
     ).toEqual(["/matrix/ent/box", "/matrix/ent/rack", "/matrix/other/box"]);
     expect(await readAll({ class: "/matrix/other", subtree: true, ids: ["box:h1"] })).toHaveLength(1);
-    const [narrowed] = await objects.get(admin, [{ id: "box:h1", class: "/matrix/other/box" }]);
+    const [narrowed] = await objects.unrestricted.get(admin, [{ id: "box:h1", class: "/matrix/other/box" }]);
     expect(narrowed?.class.path).toBe("/matrix/other/box");
   });
 
@@ -196,7 +200,7 @@ describe("reading", () => {
       options: { autosearch: true },
     });
     const long = Array.from({ length: 1_500 }, (_, at) => `w${at}`).join(" ");
-    const [a, b, c] = await objects.insert(admin, "/matrix/doc", [
+    const [a, b, c] = await objects.unrestricted.insert(admin, "/matrix/doc", [
       { body: "Disk FULL on db1" },
       { body: "磁盘空间不足" },
       { body: `${long} disk` },
@@ -206,7 +210,9 @@ describe("reading", () => {
     expect(await words("disk", "full")).toEqual([a, c].sort());
     expect(await words("空间")).toEqual([b, c].sort());
     expect(await words("w3")).toEqual([c]);
-    await objects.update(admin, { id: a ?? "" }, [{ column: "body", operation: "set", value: "all clear" }]);
+    await objects.unrestricted.update(admin, { id: a ?? "" }, [
+      { column: "body", operation: "set", value: "all clear" },
+    ]);
     expect(await words("full")).toEqual([c]);
     expect(await words("clear")).toEqual([a, c].sort());
   });
@@ -240,9 +246,9 @@ describe("records", () => {
         timeMs: start + at * 10,
         identity: `${name}/${at}`,
       }));
-    const first = await objects.ingest(admin, log.path, batch("a"));
-    await objects.ingest(admin, "/matrix/log/web", batch("b"));
-    expect(await objects.ingest(admin, log.path, batch("a"))).toEqual(first);
+    const first = await objects.unrestricted.ingest(admin, log.path, batch("a"));
+    await objects.unrestricted.ingest(admin, "/matrix/log/web", batch("b"));
+    expect(await objects.unrestricted.ingest(admin, log.path, batch("a"))).toEqual(first);
     const rows = await readAll({ class: log.path, subtree: true, expected: 7 });
     expect(rows).toHaveLength(50);
     const times = rows.map((row) => row.vtimeMs);
@@ -259,13 +265,13 @@ describe("records", () => {
 
   test("a record is read by id, removed, and not updated; its class is dropped when empty", async () => {
     await objects.createClass(admin, log);
-    const [id = ""] = await objects.insert(admin, log.path, [{ host: "a", line: "x" }]);
+    const [id = ""] = await objects.unrestricted.insert(admin, log.path, [{ host: "a", line: "x" }]);
     expect(id).toMatch(/^log:[0-9A-HJKMNP-TV-Z]{26}$/);
     expect(await valuesOf(id)).toEqual({ host: "a", line: "x" });
     expect((await readAll({ class: "/matrix", subtree: true, ids: [id] })).map((row) => row.id)).toEqual([id]);
-    await expect(objects.update(admin, { id }, [])).rejects.toMatchObject({ code: "unsupported" });
+    await expect(objects.unrestricted.update(admin, { id }, [])).rejects.toMatchObject({ code: "unsupported" });
     await expect(objects.dropClass(admin, log.path)).rejects.toMatchObject({ code: "conflict" });
-    expect(await objects.remove(admin, [{ id }, { id }])).toBe(1);
+    expect(await objects.unrestricted.remove(admin, [{ id }, { id }])).toBe(1);
     await objects.dropClass(admin, log.path);
     await expect(objects.createClass(admin, { ...log, keys: ["host"] })).rejects.toMatchObject({ code: "invalid" });
   });
@@ -274,11 +280,11 @@ describe("records", () => {
     await objects.createClass(admin, BOX);
     await objects.createClass(admin, { path: "/matrix/free", columns: [{ name: "x", type: "int" }] });
     const record = { values: { host: "h1", size: 3 }, timeMs: realClock.nowMs(), identity: "s/1/0" };
-    expect(await objects.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
-    expect(await objects.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
+    expect(await objects.unrestricted.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
+    expect(await objects.unrestricted.ingest(admin, BOX.path, [record])).toEqual(["box:h1"]);
     const free = { ...record, values: { x: 1 } };
-    expect(await objects.ingest(admin, "/matrix/free", [free])).toEqual(
-      await objects.ingest(admin, "/matrix/free", [free]),
+    expect(await objects.unrestricted.ingest(admin, "/matrix/free", [free])).toEqual(
+      await objects.unrestricted.ingest(admin, "/matrix/free", [free]),
     );
     expect(await readAll({ class: "/matrix", subtree: true })).toHaveLength(2);
   });

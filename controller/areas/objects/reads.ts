@@ -9,7 +9,6 @@ import { edgesAsOf } from "./history/edgesasof.ts";
 import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
 import { pastStates, type PastStatesRange } from "./history/paststates.ts";
 import { removedAmong, removedPlaces } from "./history/removed.ts";
-import type { ObjectHistories, ObjectReads } from "./interface.ts";
 import type { OpenTenants, Reading } from "./opening.ts";
 import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
@@ -35,6 +34,7 @@ import type {
   ReadRequest,
   Tally,
 } from "./types.ts";
+import type { ObjectHistories, ObjectReads } from "./unrestricted.ts";
 import { createdMs } from "./values/entity.ts";
 import { wholeId } from "./values/identity.ts";
 

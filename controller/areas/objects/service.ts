@@ -8,15 +8,7 @@ import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
-import type {
-  ClassTriggers,
-  ObjectChanges,
-  ObjectHistories,
-  Objects,
-  DryRun,
-  RecordsOfCommits,
-  Rehearsals,
-} from "./interface.ts";
+import type { ClassTriggers, ObjectChanges, Objects, DryRun, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
 import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
@@ -27,6 +19,8 @@ import type { SystemClass } from "./definitions/system-class.ts";
 import type { IndexStatus, ObjectTriggers } from "./types.ts";
 import { roomOf, type Growth, type TenantRoom } from "./values/room.ts";
 import { endingJournal, type EndingJournal } from "./writing/edgeendings.ts";
+import type { UnrestrictedObjects } from "./unrestricted.ts";
+import type { VisibleObjects } from "./visible/interface.ts";
 import { Writes } from "./writes.ts";
 
 export interface ObjectServiceDependencies {
@@ -36,6 +30,8 @@ export interface ObjectServiceDependencies {
   readonly triggers?: ObjectTriggers;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
+  /** Makes `visible`, because conditions on rows are MQL. Absent: every use of `visible` fails. */
+  readonly visible?: (objects: Pick<Objects, "catalog" | "unrestricted">) => VisibleObjects;
   /** Absent: this is the only controller. */
   readonly controllers?: Controllers;
 }
@@ -44,9 +40,7 @@ export interface ObjectServiceDependencies {
  * The object database: classes and objects of all tenants. A tenant is opened when it is first used. Each interface is
  * implemented by a part of its own.
  */
-export class ObjectService
-  implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, RecordsOfCommits, Rehearsals
-{
+export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #room: TenantRoom | undefined;
   readonly #clock: Clock;
   readonly #endings: EndingJournal;
@@ -56,6 +50,8 @@ export class ObjectService
   readonly #triggers: Triggers;
   readonly #writes: Writes;
   readonly #reads: Reads;
+  readonly #visible: VisibleObjects | undefined;
+  readonly unrestricted: UnrestrictedObjects;
 
   constructor(of: ObjectServiceDependencies) {
     const { stores, runtime, triggers: runner, room } = of;
@@ -68,6 +64,13 @@ export class ObjectService
     this.#triggers = new Triggers({ tenants: this.#tenants, clock: runtime.clock, runner });
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });
     this.#reads = new Reads(this.#tenants, runtime.clock);
+    this.unrestricted = unrestrictedOf(this.#writes, this.#reads);
+    this.#visible = of.visible?.(this);
+  }
+
+  get visible(): VisibleObjects {
+    if (this.#visible === undefined) throw new Error("These objects were made without visible reads.");
+    return this.#visible;
   }
 
   readonly catalog: Objects["catalog"] = (...given) => this.#definitions.catalog(...given);
@@ -88,29 +91,7 @@ export class ObjectService
   readonly triggerAt: ClassTriggers["triggerAt"] = (...given) => this.#triggers.triggerAt(...given);
   readonly foreignChanges: ClassTriggers["foreignChanges"] = (...given) => this.#triggers.foreignChanges(...given);
 
-  readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
-  readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);
-  readonly ingestInCommit: RecordsOfCommits["ingestInCommit"] = (...given) => this.#writes.ingestInCommit(...given);
-  readonly restore: ObjectHistories["restore"] = (...given) => this.#writes.restore(...given);
-  readonly update: Objects["update"] = (...given) => this.#writes.update(...given);
-  readonly remove: Objects["remove"] = (...given) => this.#writes.remove(...given);
-  readonly writeTimes: Objects["writeTimes"] = (...given) => this.#writes.writeTimes(...given);
-  readonly refresh: Objects["refresh"] = (...given) => this.#writes.refresh(...given);
-  readonly onChange: Objects["onChange"] = (...given) => this.#writes.onChange(...given);
   readonly exchangeSealed: Writes["exchangeSealed"] = (...given) => this.#writes.exchangeSealed(...given);
-
-  readonly get: Objects["get"] = (...given) => this.#reads.get(...given);
-  readonly read: Objects["read"] = (...given) => this.#reads.read(...given);
-  readonly explain: Objects["explain"] = (...given) => this.#reads.explain(...given);
-  readonly inOrder: Objects["inOrder"] = (...given) => this.#reads.inOrder(...given);
-  readonly estimate: Objects["estimate"] = (...given) => this.#reads.estimate(...given);
-  readonly count: Objects["count"] = (...given) => this.#reads.count(...given);
-  readonly edges: Objects["edges"] = (...given) => this.#reads.edges(...given);
-  readonly history: Objects["history"] = (...given) => this.#reads.history(...given);
-  readonly times: ObjectHistories["times"] = (...given) => this.#reads.times(...given);
-  readonly pastStates: ObjectHistories["pastStates"] = (...given) => this.#reads.pastStates(...given);
-  readonly removed: Objects["removed"] = (...given) => this.#reads.removed(...given);
-  readonly removedObjects: Objects["removedObjects"] = (...given) => this.#reads.removedObjects(...given);
 
   registerSystemClass(definition: SystemClass): void {
     this.#tenants.registerSystemClass(definition);
@@ -202,6 +183,32 @@ export class ObjectService
     await this.stop();
     await this.#tenants.close();
   }
+}
+
+function unrestrictedOf(writes: Writes, reads: Reads): UnrestrictedObjects {
+  return {
+    insert: (...given) => writes.insert(...given),
+    ingest: (...given) => writes.ingest(...given),
+    ingestInCommit: (...given) => writes.ingestInCommit(...given),
+    restore: (...given) => writes.restore(...given),
+    update: (...given) => writes.update(...given),
+    remove: (...given) => writes.remove(...given),
+    writeTimes: (...given) => writes.writeTimes(...given),
+    refresh: (...given) => writes.refresh(...given),
+    onChange: (...given) => writes.onChange(...given),
+    get: (...given) => reads.get(...given),
+    read: (...given) => reads.read(...given),
+    explain: (...given) => reads.explain(...given),
+    inOrder: (...given) => reads.inOrder(...given),
+    estimate: (...given) => reads.estimate(...given),
+    count: (...given) => reads.count(...given),
+    edges: (...given) => reads.edges(...given),
+    history: (...given) => reads.history(...given),
+    times: (...given) => reads.times(...given),
+    pastStates: (...given) => reads.pastStates(...given),
+    removed: (...given) => reads.removed(...given),
+    removedObjects: (...given) => reads.removedObjects(...given),
+  };
 }
 
 function alone({ random }: Pick<Runtime, "random">): Controllers {

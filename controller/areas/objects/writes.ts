@@ -6,7 +6,6 @@ import { classAccess, type Principal } from "../permissions/index.ts";
 import type { WriteDefinitions } from "./definitions/confirm.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
-import type { ObjectHistories, ObjectWrites } from "./interface.ts";
 import { isReadable, type OpenTenants } from "./opening.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
 import type { TenantObjects } from "./tenant.ts";
@@ -25,6 +24,7 @@ import type {
   RestoredState,
   UpdateOptions,
 } from "./types.ts";
+import type { ObjectHistories, ObjectWrites } from "./unrestricted.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
 import { together, writeInCommit } from "./writing/incommit.ts";

@@ -7,9 +7,8 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Depots } from "../depots/index.ts";
 import type { DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../query/index.ts";
 import type { Rules } from "../rules/index.ts";
 import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
@@ -31,7 +30,7 @@ export interface PolicyDependencies {
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
   readonly hosts: Pick<Hosts, "exists" | "refresh">;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
@@ -218,8 +217,8 @@ export class PolicyService implements DesiredStateSource {
     throw unknownPolicy(name);
   }
 
-  #filter(principal: Principal): Promise<RecordFilter> {
-    return recordFilter(principal, this.#objects, `${principal.ospace}${POLICY_PATH}`);
+  #filter(principal: Principal): Promise<VisibleRecords> {
+    return this.#objects.visible.records(principal, `${principal.ospace}${POLICY_PATH}`);
   }
 
   async #refuseOutsideRule(

@@ -6,7 +6,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.t
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { Measures } from "./statements/analyzed.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
@@ -20,7 +20,7 @@ let query: QueryService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   const rows = Array.from({ length: 50 }, (_, n) => `('h${n}', '${n < 10 ? "bob" : "ann"}', 'r${n % 5}')`);
   const pairs = Array.from({ length: 20 }, (_, n) => `(${n}, 'a', '${n < 2 ? "rare" : "usual"}')`);

@@ -9,7 +9,7 @@ import type { QueryService } from "./service.ts";
 export interface QueryParts {
   readonly query: QueryService;
   readonly search: SearchService;
-  readonly objects: Pick<Objects, "catalog" | "edges" | "get">;
+  readonly objects: Pick<Objects, "visible">;
 }
 
 export function queryArea({ query, search, objects }: QueryParts): Area {

@@ -7,7 +7,7 @@ import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 import { SearchService } from "./search/index.ts";
 
 const admin = testPrincipal();
@@ -23,7 +23,7 @@ let classes = 0;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const controllers = { own: "first", has: () => true };
   query = new QueryService({ objects, runtime, batches: { stores: engine, controllers, objects, runtime } });
   search = new SearchService({ objects, runtime });

@@ -4,7 +4,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const admin = testPrincipal();
 let engine: TestEngine;
@@ -14,7 +14,7 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,

@@ -5,11 +5,12 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.t
 import { audited, type AuditEntry } from "../audit/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "./service.ts";
+import { visibleObjects } from "./index.ts";
 
 test("a statement of a script is answered before its audit entry is written, and the script ends after it", async () => {
   await using engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const told: string[] = [];
   let written = (): void => undefined;
   let begun = (): void => undefined;

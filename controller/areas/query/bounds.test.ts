@@ -134,7 +134,7 @@ function endless(
       { name: "tags", type: "varchar" },
     ],
   });
-  source.read = async function* () {
+  source.unrestricted.read = async function* () {
     const view = await ready;
     for (let at = 0; at < count; at += 1_000) {
       pages += 1;

@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../test/helpers/objects/replaced.ts";
 import { ulid } from "ulid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
@@ -7,7 +8,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const OBJECTS = 120;
 const ROUNDS = 6;
@@ -23,8 +24,8 @@ let query: QueryService;
 /** Objects in two classes whose values changed again and again, some by writes that came late and lost. */
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
-  other = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
+  other = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,
@@ -35,7 +36,7 @@ beforeAll(async () => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const rows = codes.map((n) => ({ code: `c${n}`, ...valuesOf(n, round) }));
     await mapLimited([0, 1], 2, (half) =>
-      (round % 2 === 0 ? objects : other).insert(
+      (round % 2 === 0 ? objects : other).unrestricted.insert(
         admin,
         half === 0 ? ROOT : `${ROOT}/below`,
         rows.filter((_, n) => n % 2 === half),
@@ -43,9 +44,9 @@ beforeAll(async () => {
     );
   }
   const late = codes.slice(0, 20).map((n) => ({ code: `c${2 * n}`, host: "late", level: 77 }));
-  await objects.insert(admin, ROOT, late, { atMs: Date.UTC(2020, 0, 1) });
+  await objects.unrestricted.insert(admin, ROOT, late, { atMs: Date.UTC(2020, 0, 1) });
   const removed = codes.slice(100).map((n) => ({ id: `${n % 2 === 0 ? "counted" : "below"}:c${n}` }));
-  await objects.remove(admin, removed);
+  await objects.unrestricted.remove(admin, removed);
 });
 
 afterAll(async () => {
@@ -66,11 +67,9 @@ function valuesOf(n: number, round: number): Row {
 
 /** Fails where a row is read. */
 function withoutRows(): QueryService {
-  const unread = new Proxy(objects, {
-    get(of, name) {
-      if (name === "read") throw new Error("rows were read");
-      const member = Reflect.get(of, name, of) as unknown;
-      return typeof member === "function" ? (member.bind(of) as unknown) : member;
+  const unread = withReplaced(objects, {
+    read() {
+      throw new Error("rows were read");
     },
   });
   return new QueryService({ objects: unread, runtime });
@@ -104,10 +103,10 @@ describe("a count of records", () => {
     });
     await objects.createClass(admin, { path: `${LOG}/below`, kind: "record", columns: [] });
     const logged = Array.from({ length: OBJECTS }, (_, n) => ({ id: ulid(timeOf(n)), ...valuesOf(n, 0) }));
-    await objects.insert(admin, LOG, logged.slice(0, 90));
-    await other.insert(admin, `${LOG}/below`, logged.slice(90));
-    await other.insert(admin, LOG, logged.slice(0, 5));
-    await objects.remove(
+    await objects.unrestricted.insert(admin, LOG, logged.slice(0, 90));
+    await other.unrestricted.insert(admin, `${LOG}/below`, logged.slice(90));
+    await other.unrestricted.insert(admin, LOG, logged.slice(0, 5));
+    await objects.unrestricted.remove(
       admin,
       logged.slice(0, 30).map(({ id }) => ({ id: `countedlog:${id}` })),
     );
@@ -165,7 +164,7 @@ describe("a count of records", () => {
       indexes: ["host"],
       options: { ttlSeconds: 1 },
     });
-    await objects.insert(admin, "/matrix/brieflog", [{ host: "a" }, { host: "b" }]);
+    await objects.unrestricted.insert(admin, "/matrix/brieflog", [{ host: "a" }, { host: "b" }]);
     for (const mql of [
       "select count(*) as n from /matrix/brieflog",
       "select count(*) as n from /matrix/brieflog where host = 'a'",
@@ -241,7 +240,7 @@ describe("a count", () => {
 
   test("of what has expired is none of it", async () => {
     await rows(`create class /matrix/shortlived (code varchar, keys(code)) with ttl='1 second'`);
-    await objects.insert(admin, "/matrix/shortlived", [{ code: "a" }]);
+    await objects.unrestricted.insert(admin, "/matrix/shortlived", [{ code: "a" }]);
     await expect
       .poll(() => rows("select count(*) as n from /matrix/shortlived"), { timeout: 30_000 })
       .toEqual([{ n: 0 }]);

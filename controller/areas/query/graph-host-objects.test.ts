@@ -6,7 +6,7 @@ import { HostObjects } from "../../scripting/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AI_HOST_OBJECT, graphHostObject } from "./graph-host-objects.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 import type { Value } from "../../../common/value.ts";
 
 const admin = testPrincipal();
@@ -19,7 +19,7 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,

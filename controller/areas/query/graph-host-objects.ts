@@ -6,12 +6,11 @@ import { hostFunction, type HostObject, refusedFunction } from "../../scripting/
 import type { ObjectEdge, ObjectRef, Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Neighbours } from "./neighbours.ts";
-import { type RowFilter, rowFilter } from "./row-filter.ts";
 import type { Query } from "./types.ts";
 
 interface GraphParts {
   readonly query: Pick<Query, "run">;
-  readonly objects: Pick<Objects, "catalog" | "edges" | "get">;
+  readonly objects: Pick<Objects, "visible">;
 }
 
 /** `graphalg`: computes how objects are connected by their edges. */
@@ -107,7 +106,7 @@ async function walked(objects: GraphParts["objects"], { principal, signal, ids, 
   for (let step = 0; step < level && last.length > 0; step++) {
     const found: ObjectEdge[] = [];
     for (const direction of ["out", "in"] as const)
-      for await (const page of objects.edges(principal, last, { direction, signal })) {
+      for await (const page of objects.visible.edges(principal, last, { direction, signal })) {
         found.push(...page);
         if (edges + found.length > GRAPH_EDGES_MAX) throw tooMany("GRAPH_EDGES_MAX", `${GRAPH_EDGES_MAX} edges`);
       }
@@ -130,21 +129,14 @@ function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): reado
   ];
 }
 
-/** The objects that exist and that the caller may see. */
+/** The objects that exist and that the caller may see, each id once. */
 async function visible(
   objects: GraphParts["objects"],
   principal: Principal,
   refs: readonly ObjectRef[],
 ): Promise<readonly ObjectRef[]> {
-  const catalog = await objects.catalog(principal);
-  const filters = new Map<string, RowFilter>();
-  const rows = new Map((await objects.get(principal, refs)).flatMap((row) => (row ? [[row.id, row] as const] : [])));
-  return [...rows.values()].flatMap((row) => {
-    const { path } = row.class;
-    const filter = filters.get(path) ?? rowFilter(principal, catalog, path);
-    filters.set(path, filter);
-    return filter.sees(row) ? [{ id: row.id, class: path }] : [];
-  });
+  const found = (await objects.visible.get(principal, refs)).filter((object) => object !== undefined);
+  return [...new Map(found.map(({ id, class: { path } }) => [id, { id, class: path }])).values()];
 }
 
 function tooMany(limit: string, most: string): AppError {

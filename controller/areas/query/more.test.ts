@@ -5,7 +5,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService, queryRoutes, searchRoutes, SearchService } from "./index.ts";
+import { QueryService, queryRoutes, searchRoutes, SearchService, visibleObjects } from "./index.ts";
 
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
@@ -18,7 +18,7 @@ let search: SearchService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   search = new SearchService({ objects, runtime });
   const classes = ["more", "just"].map((name) => `create class /matrix/${name} (host varchar, grp varchar, size int)`);
@@ -27,13 +27,13 @@ beforeAll(async () => {
     ["more", MORE],
     ["just", QUERY_DEFAULT_LIMIT_ROWS],
   ] as const) {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       `/matrix/${name}`,
       Array.from({ length: count }, (_, n) => ({ host: `h${n}`, grp: "all", size: n })),
     );
   }
-  await objects.insert(
+  await objects.unrestricted.insert(
     admin,
     "/matrix/log",
     Array.from({ length: MORE }, (_, n) => ({ line: `l${n}` })),

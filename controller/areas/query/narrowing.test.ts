@@ -3,7 +3,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const admin = testPrincipal();
 let engine: TestEngine;
@@ -12,7 +12,10 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  query = new QueryService({ objects: new ObjectService({ stores: engine, runtime }), runtime });
+  query = new QueryService({
+    objects: new ObjectService({ visible: visibleObjects, stores: engine, runtime }),
+    runtime,
+  });
   await query.rows(
     admin,
     "create class /matrix/log (host varchar, level int, msg text, labels set<varchar>, sizes map<varchar,int>, keys(host), index(host, level, labels, sizes))",

@@ -5,7 +5,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { QueryService } from "./index.ts";
+import { QueryService, visibleObjects } from "./index.ts";
 
 const ROWS = 120;
 const QUERIES = 80;
@@ -22,7 +22,7 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,
@@ -31,9 +31,9 @@ beforeAll(async () => {
      create class /matrix/line/brief (more varchar) with kind=record, ttl=86400`,
   );
   const rows = Array.from({ length: ROWS }, (_, n) => rowOf(n));
-  await objects.insert(admin, "/matrix/kept", rows);
-  await objects.insert(admin, "/matrix/line", rows.slice(0, ROWS / 2));
-  await objects.insert(admin, "/matrix/line/brief", rows.slice(ROWS / 2));
+  await objects.unrestricted.insert(admin, "/matrix/kept", rows);
+  await objects.unrestricted.insert(admin, "/matrix/line", rows.slice(0, ROWS / 2));
+  await objects.unrestricted.insert(admin, "/matrix/line/brief", rows.slice(ROWS / 2));
 });
 
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { type NewRecord, ObjectService } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
-import { QueryService, rowGate } from "./index.ts";
+import { QueryService, rowGate, visibleObjects } from "./index.ts";
 
 const LINE = "/matrix/line";
 const admin = testPrincipal();
@@ -16,7 +16,7 @@ let query: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,
@@ -54,7 +54,7 @@ test("a value by the name of a column in another case passes no row condition an
   await expect(gate.check([{ values: { Owner: "ann" } }])).rejects.toMatchObject(denied);
   await gate.check([{ values: { owner: "ann", Owner: "bob" } }]);
   const record = { values: { owner: "ann", Owner: "bob" }, timeMs: realClock.nowMs(), identity: "case" };
-  await expect(objects.ingest(ruled({}), LINE, [record])).rejects.toMatchObject(notFound);
+  await expect(objects.unrestricted.ingest(ruled({}), LINE, [record])).rejects.toMatchObject(notFound);
 });
 
 test("a class is named in its own case alone", async () => {

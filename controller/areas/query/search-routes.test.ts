@@ -13,7 +13,7 @@ test("a search comes as form, JSON, plain body or query; rows stream into the en
     keys: ["host"],
     options: { autosearch: true },
   });
-  await objects.insert(testPrincipal(), "/matrix/box", [{ host: "a b" }, { host: "c" }]);
+  await objects.unrestricted.insert(testPrincipal(), "/matrix/box", [{ host: "a b" }, { host: "c" }]);
   const endpoints = searchRoutes({ search: new SearchService({ objects, runtime: testRuntime(realClock) }) });
   expect(endpoints.map(({ method, path, permission }) => `${method} ${path} ${permission}`)).toEqual([
     "GET /mxobject/search objects:read",

@@ -26,7 +26,7 @@ beforeAll(async () => {
     ["/matrix/plain", {}],
   ] as const) {
     await objects.createClass(testPrincipal(), { path, columns: [{ name: "at", type: "timestamp" }], options });
-    await objects.insert(testPrincipal(), path, [{ at: NOW_MS }]);
+    await objects.unrestricted.insert(testPrincipal(), path, [{ at: NOW_MS }]);
   }
   http = await openTestHttp({
     endpoints: [
@@ -190,7 +190,7 @@ describe("zones of one statement", () => {
     const times = Array.from({ length: YEARS }, (_, year) => Date.UTC(1850 + year, 5));
     const columns = ["at", "later"].map((name) => ({ name, type: "timestamp" as const }));
     await objects.createClass(testPrincipal(), { path: "/matrix/years", columns });
-    await objects.insert(
+    await objects.unrestricted.insert(
       testPrincipal(),
       "/matrix/years",
       times.map((at) => ({ at, later: at + 90 * 86_400_000 })),

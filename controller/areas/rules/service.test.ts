@@ -7,6 +7,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { RuleService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
@@ -19,7 +20,7 @@ let objects: ObjectService;
 let rules: RuleService;
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   await objects.createClass(admin, {
     path: "/matrix/line",

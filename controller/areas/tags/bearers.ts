@@ -2,7 +2,7 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { TAG_MOVE_REFUSED_MAX, TAG_MOVE_WRITES_AT_ONCE } from "../../../common/limits.ts";
 import { isTransient } from "../../store/journal/index.ts";
-import { TAGS_COLUMN, type Edit, type ObjectRow, type Objects } from "../objects/index.ts";
+import { TAGS_COLUMN, type Edit, type ObjectRow, type Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { isAtOrBelow } from "./paths.ts";
 
@@ -17,13 +17,13 @@ export function tagsOf({ values }: ObjectRow): readonly string[] {
 
 /** Objects of every class that have the tag or one below it: by the index, and among the rows that owners provide. */
 export async function* bearersOf(
-  objects: Pick<Objects, "read">,
+  objects: Unrestricted<"read">,
   platform: Principal,
   { path, signal }: { readonly path: string; readonly signal?: AbortSignal },
 ): AsyncGenerator<readonly ObjectRow[]> {
   const where = [{ kind: "equals", column: TAGS_COLUMN, values: [path, `${path}/`] } as const];
   const request = { class: "/", subtree: true, where, ...(signal && { signal }) };
-  for await (const rows of objects.read(platform, request)) {
+  for await (const rows of objects.unrestricted.read(platform, request)) {
     const found = rows.filter((row) => tagsOf(row).some((tag) => isAtOrBelow(tag, path)));
     if (found.length > 0) yield found;
   }
@@ -31,13 +31,13 @@ export async function* bearersOf(
 
 /** Changes the tags of objects with the platform's rights: a user who may rename a tag renames it on every object. */
 export class BearerChanges {
-  readonly #objects: Pick<Objects, "update">;
+  readonly #objects: Unrestricted<"update">;
   readonly #platform: Principal;
   /** Objects that refused the change; `#reason` is the error of the first of them. */
   readonly #refused = new Set<string>();
   #reason = "";
 
-  constructor(objects: Pick<Objects, "update">, platform: Principal) {
+  constructor(objects: Unrestricted<"update">, platform: Principal) {
     this.#objects = objects;
     this.#platform = platform;
   }
@@ -71,7 +71,8 @@ export class BearerChanges {
 
   /** Rows of some system classes are not stored as objects; the owner of the class changes them. */
   async #write({ id, class: view }: ObjectRow, edits: readonly Edit[]): Promise<boolean> {
-    if (await this.#objects.update(this.#platform, { id, class: view.path }, edits, { admitted: true })) return true;
+    if (await this.#objects.unrestricted.update(this.#platform, { id, class: view.path }, edits, { admitted: true }))
+      return true;
     if (!view.system) return false;
     if (!view.guard?.update) throw new AppError("unsupported", `Tags of ${view.path} are kept by its owner.`);
     return view.guard.update(this.#platform, id, edits);

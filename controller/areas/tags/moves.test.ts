@@ -12,6 +12,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService, type SystemClass } from "../objects/index.ts";
 import { TAG_MOVE_CLASS } from "./classes.ts";
 import { TagService } from "./service.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const BOX = "/matrix/ent/box";
@@ -63,11 +64,11 @@ afterAll(async () => {
 });
 
 const box = (host: string, ...tags: readonly string[]) => ({ host, note: `box ${host}`, tags: [...tags] });
-const insert = (...rows: readonly ReturnType<typeof box>[]) => one.objects.insert(admin, BOX, rows);
+const insert = (...rows: readonly ReturnType<typeof box>[]) => one.objects.unrestricted.insert(admin, BOX, rows);
 const addTag = (domain: string, path: string) => one.tags.add(admin, { domain, path });
 
 async function tagsOf(host: string): Promise<readonly unknown[] | undefined> {
-  const [row] = await one.objects.get(admin, [{ id: `box:${host}` }]);
+  const [row] = await one.objects.unrestricted.get(admin, [{ id: `box:${host}` }]);
   const tags = row?.values["tags"] as readonly string[] | undefined;
   return tags && [...tags].sort();
 }
@@ -174,7 +175,7 @@ test.each(onCluster ? [true] : [true, false])(
     let mortality = new Mortality(Infinity, isWritten);
     const { keys, data } = mortalStores(engine, () => mortality);
     const runtime = tagRuntime();
-    const objects = new ObjectService({ stores: data, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
     objects.registerSystemClass(TAG_MOVE_CLASS);
     await objects.catalog(admin);
     const shared = { stores: keys, objects, query: one.query, runtime };

@@ -9,7 +9,7 @@ import { wait } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import { BearerChanges, bearersOf, type TagChange } from "./bearers.ts";
 import { tellMove } from "./classes.ts";
@@ -19,7 +19,7 @@ import type { TagTrees } from "./tree.ts";
 
 export interface MoveDependencies {
   readonly journal: MoveJournal;
-  readonly objects: Pick<Objects, "read" | "update" | "insert">;
+  readonly objects: Unrestricted<"read" | "update" | "insert">;
   readonly runtime: Runtime;
   readonly trees: MoveTrees;
 }

@@ -12,6 +12,7 @@ import { keepInRoom, tenantSizes } from "./sizes.ts";
 import { quotaOf, type Quota } from "./quotas.ts";
 import type { ShownUse } from "./types.ts";
 import { TenantUse } from "./use.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const second = testPrincipal("administrator", "second");
@@ -41,7 +42,7 @@ async function controller(id: string, stores: Stores = engine): Promise<Controll
     audit: (entry) => Promise.resolve(void told.push(entry)),
     isFirst: () => id === "one",
   });
-  const objects: ObjectService = new ObjectService({ stores, runtime, room: use });
+  const objects: ObjectService = new ObjectService({ visible: visibleObjects, stores, runtime, room: use });
   return {
     use,
     objects,
@@ -94,46 +95,50 @@ function rows(count: number, prefix = "row"): { readonly name: string }[] {
 test("beyond its quota of objects a tenant inserts nothing, changes and removes what it has, and has room again", async () => {
   await using one = await controller("one");
   const path = await limited(one, { objects: 3 });
-  await one.objects.insert(admin, path, rows(3));
-  await expect(one.objects.insert(admin, path, rows(1, "more"))).rejects.toMatchObject({
+  await one.objects.unrestricted.insert(admin, path, rows(3));
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1, "more"))).rejects.toMatchObject({
     code: "too_large",
     message: expect.stringMatching(/may have \d+ objects and has about \d+.*raise config\.max_objects of matrix/s),
     details: { limit: "max_objects" },
   });
   // The rows exist already, so nothing grows.
-  await one.objects.insert(admin, path, rows(3));
+  await one.objects.unrestricted.insert(admin, path, rows(3));
   const label = path.slice(path.lastIndexOf("/") + 1);
-  await one.objects.update(admin, { id: `${label}:row0`, class: path }, []);
-  expect(await one.objects.remove(admin, [{ id: `${label}:row0`, class: path }])).toBe(1);
-  await one.objects.insert(admin, path, rows(1, "more"));
-  await expect(one.objects.insert(admin, path, rows(1, "again"))).rejects.toMatchObject({ code: "too_large" });
+  await one.objects.unrestricted.update(admin, { id: `${label}:row0`, class: path }, []);
+  expect(await one.objects.unrestricted.remove(admin, [{ id: `${label}:row0`, class: path }])).toBe(1);
+  await one.objects.unrestricted.insert(admin, path, rows(1, "more"));
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1, "again"))).rejects.toMatchObject({
+    code: "too_large",
+  });
 });
 
 test("an insert of several batches for which there is no room writes nothing at all", async () => {
   await using one = await controller("one");
   const path = await limited(one, { objects: CHANGE_BATCH_MAX + 1 });
-  await expect(one.objects.insert(admin, path, rows(CHANGE_BATCH_MAX + 2))).rejects.toMatchObject({
+  await expect(one.objects.unrestricted.insert(admin, path, rows(CHANGE_BATCH_MAX + 2))).rejects.toMatchObject({
     code: "too_large",
   });
   const before = one.use.shown("matrix");
   expect(await counted(one.use)).toMatchObject({ objects: before?.objects });
-  await one.objects.insert(admin, path, rows(CHANGE_BATCH_MAX + 1));
+  await one.objects.unrestricted.insert(admin, path, rows(CHANGE_BATCH_MAX + 1));
 });
 
 test("values that grow need room in bytes; those that shrink and those of the same size do not", async () => {
   await using one = await controller("one");
   const path = await limited(one, { bytes: 1_000 });
   const label = path.slice(path.lastIndexOf("/") + 1);
-  await one.objects.insert(admin, path, [{ name: "a", text: "x".repeat(500) }]);
+  await one.objects.unrestricted.insert(admin, path, [{ name: "a", text: "x".repeat(500) }]);
   const set = (value: string) =>
-    one.objects.update(admin, { id: `${label}:a`, class: path }, [{ column: "text", operation: "set", value }]);
+    one.objects.unrestricted.update(admin, { id: `${label}:a`, class: path }, [
+      { column: "text", operation: "set", value },
+    ]);
   await expect(set("x".repeat(1_500))).rejects.toMatchObject({ code: "too_large", details: { limit: "max_bytes" } });
   expect(await set("y".repeat(500))).toBe(true);
   expect(await set("y".repeat(900))).toBe(true);
   const { bytes } = one.use.shown("matrix") as ShownUse;
   expect(bytes).toBe((await counted(one.use)).bytes);
   expect(await set("z")).toBe(true);
-  await one.objects.insert(admin, path, [{ name: "b", text: "x".repeat(500) }]);
+  await one.objects.unrestricted.insert(admin, path, [{ name: "b", text: "x".repeat(500) }]);
 });
 
 test("what agents bring is never refused: it is counted, told in the tenant's view and put on record once", async () => {
@@ -141,12 +146,12 @@ test("what agents bring is never refused: it is counted, told in the tenant's vi
   const path = await limited(one, { objects: 1 }, "record");
   told.length = 0;
   const records = rows(3).map((values, at) => ({ values, timeMs: Date.now(), identity: `agent/${classes}/${at}` }));
-  await one.objects.ingest(systemPrincipal("matrix", "/matrix", ""), path, records);
+  await one.objects.unrestricted.ingest(systemPrincipal("matrix", "/matrix", ""), path, records);
   expect(one.use.shown("matrix")).toMatchObject({ beyond: ["objects"] });
   await one.use.maintain("matrix");
   await one.use.maintain("matrix");
   expect(told).toMatchObject([{ tenant: "matrix", action: "quota exceeded", object: "objects" }]);
-  await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
   quotas.set("matrix", { objects: 1e15, bytes: Infinity });
   await counted(one.use);
   expect(told.map(({ action }) => action)).toEqual(["quota exceeded", "quota kept again"]);
@@ -155,12 +160,12 @@ test("what agents bring is never refused: it is counted, told in the tenant's vi
 test("a neighbour pays nothing for a tenant that is full: neither room nor a count", async () => {
   await using one = await controller("one");
   const path = await limited(one, { objects: 0 });
-  await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
   await one.objects.createClass(second, {
     path: `/second/free${classes}`,
     columns: [{ name: "name", type: "varchar" }],
   });
-  await one.objects.insert(second, `/second/free${classes}`, rows(10));
+  await one.objects.unrestricted.insert(second, `/second/free${classes}`, rows(10));
   expect([one.use.shown("second"), one.use.isLimited("second")]).toEqual([undefined, false]);
 });
 
@@ -170,9 +175,9 @@ test("after ten thousand changes the count is what is there", async () => {
   const label = path.slice(path.lastIndexOf("/") + 1);
   const before = one.use.shown("matrix");
   for (let round = 0; round < (onCluster ? 1 : 5); round++) {
-    await one.objects.insert(admin, path, rows(1_000, `r${round}-`));
+    await one.objects.unrestricted.insert(admin, path, rows(1_000, `r${round}-`));
     const refs = rows(1_000, `r${round}-`).map(({ name }) => ({ id: `${label}:${name}`, class: path }));
-    expect(await one.objects.remove(admin, refs)).toBe(1_000);
+    expect(await one.objects.unrestricted.remove(admin, refs)).toBe(1_000);
   }
   expect(one.use.shown("matrix")).toEqual(before);
   const { objects, bytes } = await counted(one.use);
@@ -182,19 +187,19 @@ test("after ten thousand changes the count is what is there", async () => {
 test("records that are written anew need room for what they grow, and are counted once, removed or not", async () => {
   await using one = await controller("one");
   const path = await limited(one, { objects: CHANGE_BATCH_MAX + 1 }, "record");
-  const ids = await one.objects.insert(admin, path, rows(CHANGE_BATCH_MAX + 1));
+  const ids = await one.objects.unrestricted.insert(admin, path, rows(CHANGE_BATCH_MAX + 1));
   const anew = (text: string) => {
     const given = ids.map((id, at) => ({ id, name: `row${at}`, text }));
-    return one.objects.insert(admin, path, given, { rewrites: true });
+    return one.objects.unrestricted.insert(admin, path, given, { rewrites: true });
   };
   for (const text of onCluster ? ["longer than it was"] : ["longer than it was", "", "short", "short"]) {
     expect(await anew(text)).toEqual(ids);
-    await one.objects.remove(admin, [{ id: ids[0]!, class: path }]);
+    await one.objects.unrestricted.remove(admin, [{ id: ids[0]!, class: path }]);
     expect(await anew(text)).toEqual(ids);
     const shown = one.use.shown("matrix") as ShownUse;
     expect(await counted(one.use)).toMatchObject({ objects: shown.objects, bytes: shown.bytes });
   }
-  await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
   const trial = async (names: readonly object[]): Promise<void> => {
     const rehearsal = await one.objects.rehearse(admin);
     for (const row of names) rehearsal.checkRow(path, { ...row });
@@ -210,7 +215,7 @@ test("many calls at once on one controller have no more than there is room for",
   await using one = await controller("one");
   const path = await limited(one, { objects: 5 });
   const calls = await Promise.allSettled(
-    Array.from({ length: 20 }, (_, at) => one.objects.insert(admin, path, rows(1, `c${at}-`))),
+    Array.from({ length: 20 }, (_, at) => one.objects.unrestricted.insert(admin, path, rows(1, `c${at}-`))),
   );
   expect(calls.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
 });
@@ -224,7 +229,7 @@ test("a second controller keeps the quota too, and both together exceed it by no
   const fill = async ({ objects }: Controller, prefix: string): Promise<number> => {
     for (let at = 0; ; at++) {
       try {
-        await objects.insert(admin, path, rows(250, `${prefix}${at}-`));
+        await objects.unrestricted.insert(admin, path, rows(250, `${prefix}${at}-`));
       } catch (error) {
         expect(error).toMatchObject({ code: "too_large" });
         return at * 250;
@@ -238,7 +243,7 @@ test("a second controller keeps the quota too, and both together exceed it by no
   // Rows that one controller removes give room to the other, once that is reported.
   const label = path.slice(path.lastIndexOf("/") + 1);
   for (let at = 0; at * 250 < byOne; at++)
-    await one.objects.remove(
+    await one.objects.unrestricted.remove(
       admin,
       rows(250, `one${at}-`).map(({ name }) => ({ id: `${label}:${name}`, class: path })),
     );
@@ -246,7 +251,7 @@ test("a second controller keeps the quota too, and both together exceed it by no
   await expect
     .poll(
       () =>
-        two.objects.insert(admin, path, rows(1, "after")).then(
+        two.objects.unrestricted.insert(admin, path, rows(1, "after")).then(
           () => true,
           () => false,
         ),
@@ -258,14 +263,16 @@ test("a second controller keeps the quota too, and both together exceed it by no
 test("a controller that starts again goes on with what was counted and told", async () => {
   const one = await controller("one");
   const path = await limited(one, { objects: 3 });
-  await one.objects.insert(admin, path, rows(2));
+  await one.objects.unrestricted.insert(admin, path, rows(2));
   const before = one.use.shown("matrix");
   await one[Symbol.asyncDispose]();
   classes += 1;
   await using again = await controller("one");
   expect(again.use.shown("matrix")).toEqual(before);
-  await again.objects.insert(admin, path, rows(1, "third"));
-  await expect(again.objects.insert(admin, path, rows(1, "more"))).rejects.toMatchObject({ code: "too_large" });
+  await again.objects.unrestricted.insert(admin, path, rows(1, "third"));
+  await expect(again.objects.unrestricted.insert(admin, path, rows(1, "more"))).rejects.toMatchObject({
+    code: "too_large",
+  });
 });
 
 test("an insert that fails gives its room back", async () => {
@@ -282,9 +289,9 @@ test("an insert that fails gives its room back", async () => {
   await using one = await controller("one", stores);
   const path = await limited(one, { objects: 1 });
   isAway = true;
-  await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ message: "away" });
+  await expect(one.objects.unrestricted.insert(admin, path, rows(1))).rejects.toMatchObject({ message: "away" });
   isAway = false;
-  await one.objects.insert(admin, path, rows(1));
+  await one.objects.unrestricted.insert(admin, path, rows(1));
 });
 
 test("contents need room in bytes, and are counted once each", async () => {

@@ -9,9 +9,9 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { ObjectHistories, Objects, Rehearsals } from "../objects/index.ts";
+import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter, Slices } from "../query/index.ts";
+import { Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { PastNotes } from "./past/notes.ts";
@@ -26,7 +26,7 @@ import type { TransferReport } from "./types.ts";
 
 export interface ImportDependencies {
   readonly stores: Stores;
-  readonly objects: Objects & ObjectHistories & Rehearsals;
+  readonly objects: Objects & Rehearsals;
   readonly notifications: Pick<Notifications, "publish">;
   readonly runtime: Runtime;
   readonly controllers: Controllers;
@@ -176,7 +176,7 @@ export class ImportService {
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "objects:read")) return [];
-    const { sees } = await recordFilter(principal, this.#dependencies.objects, principal.ospace + TRANSFER_PATH);
+    const { sees } = await this.#dependencies.objects.visible.records(principal, principal.ospace + TRANSFER_PATH);
     const seen: string[] = [];
     for await (const { open } of this.#journal.all(principal.tenant)) {
       if (!open.staged || open.end !== undefined || !sees({ id: `transfer:${open.id}` }, rowOf(open))) continue;

@@ -1,7 +1,7 @@
 import { DAY_SECONDS, TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Notifications } from "../notifications/index.ts";
-import { columns, type Objects, type SystemClass } from "../objects/index.ts";
+import { columns, type SystemClass, type Unrestricted } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { OpenImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
@@ -44,7 +44,7 @@ export const TRANSFER_CLASS: SystemClass = {
 };
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "insert">;
+  readonly objects: Unrestricted<"insert">;
   readonly notifications: Pick<Notifications, "publish">;
 }
 
@@ -66,7 +66,7 @@ export class TransferRecords {
     // The platform writes the rows: the right to import does not include the right to write them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const path = `${principal.ospace}${TRANSFER_PATH}`;
-    const [objectId = ""] = await this.#dependencies.objects.insert(platform, path, [row], { atMs });
+    const [objectId = ""] = await this.#dependencies.objects.unrestricted.insert(platform, path, [row], { atMs });
     this.#dependencies.notifications.publish(principal.tenant, {
       keyspace: principal.ospace,
       source: "transfer",

@@ -45,13 +45,13 @@ test.each(onCluster ? [{ seed: 1 }] : [{ seed: 1 }, { seed: 2 }, { seed: 3 }, { 
     const ids: string[] = [];
     for (const { spec, rows } of classes) {
       await transfer.objects.createClass(admin, spec);
-      ids.push(...(await transfer.objects.insert(admin, spec.path, rows)));
+      ids.push(...(await transfer.objects.unrestricted.insert(admin, spec.path, rows)));
     }
     for (const { spec, rows } of classes) {
       const related = rows
         .filter((_, at) => at % 3 === 0)
         .map(({ id = null }, at) => ({ id, [`near.by_${seed}`]: ids.slice(at, at + 3) }));
-      await transfer.objects.insert(admin, spec.path, related);
+      await transfer.objects.unrestricted.insert(admin, spec.path, related);
     }
     const script = await transfer.script(admin, { class: `${root}/`, relations: true });
     expect(await transfer.take(other, moved(script))).toMatchObject({ state: "done" });
@@ -77,7 +77,7 @@ test("records keep their ids and so their times, edges what they lead to", async
     admin,
     "create edge type holds; create class /matrix/kept/box (host varchar, keys(host)); create class /matrix/kept/event (text varchar) with kind='record'",
   );
-  await transfer.objects.ingest(admin, "/matrix/kept/event", [
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/kept/event", [
     { values: { text: "one" }, timeMs: Date.now() - 5_000, identity: "a" },
   ]);
   await transfer.query.rows(
@@ -89,7 +89,7 @@ test("records keep their ids and so their times, edges what they lead to", async
   const vtime = "select text, vtime from /matrix/kept/event";
   expect(await transfer.query.rows(other, moved(vtime))).toEqual(await transfer.query.rows(admin, vtime));
   const edges = [];
-  for await (const some of transfer.objects.edges(other, [{ id: "box:a", class: "/second/kept/box" }], {
+  for await (const some of transfer.objects.unrestricted.edges(other, [{ id: "box:a", class: "/second/kept/box" }], {
     direction: "out",
   }))
     edges.push(...some);
@@ -139,7 +139,7 @@ test("classes of the platform come when they are named, and with nothing else", 
 test("more ids than may be held are sorted in several goes", async () => {
   const hosts = Array.from({ length: 12 }, (_, at) => ({ host: `h${(at * 5) % 12}` }));
   await transfer.query.rows(admin, "create class /matrix/many (host varchar, keys(host))");
-  await transfer.objects.insert(admin, "/matrix/many", hosts);
+  await transfer.objects.unrestricted.insert(admin, "/matrix/many", hosts);
   const whole = await transfer.script(admin, { class: "/matrix/many" });
   for (const idsHeldMax of [1, 5, 12]) {
     expect(await transfer.script(admin, { class: "/matrix/many" }, { idsHeldMax })).toBe(whole);
@@ -160,7 +160,7 @@ test("relations to ids that several classes can have lead where they led, whatev
   expect(await transfer.take(other, moved(script))).toMatchObject({ state: "done" });
   expect(await transfer.script(other, { class: "/second/two/", relations: true })).toBe(moved(script));
   const edges = [];
-  for await (const some of transfer.objects.edges(other, [{ id: "disk:1", class: "/second/two/a/disk" }], {
+  for await (const some of transfer.objects.unrestricted.edges(other, [{ id: "disk:1", class: "/second/two/a/disk" }], {
     direction: "out",
   }))
     edges.push(...some);
@@ -186,11 +186,35 @@ test("an export holds what its principal sees: no hidden column, no object outsi
   await expect(transfer.script(bob, { class: "/matrix/kept/box" })).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("an export holds no edge to an object that the owner of its class hides from the principal", async () => {
+  const limit = {
+    columns: ["a"],
+    of: ({ user }: Principal) => (user === "administrator" ? undefined : ({ a }: Row) => a === 1),
+  };
+  const guard = { reading: { permission: "objects:read" }, permission: "objects:write", limit } as const;
+  const owned = new TestTransfer(engine, { own: "two", guards: { "/owned": guard } });
+  try {
+    await owned.query.rows(admin, "create edge type uses; create class /matrix/user (host varchar, keys(host))");
+    const [open = "", hidden = ""] = await owned.objects.unrestricted.insert(admin, "/matrix/owned", [
+      { a: 1 },
+      { a: 2 },
+    ]);
+    await owned.objects.unrestricted.insert(admin, "/matrix/user", [{ host: "a", uses: [open, hidden] }]);
+    const asked = { class: "/matrix/user" };
+    expect(await owned.script(admin, asked)).toContain(hidden);
+    const script = await owned.script({ ...admin, user: "bob" }, asked);
+    expect(script).toContain(open);
+    expect(script).not.toContain(hidden);
+  } finally {
+    await owned.close();
+  }
+});
+
 test("others have the thread between two pieces of an export", async () => {
   const pieces = 20;
   await transfer.objects.createClass(admin, { path: "/matrix/piece", columns: [{ name: "note", type: "text" }] });
   const note = "n".repeat(EXPORT_PIECE_CHARACTERS);
-  await transfer.objects.insert(admin, "/matrix/piece", Array(pieces).fill({ note }));
+  await transfer.objects.unrestricted.insert(admin, "/matrix/piece", Array(pieces).fill({ note }));
   using pauses = new CountedPauses();
   const script = await transfer.script(admin, { class: "/matrix/piece" });
   expect(script.length).toBeGreaterThan(pieces * EXPORT_PIECE_CHARACTERS);
@@ -206,11 +230,11 @@ test("marked records come back with their marks and raw bytes; those of a class 
   );
   const rawBytes = Buffer.from("ff00", "hex").toString("base64");
   const at = { timeMs: Date.now() - 5_000, identity: "marked" };
-  await transfer.objects.ingest(admin, "/matrix/marked", [
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/marked", [
     { ...at, ordinal: 0, values: { n: 0 } },
     { ...at, ordinal: 1, values: { n: 1 }, marked: { marks: ["cut", "malformed"], rawBytes } },
   ]);
-  await transfer.objects.ingest(admin, "/matrix/marked/own", [
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/marked/own", [
     { ...at, values: { n: 2, marks: "mine" }, marked: { marks: ["cut"] } },
     { ...at, ordinal: 1, values: { n: 3, marks: "mine" }, marked: { marks: ["malformed"], rawBytes } },
   ]);
@@ -238,8 +262,10 @@ test("an export that leaves out a column of a class leaves out its raw bytes, wh
     identity: "masked",
     marked: { marks: ["malformed"], rawBytes },
   } as const;
-  await transfer.objects.ingest(admin, "/matrix/masked", [{ ...record, values: { name: "one" } }]);
-  await transfer.objects.ingest(admin, "/matrix/masked/paid", [{ ...record, values: { name: "two", card: "4111" } }]);
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/masked", [{ ...record, values: { name: "one" } }]);
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/masked/paid", [
+    { ...record, values: { name: "two", card: "4111" } },
+  ]);
   const script = await transfer.script(admin, { class: "/matrix/masked/", ignoredFields: ["card"] });
   expect(script).toContain(`name = 'one', marks = ['malformed'], _rawbytes = '${rawBytes}'`);
   expect(script).toContain("name = 'two', marks = ['malformed'];");
@@ -251,7 +277,7 @@ test("an export that leaves out a column of a class leaves out its raw bytes, wh
 test("raw bytes that an export tells without marks come back as those of malformed records", async () => {
   await transfer.query.rows(admin, "create class /matrix/unmarked (n int) with kind=record");
   const rawBytes = Buffer.from("ff00", "hex").toString("base64");
-  await transfer.objects.ingest(admin, "/matrix/unmarked", [
+  await transfer.objects.unrestricted.ingest(admin, "/matrix/unmarked", [
     { timeMs: Date.now() - 5_000, identity: "unmarked", values: { n: 1 }, marked: { marks: ["malformed"], rawBytes } },
   ]);
   const script = await transfer.script(admin, { class: "/matrix/unmarked", ignoredFields: ["marks"] });

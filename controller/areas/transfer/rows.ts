@@ -1,12 +1,12 @@
 import { EXPORT_IDS_HELD_MAX, EXPORT_PAGE_ROWS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassView, ObjectEdge, ObjectHistories, Objects } from "../objects/index.ts";
+import type { ClassView, Objects, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 
 export interface RowsDependencies {
   readonly query: Pick<Query, "run">;
-  readonly objects: Pick<Objects, "catalog" | "edges" | "removed"> & Pick<ObjectHistories, "times" | "pastStates">;
+  readonly objects: Pick<Objects, "catalog" | "visible"> & Unrestricted<"removed" | "times" | "pastStates">;
   /** Maximum number of ids in memory; `EXPORT_IDS_HELD_MAX` if absent. */
   readonly idsHeldMax?: number;
 }
@@ -52,7 +52,7 @@ export async function* removedIds(
   { principal, view, signal }: RowsRequest,
 ): AsyncGenerator<readonly string[]> {
   const ids = (): Promise<AsyncIterable<readonly { readonly id: string }[]>> =>
-    Promise.resolve(dependencies.objects.removed(principal, view.path, signal ? { signal } : {}));
+    Promise.resolve(dependencies.objects.unrestricted.removed(principal, view.path, signal ? { signal } : {}));
   yield* sortedIds(ids, { ...dependencies, limit: undefined });
 }
 
@@ -113,11 +113,11 @@ async function relationsOf(
   if (view.kind === "record" || view.system || catalog.edgeTypes().length === 0) return new Map();
   const refs = ids.map((id) => ({ id, class: view.path }));
   const targets = new Map<string, Map<string, Set<string>>>();
-  for await (const edges of dependencies.objects.edges(principal, refs, {
+  for await (const edges of dependencies.objects.visible.edges(principal, refs, {
     direction: "out",
     ...(signal ? { signal } : {}),
   })) {
-    for (const { source, sourceClass, type, target } of await visibleEdges(dependencies, principal, edges)) {
+    for (const { source, sourceClass, type, target } of edges) {
       if (sourceClass === view.path)
         memberOf(
           memberOf(targets, source, () => new Map<string, Set<string>>()),
@@ -132,25 +132,6 @@ async function relationsOf(
 function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyMap<string, readonly string[]> {
   const types = [...byType.keys()].sort(byText);
   return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
-}
-
-/**
- * The edges whose targets the principal may see. A principal that sees only some objects of a class must not learn of
- * the others through edges.
- */
-async function visibleEdges(
-  { query }: RowsDependencies,
-  principal: Principal,
-  edges: readonly ObjectEdge[],
-): Promise<readonly ObjectEdge[]> {
-  if (!principal.data.some(({ where, anywhere }) => where !== undefined || anywhere !== undefined)) return edges;
-  const visible = new Set<string>();
-  for (const path of new Set(edges.map(({ targetClass }) => targetClass))) {
-    const ids = [...new Set(edges.flatMap(({ target, targetClass }) => (targetClass === path ? [target] : [])))];
-    const { rows } = await query.run(principal, `SELECT id FROM ${path} WHERE id IN (?) LIMIT -1`, { values: [[ids]] });
-    for await (const some of rows) for (const { id } of some) visible.add(`${path} ${String(id)}`);
-  }
-  return edges.filter(({ target, targetClass }) => visible.has(`${targetClass} ${target}`));
 }
 
 function memberOf<T>(members: Map<string, T>, name: string, make: () => T): T {

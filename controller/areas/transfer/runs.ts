@@ -3,7 +3,7 @@ import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS } from
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
-import type { ObjectHistories, Objects } from "../objects/index.ts";
+import type { Objects } from "../objects/index.ts";
 import { UnstoredRows } from "../query/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { PastNotes } from "./past/notes.ts";
@@ -16,7 +16,7 @@ export interface RunDependencies {
   readonly journal: ImportJournal;
   readonly scripts: ScriptStore;
   readonly records: TransferRecords;
-  readonly objects: Objects & ObjectHistories;
+  readonly objects: Objects;
   readonly runtime: Runtime;
 }
 

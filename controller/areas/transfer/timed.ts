@@ -133,7 +133,7 @@ export class TimedWriter {
           rows.map(({ row }) => row),
         );
       else
-        await objects.ingest(order.principal, view.path, this.#records(rows, slice), {
+        await objects.unrestricted.ingest(order.principal, view.path, this.#records(rows, slice), {
           ...this.#retiming(rows, slice),
           rewrites: true,
           // In the second pass, the same rows would be reported again.

@@ -10,6 +10,7 @@ import { ObjectService, type ObjectTriggers } from "../objects/index.ts";
 import { ImportService } from "./import.ts";
 import { TRANSFER_CLASS } from "./records.ts";
 import { scriptParts } from "./source.ts";
+import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 
@@ -95,7 +96,12 @@ test.each(onCluster ? [true] : [true, false])(
   async (isWritten) => {
     let mortality = new Mortality(Infinity, isWritten);
     const { keys, data } = mortalStores(engine, () => mortality);
-    const objects = new ObjectService({ stores: data, runtime: survivor.runtime, triggers: COUNTING });
+    const objects = new ObjectService({
+      visible: visibleObjects,
+      stores: data,
+      runtime: survivor.runtime,
+      triggers: COUNTING,
+    });
     objects.registerSystemClass(TRANSFER_CLASS);
     await objects.catalog(admin);
     let deaths = 0;

@@ -3,7 +3,7 @@ import { IMPORT_CHUNK_MAX_CHARACTERS, IMPORT_CHUNK_MAX_ROWS } from "../../../com
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, ObjectHistories, Objects } from "../objects/index.ts";
+import type { ClassCatalog, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { classChange, classSpec, Slices, UnstoredRows, type UnstoredNote } from "../query/index.ts";
 import { insertWorks, type InsertStatement, noteUntaken } from "./check.ts";
@@ -49,7 +49,7 @@ export interface WriteNotes {
 }
 
 interface WriterDependencies {
-  readonly objects: Objects & ObjectHistories;
+  readonly objects: Objects;
   readonly clock: Clock;
   readonly notes: WriteNotes;
 }

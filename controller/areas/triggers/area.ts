@@ -1,5 +1,5 @@
 import type { Area } from "../../area.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { asideClass } from "./classes.ts";
 import { triggerRoutes } from "./routes.ts";
 import type { TriggerService } from "./service.ts";
@@ -9,7 +9,7 @@ export function triggersArea({
   objects,
 }: {
   readonly triggers: TriggerService;
-  readonly objects: Pick<Objects, "update" | "remove">;
+  readonly objects: Unrestricted<"update" | "remove">;
 }): Area {
   return {
     name: "triggers",

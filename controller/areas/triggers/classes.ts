@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, TRIGGER_ASIDE_TTL_DAYS } from "../../../common/limits.ts";
-import { columns, type ClassGuard, type Edit, type Objects, type SystemClass } from "../objects/index.ts";
+import { columns, type ClassGuard, type Edit, type SystemClass, type Unrestricted } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 
 /** Class of the changes that a trigger has not processed yet or on which it failed. Relative to the tenant's ospace. */
@@ -12,7 +12,7 @@ export const ASIDE_PATH = "/system/triggerevent";
  */
 export type AsideState = "waiting" | "failed";
 
-export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemClass {
+export function asideClass(objects: Unrestricted<"update" | "remove">): SystemClass {
   return {
     path: ASIDE_PATH,
     columns: [
@@ -42,7 +42,7 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
 }
 
 /** MQL may set a change to waiting again (`SET state='waiting'`), and may remove it. */
-function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
+function asideGuard(objects: Unrestricted<"update" | "remove">): ClassGuard {
   return {
     // The event contains a whole object, which may be of any class.
     reading: { permission: "triggers:read" },
@@ -50,13 +50,13 @@ function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
     update: (principal, id, edits) => {
       if (!edits.every(isAgain))
         throw new AppError("unsupported", "Of a change that was set aside only the state can be set, to 'waiting'.");
-      return objects.update(platform(principal), { id, class: principal.ospace + ASIDE_PATH }, [
+      return objects.unrestricted.update(platform(principal), { id, class: principal.ospace + ASIDE_PATH }, [
         { column: "state", operation: "set", value: "waiting" },
         { column: "owner", operation: "set", value: null },
       ]);
     },
     remove: (principal, ids) =>
-      objects.remove(
+      objects.unrestricted.remove(
         platform(principal),
         ids.map((id) => ({ id, class: principal.ospace + ASIDE_PATH })),
       ),

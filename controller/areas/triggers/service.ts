@@ -189,7 +189,7 @@ export class TriggerService implements ObjectTriggers {
   /** The object from the event. If the event does not contain it, the current object. */
   async #objectOf({ whole, class: path, id }: ObjectChangeEvent, author: Principal): Promise<Row> {
     if (whole !== undefined) return whole.object.values;
-    const [now] = await this.#with.objects.get(author, [{ id, class: path }]);
+    const [now] = await this.#with.objects.unrestricted.get(author, [{ id, class: path }]);
     return now?.values ?? {};
   }
 

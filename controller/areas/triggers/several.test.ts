@@ -10,7 +10,7 @@ import { TIMES } from "../../../test/helpers/time/times.ts";
 import { type HostObject, HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService } from "../objects/index.ts";
-import { QueryService, SearchService } from "../query/index.ts";
+import { QueryService, SearchService, visibleObjects } from "../query/index.ts";
 import { queryHostObject } from "../query/host-objects.ts";
 import { asideClass } from "./classes.ts";
 import { triggerHost } from "./host.ts";
@@ -88,6 +88,7 @@ class Controller {
   constructor(own: string, present: ReadonlySet<string>, clock: Clock = realClock) {
     const runtime = { ...testRuntime(clock), random: seededRandom(controllers.length + 1) };
     const objects = new ObjectService({
+      visible: visibleObjects,
       stores: engine,
       runtime,
       triggers: {

@@ -9,6 +9,7 @@ import {
   type Pushdown,
   type ReadRequest,
   type TriggerDefinition,
+  type Unrestricted,
 } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
@@ -25,7 +26,7 @@ export interface StoredTask {
 const WAITING = [{ kind: "equals", column: "state", values: ["waiting"] }] as const;
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read">;
+  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"insert" | "remove" | "read">;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
@@ -52,7 +53,7 @@ export class StoredTasks {
     });
     for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) {
       const some = rows.slice(from, from + CHANGE_BATCH_MAX);
-      await this.#with.objects.insert(principal, principal.ospace + ASIDE_PATH, some);
+      await this.#with.objects.unrestricted.insert(principal, principal.ospace + ASIDE_PATH, some);
     }
   }
 
@@ -61,7 +62,8 @@ export class StoredTasks {
     const principal = await this.#platform(task.event.tenant);
     const view = (await this.#with.objects.catalog(principal)).get(principal.ospace + ASIDE_PATH);
     const id = view && idFromColumns(view, keysOf(task));
-    if (id !== undefined) await this.#with.objects.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
+    if (id !== undefined)
+      await this.#with.objects.unrestricted.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
   }
 
   /** All waiting changes in pages, in no particular order. */
@@ -87,7 +89,7 @@ export class StoredTasks {
     const byId = new Map(tasks.map((task) => [view && idFromColumns(view, keysOf(task)), task]));
     const ids = [...byId.keys()].filter((id) => id !== undefined);
     const found: TriggerTask[] = [];
-    for await (const page of this.#with.objects.read(principal, { class: path, subtree: false, ids }))
+    for await (const page of this.#with.objects.unrestricted.read(principal, { class: path, subtree: false, ids }))
       for (const { id, values } of page) {
         const task = byId.get(id);
         if (task && values["state"] === "waiting" && textOrEmpty(values["owner"]) === owner) found.push(task);
@@ -109,7 +111,7 @@ export class StoredTasks {
   ): AsyncGenerator<readonly Row[]> {
     const principal = await this.#platform(tenant);
     const request = { class: principal.ospace + ASIDE_PATH, subtree: false, where, ...how };
-    for await (const page of this.#with.objects.read(principal, request))
+    for await (const page of this.#with.objects.unrestricted.read(principal, request))
       yield page.map(({ values }) => values).filter(({ state }) => state === "waiting");
   }
 

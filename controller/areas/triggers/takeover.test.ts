@@ -23,7 +23,7 @@ import {
   openTriggers,
 } from "../../../test/helpers/areas/trigger-world.ts";
 import { AppError } from "../../../common/errors.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Unrestricted } from "../objects/index.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";
 import { IngestService, RecordWriter } from "../ingest/index.ts";
 import { RuleService } from "../rules/index.ts";
@@ -139,10 +139,12 @@ describe("a batch that is repeated", () => {
 
   /** Ingest of the controller. `failing`: only the first rows of each class are stored, then the store fails. */
   function ingestOf({ objects }: Controller, rules: RuleService, failing = false): IngestService {
-    const partly: Pick<Objects, "ingest"> = {
-      ingest: async (principal, path, records, options) => {
-        await objects.ingest(principal, path, records.slice(0, 5), options);
-        throw new AppError("unavailable", "away");
+    const partly: Unrestricted<"ingest"> = {
+      unrestricted: {
+        ingest: async (principal, path, records, options) => {
+          await objects.unrestricted.ingest(principal, path, records.slice(0, 5), options);
+          throw new AppError("unavailable", "away");
+        },
       },
     };
     const over = failing ? partly : objects;

@@ -41,7 +41,7 @@ export interface UserDependencies {
   /** Rights of users as members of groups; absent: users have only the rights given to them directly. */
   readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange" | "requireGroups">;
   /** Needed to apply rules about users; absent: such rules are not applied. */
-  readonly objects?: Pick<Objects, "catalog">;
+  readonly objects?: Pick<Objects, "visible">;
   /** Seals second factors; absent: enrolling one is not possible. */
   readonly secrets?: SecretBox;
   /** Words of this installation that do not make a password stronger; none when absent. */

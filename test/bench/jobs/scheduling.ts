@@ -5,6 +5,7 @@ import type { KvStore } from "../../../controller/store/kv.ts";
 import { realClock } from "../../helpers/time/clock.ts";
 import { openBenchEngine } from "../driver/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../helpers/time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 const principal = testPrincipal();
 
@@ -28,7 +29,7 @@ export async function openScheduling({ began, fired, due }: Watched): Promise<Sc
   const engine = await openBenchEngine();
   const random = { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
   const runtime = { ...testRuntime(realClock), random };
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const jobs = new JobService({ stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const runs = new JobRuns({

@@ -1,5 +1,5 @@
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { realClock } from "../../helpers/time/clock.ts";
 import { openTestEngine } from "../../helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../helpers/time/runtime.ts";
@@ -22,7 +22,7 @@ export const objectsBench: Bench = {
   name: "objects",
   async run() {
     const engine = await openTestEngine();
-    const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
     const query = new QueryService({ objects, runtime: { clock: realClock } });
     const bare = await BareLmdb.open();
     try {
@@ -47,7 +47,7 @@ async function insertFigure(objects: ObjectService, bare: BareLmdb): Promise<Fig
   const measured = await inTurns(
     () =>
       perSecond(batches, BATCHES_AT_ONCE, () =>
-        objects.insert(principal, CLASS, range(ours, (ours += ROWS_PER_BATCH)).map(row)),
+        objects.unrestricted.insert(principal, CLASS, range(ours, (ours += ROWS_PER_BATCH)).map(row)),
       ),
     () => perSecond(batches, BATCHES_AT_ONCE, () => putBare(bare, range(theirs, (theirs += ROWS_PER_BATCH)))),
   );

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, types } from "cassandra-driver";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { openClusterEngine } from "../../../controller/store/cluster/index.ts";
 import { startLocalCluster, type ClusterSettings } from "../../../deploy/local/cluster.ts";
 import { realClock } from "../../helpers/time/clock.ts";
@@ -32,7 +32,7 @@ export const cassandraQueriesBench: Bench = {
     const runtime = testRuntime(realClock);
     const engine = await openClusterEngine({ ...local.settings, prefix: "bench", runtime });
     const client = bareClient(local.settings);
-    const objects = new ObjectService({ stores: engine, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     try {
       await engine.createTenant("matrix");
       const query = new QueryService({ objects, runtime });
@@ -41,7 +41,7 @@ export const cassandraQueriesBench: Bench = {
         `create class ${CLASS} (code varchar, host varchar, state varchar, note varchar, keys(code), index(host, state))`,
       );
       await perSecond(ROWS / 20, AT_ONCE, (at) =>
-        objects.insert(
+        objects.unrestricted.insert(
           principal,
           CLASS,
           Array.from({ length: 20 }, (_, index) => row(at * 20 + index)),

@@ -5,6 +5,7 @@ import type { Stores } from "../../../controller/store/engine.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import { testPrincipal } from "../../helpers/time/runtime.ts";
 import type { Figure } from "../driver/frame.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 const OBJECTS = 5_000;
 const BATCH = 500;
@@ -14,13 +15,13 @@ const INDEXES = ["host", "state", "owner"];
 /** Comparisons per second of a scrub that only the store limits, beside its default rate. */
 export async function scrubFigure(stores: Stores, runtime: Runtime): Promise<Figure> {
   const admin = testPrincipal();
-  const objects = new ObjectService({ stores, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   const columns = INDEXES.map((name) => ({ name, type: "varchar" as const }));
   const options = { keyMode: "manu" as const, autosearch: true };
   await objects.createClass(admin, { path: PATH, columns, indexes: INDEXES, options });
   const row = (n: number) => ({ id: `o${n}`, host: `host-${n % 1_000}`, state: `state-${n % 5}`, owner: `owner ${n}` });
   for (let from = 0; from < OBJECTS; from += BATCH)
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       PATH,
       Array.from({ length: BATCH }, (_, at) => row(from + at)),

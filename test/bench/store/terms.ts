@@ -1,5 +1,5 @@
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { openClusterEngine } from "../../../controller/store/cluster/index.ts";
 import type { Engine } from "../../../controller/store/engine.ts";
 import { realClock } from "../../helpers/time/clock.ts";
@@ -20,7 +20,7 @@ export const termsBench: Bench = {
   name: "terms",
   async run() {
     const engine = await openEngine();
-    const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
     const query = new QueryService({ objects, runtime: { clock: realClock } });
     const rows = (mql: string) => query.rows(principal, mql);
     const count = (condition: string) => rows(`select count(*) as n from ${ROOT} ${condition}`);
@@ -82,7 +82,7 @@ async function fill(objects: ObjectService): Promise<void> {
   const filler = async (): Promise<void> => {
     for (let first = next; first < OBJECTS; first = next) {
       next += ROWS_PER_BATCH;
-      await objects.insert(
+      await objects.unrestricted.insert(
         principal,
         ROOT,
         Array.from({ length: ROWS_PER_BATCH }, (_, at) => row(first + at)),

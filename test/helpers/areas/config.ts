@@ -20,6 +20,7 @@ import type { Controllers } from "../../../controller/store/journal/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../time/clock.ts";
 import { TEST_SECRETS, testRuntime } from "../time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Ids that no other controller of the test generates. */
 function runtimeOf(clock: Clock): Runtime {
@@ -45,7 +46,7 @@ export interface ConfigWorldOptions {
 /** Configuration and rules of one controller over these stores. */
 export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
   const runtime = runtimeOf(options.clock ?? realClock);
-  const objects = new ObjectService({ stores, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   const entries = new ConfigEntries({ stores, runtime });
   const cache = new ConfigCache({ entries, runtime });
   const controllers = options.controllers ?? { own: "this", has: (id: string) => id === "this" };

@@ -1,3 +1,4 @@
+import { noClasses } from "../engines/memory-objects.ts";
 import { beforeEach } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { MemoryStores } from "../engines/memory-stores.ts";
@@ -86,12 +87,14 @@ export const newDeployments = (by: TestClock) =>
       noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
     },
     objects: {
-      ingest(_principal, path, batch) {
-        if (rows.failure) return Promise.reject(rows.failure);
-        records.push(...batch.map((record) => ({ path, record })));
-        return Promise.resolve([]);
+      unrestricted: {
+        ingest(_principal, path, batch) {
+          if (rows.failure) return Promise.reject(rows.failure);
+          records.push(...batch.map((record) => ({ path, record })));
+          return Promise.resolve([]);
+        },
       },
-      catalog: () => Promise.reject(new Error("no rule speaks of rows")),
+      visible: noClasses().visible,
     },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
   });

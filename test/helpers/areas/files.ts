@@ -3,6 +3,7 @@ import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import { tagRuntime } from "../objects/tags.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 export interface FileController extends AsyncDisposable {
   readonly files: FileService;
@@ -26,7 +27,7 @@ export function fileController(
   { own = "one", gone = new Set(), data = stores, ...more }: FileControllerOptions = {},
 ): FileController {
   const runtime = tagRuntime();
-  const objects = new ObjectService({ stores: data, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
   const controllers = { own, has: (id: string) => !gone.has(id) };
   const files = new FileService({ stores, objects, runtime, controllers, ...more });
   for (const definition of filesArea(files).classes ?? []) objects.registerSystemClass(definition);

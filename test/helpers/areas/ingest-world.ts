@@ -5,11 +5,12 @@ import { EVERYTHING_SENT, POLICY_RECORD_CLASSES, recordsEntry, TEST_KEYS, TestOu
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import type { Workers } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES } from "../../../controller/areas/consolelog/index.ts";
 import { type RecentRecords, RuleService, type RuleTasks } from "../../../controller/areas/rules/index.ts";
 import { IngestService, RecordWriter } from "../../../controller/areas/ingest/index.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Ingest of one agent's entries over stores of each test, with the rule `KEY` for its lines. */
 
@@ -34,7 +35,7 @@ export function useIngest(): void {
   beforeEach(async () => {
     outbox = new TestOutbox(SOURCE);
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
     for (const definition of CLASSES) objects.registerSystemClass(definition);
     rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
   });
@@ -60,7 +61,7 @@ export async function prepared(workers?: Workers<RuleTasks>): Promise<IngestServ
 
 /** Returns a controller's ingest over the same stores: a second one stands for the controller after a restart. */
 export function newIngest(
-  over: Pick<Objects, "ingest">,
+  over: Unrestricted<"ingest">,
   workers?: Workers<RuleTasks>,
   { recent, sent = EVERYTHING_SENT }: { recent?: RecentRecords; sent?: typeof EVERYTHING_SENT } = {},
 ): IngestService {
@@ -93,7 +94,7 @@ export function entry(sequence: number, lines: readonly string[], rule = KEY): E
 /** Returns the rows of a class, by name. */
 export async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     rows.push(...page.map((row) => row.values));
   return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
 }

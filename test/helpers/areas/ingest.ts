@@ -3,7 +3,7 @@ import type { Row } from "../../../common/value.ts";
 import { CONSOLE_LOG_CLASSES } from "../../../controller/areas/consolelog/index.ts";
 import { IngestService, RecordWriter, type SentPolicies } from "../../../controller/areas/ingest/index.ts";
 import type { CommandEntrySink } from "../../../controller/areas/ingest/types.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import { POLICY_GAP_PATH, POLICY_RUN_PATH, policyClasses } from "../../../controller/areas/policies/index.ts";
 import type { EntrySource } from "../../../controller/areas/hosts/index.ts";
 import { RuleService } from "../../../controller/areas/rules/index.ts";
@@ -14,6 +14,7 @@ import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Today, because records expire. */
 export const BASE_MS = Date.now();
@@ -116,7 +117,7 @@ export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs" | 
 /** Replacements for the real stores and objects, for commands that accept everything, and for `EVERYTHING_SENT`. */
 interface TestIngestOptions {
   readonly stores?: Stores;
-  readonly objects?: Pick<Objects, "ingest">;
+  readonly objects?: Unrestricted<"ingest">;
   readonly commands?: CommandEntrySink;
   readonly sent?: Pick<SentPolicies, "missing" | "look" | "needs" | "zones">;
   readonly clock?: Clock;
@@ -127,10 +128,10 @@ interface TestIngestOptions {
  */
 export async function openTestIngest() {
   const engine = await openTestEngine();
-  const objects = new ObjectService({ stores: engine, runtime: RUNTIME });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: RUNTIME });
   for (const definition of [...POLICY_RECORD_CLASSES, ...CONSOLE_LOG_CLASSES]) objects.registerSystemClass(definition);
   const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
-  const writer = (over: Pick<Objects, "ingest">) =>
+  const writer = (over: Unrestricted<"ingest">) =>
     new RecordWriter({ objects: over, classes: POLICY_RECORD_PATHS, clock: RUNTIME.clock });
   for (const path of ["/matrix/line", "/matrix/other"])
     await objects.createClass(ADMIN, { path, kind: "record", columns: COLUMNS });
@@ -153,7 +154,7 @@ export async function openTestIngest() {
       }),
     rows: async (path: string): Promise<readonly Row[]> => {
       const rows: Row[] = [];
-      for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+      for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
         rows.push(...page.map((row) => row.values));
       return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
     },

@@ -8,7 +8,7 @@ import { openTestHttp, PASSWORD, type TestHttp } from "../http/http-app.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { DataRule } from "../../../controller/areas/permissions/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { publishChanges, wantsChanges } from "../../../controller/areas/notifications/changes.ts";
 import { NotificationRights } from "../../../controller/areas/notifications/rights.ts";
 import { notificationSockets } from "../../../controller/areas/notifications/routes.ts";
@@ -39,7 +39,7 @@ export function useNotifications(): void {
       rights: { visible: async (principal, notification) => rights.visible(principal, notification) },
     });
     http = await openTestHttp({ sockets, runtime });
-    objects = new ObjectService({ stores: http.engine, runtime });
+    objects = new ObjectService({ visible: visibleObjects, stores: http.engine, runtime });
     objects.registerSystemClass({
       path: "/system/keeper",
       columns: [
@@ -73,7 +73,7 @@ export function useNotifications(): void {
         },
       },
     });
-    objects.onChange(
+    objects.unrestricted.onChange(
       (changes) =>
         publishChanges(
           hub,

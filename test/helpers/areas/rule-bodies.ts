@@ -9,9 +9,9 @@ import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../../controller/scripting/index.ts";
 import { threadProcessorMs } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../../../controller/areas/consolelog/index.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted } from "../../../controller/areas/objects/index.ts";
 import { systemPrincipal, type Principal } from "../../../controller/areas/permissions/index.ts";
-import { QueryService, rowGate, SearchService } from "../../../controller/areas/query/index.ts";
+import { QueryService, rowGate, SearchService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { queryHostObject } from "../../../controller/areas/query/host-objects.ts";
 import { RuleBodies, RuleMemory, RuleService } from "../../../controller/areas/rules/index.ts";
 import {
@@ -92,7 +92,7 @@ async function prepare(): Promise<void> {
   audit = new MemoryAudit();
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   for (const definition of [...POLICY_RECORD_CLASSES, retryClass(objects), ...CONSOLE_LOG_CLASSES])
     objects.registerSystemClass(definition);
   authors = new Map([["administrator", ADMIN]]);
@@ -133,7 +133,7 @@ async function prepare(): Promise<void> {
 }
 
 /** Returns the ingest of a controller. A second one stands for the controller after a restart. */
-export function controller(over: Pick<Objects, "ingest"> = objects): IngestService {
+export function controller(over: Unrestricted<"ingest"> = objects): IngestService {
   return retrying(over).ingest;
 }
 
@@ -141,7 +141,7 @@ export function controller(over: Pick<Objects, "ingest"> = objects): IngestServi
  * Returns the same and its retries: `round` tries the waiting records again after so much time, `tick` only lets the
  * time pass. `waitingMax`: how many records of a tenant may wait.
  */
-export function retrying(over: Pick<Objects, "ingest"> = objects, waitingMax?: number) {
+export function retrying(over: Unrestricted<"ingest"> = objects, waitingMax?: number) {
   let laterMs = 0;
   const later = (): number => realClock.nowMs() + laterMs;
   const retries = new RuleRetries({
@@ -194,7 +194,7 @@ export function retrying(over: Pick<Objects, "ingest"> = objects, waitingMax?: n
 /** Returns the values of all rows of a class, sorted by name. */
 export async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     rows.push(...page.map((row) => row.values));
   return rows.sort((a, b) => String(a["name"]).localeCompare(String(b["name"])));
 }
@@ -202,7 +202,7 @@ export async function rowsOf(path: string): Promise<readonly Record<string, unkn
 /** Returns id and values of all rows of a class, sorted by id. */
 export async function idsOf(path: string): Promise<readonly Record<string, unknown>[]> {
   const rows: Record<string, unknown>[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     rows.push(...page.map(({ id, values }) => ({ id, ...values })));
   return rows.sort((a, b) => String(a["id"]).localeCompare(String(b["id"])));
 }

@@ -14,7 +14,7 @@ import { threadProcessorMs } from "../../../controller/workers/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../../../controller/areas/consolelog/index.ts";
 import { ObjectService, type ObjectChange } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
-import { queryArea, QueryService, SearchService } from "../../../controller/areas/query/index.ts";
+import { queryArea, QueryService, SearchService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import type { KvLease } from "../../../controller/store/kv.ts";
 import { asideClass } from "../../../controller/areas/triggers/classes.ts";
@@ -85,6 +85,7 @@ export class Controller {
     // Two lives with the same random numbers would have the same names, as of their outboxes.
     const runtime = { ...testRuntime(clock), random: seededRandom(++lives) };
     const objects = new ObjectService({
+      visible: visibleObjects,
       stores,
       runtime,
       triggers: {
@@ -115,7 +116,7 @@ export class Controller {
         this.#changed();
       },
     });
-    objects.onChange((events) => {
+    objects.unrestricted.onChange((events) => {
       this.told.push(...events.filter(({ announced }) => announced));
       this.#changed();
     });

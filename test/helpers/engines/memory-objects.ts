@@ -19,10 +19,13 @@ import type {
   OrderedRequest,
   ReadExplanation,
   ReadRequest,
+  UnrestrictedObjects,
   UpdateOptions,
   SystemClass,
+  VisibleObjects,
 } from "../../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../../controller/areas/permissions/index.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 import { withEdits } from "../../../controller/areas/query/write/edits.ts";
 import { notFound } from "./memory-classes.ts";
 import { orderedRead, pagesOf, selectedRows } from "./memory-reads.ts";
@@ -45,7 +48,7 @@ export function noClasses(): MemoryObjects {
 }
 
 /** The object database in its simplest form: maps and loops. Results of queries over it can be verified by reading. */
-export class MemoryObjects implements Objects {
+export class MemoryObjects implements Objects, UnrestrictedObjects {
   readonly #options: MemoryObjectsOptions;
   readonly #tenants = new Map<string, MemoryTenant>();
   readonly #system: SystemClass[] = [];
@@ -53,6 +56,15 @@ export class MemoryObjects implements Objects {
   #lastMs = 0;
   /** Every requested read. */
   readonly reads: ReadRequest[] = [];
+  readonly unrestricted: UnrestrictedObjects = this;
+  readonly visible: VisibleObjects = visibleObjects(this);
+  readonly history = withoutVersions;
+  readonly removed = withoutVersions;
+  readonly times = withoutVersions;
+  readonly pastStates = withoutVersions;
+  readonly restore = withoutVersions;
+  /** Makes no records inside a commit. */
+  readonly ingestInCommit = (): Promise<void> => Promise.resolve();
 
   constructor(options: MemoryObjectsOptions) {
     this.#options = options;
@@ -117,17 +129,8 @@ export class MemoryObjects implements Objects {
     yield await Promise.resolve(edges.filter((edge) => tenant.classes.edgeTypes.has(edge.type)));
   }
 
-  // There are no versions.
-  history(): AsyncIterable<never> {
-    throw new AppError("unsupported", "Versions are not kept here.");
-  }
-
   async *removedObjects(): AsyncIterable<never> {
     // Removed objects leave no trace.
-  }
-
-  removed(): AsyncIterable<never> {
-    throw new AppError("unsupported", "Versions are not kept here.");
   }
 
   registerSystemClass(definition: SystemClass): void {
@@ -293,4 +296,8 @@ export class MemoryObjects implements Objects {
     this.#lastMs = Math.max(this.#options.nowMs(), this.#lastMs + 1);
     return this.#lastMs;
   }
+}
+
+function withoutVersions(): never {
+  throw new AppError("unsupported", "Versions are not kept here.");
 }

@@ -51,16 +51,18 @@ export function openCommands({ given }: { readonly given?: readonly string[] } =
     runtime: testRuntime(clock),
     controllerId: OWN,
     objects: {
-      ingest: async (_principal, _path, records) => {
-        await state.storing;
-        stored.push(...records);
-        return [] as never;
+      unrestricted: {
+        ingest: async (_principal, _path, records) => {
+          await state.storing;
+          stored.push(...records);
+          return [] as never;
+        },
+        async *read(_principal, request) {
+          await Promise.resolve();
+          yield state.rows.filter((row) => row.class.path === request.class);
+        },
+        get: () => Promise.resolve([]),
       },
-      async *read(_principal, request) {
-        await Promise.resolve();
-        yield state.rows.filter((row) => row.class.path === request.class);
-      },
-      get: () => Promise.resolve([]),
     },
     live: (tenant, host) => (tenant === TARGET.tenant && host === TARGET.host ? state.session : undefined),
     presence: {

@@ -17,7 +17,7 @@ import {
 } from "../../../controller/areas/hosts/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import { ROLES, type Principal, type RoleName } from "../../../controller/areas/permissions/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { AgentServer, PeerLinks } from "../../../controller/grpc/index.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
@@ -116,7 +116,7 @@ export function testPrincipalOf(tenant = "matrix", role: RoleName = "administrat
 export async function openTestHosts(options: TestHostsOptions = {}): Promise<TestHosts> {
   const runtime = options.runtime ?? realRuntime();
   const engine = options.beside?.engine ?? (await openTestEngine({ clock: realClock }));
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const query = new QueryService({ objects, runtime });
   const desired: TestHosts["desired"] = options.beside?.desired ?? new Map();
   let port = 0;

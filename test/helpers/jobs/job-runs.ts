@@ -20,7 +20,7 @@ import {
 import type { ServerScripts } from "../../../controller/areas/jobs/runs/scripts.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import type { BlobStore } from "../../../controller/store/blobs.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
@@ -58,7 +58,7 @@ export async function openJobRuns() {
     ...testRuntime(realClock),
     random: { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
   };
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const jobs = new JobService({ stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const query = new QueryService({ objects, runtime });

@@ -6,7 +6,7 @@ import { MemoryStores } from "../engines/memory-stores.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../../../controller/areas/hosts/index.ts";
 import type { Notification } from "../../../controller/areas/notifications/index.ts";
-import type { ObjectRow, Objects } from "../../../controller/areas/objects/index.ts";
+import type { ObjectRow, Objects, UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
 import { JobRuns } from "../../../controller/areas/jobs/runs/runs.ts";
 import { JobService } from "../../../controller/areas/jobs/service.ts";
 
@@ -42,9 +42,11 @@ class FakeHosts {
 /** Rows of job runs, with the functions that runs use of objects. The write with the later time wins, in any order. */
 class FakeRows {
   readonly catalog: Objects["catalog"] = (principal) => noClasses().catalog(principal);
+  readonly visible = noClasses().visible;
   readonly rows = new Map<string, Record<string, Row[string] | undefined>>();
   readonly #times = new Map<string, number>();
   failures: AppError[] = [];
+  readonly unrestricted: Pick<UnrestrictedObjects, "get" | "insert"> = this;
 
   insert(
     _principal: unknown,

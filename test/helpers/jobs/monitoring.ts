@@ -13,7 +13,7 @@ import {
 import type { Notification } from "../../../controller/areas/notifications/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import { PolicyService, policyRoutes, policyClasses } from "../../../controller/areas/policies/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { Row } from "../../../common/value.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Rule } from "../../../controller/areas/rules/index.ts";
@@ -72,7 +72,7 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
 export async function openMonitoring() {
   const runtime = testRuntime(realClock);
   const engine = await openTestEngine();
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const hosts = new ScriptedHosts();
   const published: Notification[] = [];
   const notifications = { publish: (_tenant: string, notification: Notification) => void published.push(notification) };

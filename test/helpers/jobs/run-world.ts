@@ -9,11 +9,12 @@ import {
 } from "../../../controller/areas/hosts/index.ts";
 import { jobClasses, JobRuns, JobService } from "../../../controller/areas/jobs/index.ts";
 import { JobOutputs } from "../../../controller/areas/jobs/output/outputs.ts";
-import { ObjectService, type Objects } from "../../../controller/areas/objects/index.ts";
+import { ObjectService, type Unrestricted, type UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 export const ADMIN = testPrincipal();
 export const HOUR_MS = 3_600_000;
@@ -33,7 +34,7 @@ export let jobs: JobService;
 export function openRuns(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime: RUNTIME });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: RUNTIME });
     jobs = new JobService({ stores: engine, runtime: RUNTIME, objects });
     for (const definition of [...jobClasses(jobs), ...COMMAND_CLASSES]) objects.registerSystemClass(definition);
   });
@@ -45,7 +46,7 @@ export function openRuns(): void {
 
 type Dispatch = (host: string, options: DispatchOptions) => Promise<Partial<CommandOutcome>>;
 /** The part of objects that runs use. */
-export type Used = Pick<Objects, "insert" | "get">;
+export type Used = Unrestricted<"insert" | "get">;
 
 interface ControllerOptions {
   /** Result of the command on a host. Absent: success. */
@@ -79,7 +80,11 @@ export function controller(own: string, options: ControllerOptions = {}): JobRun
     hosts,
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),
     stores: options.stores ?? engine,
-    objects: { catalog: (principal) => objects.catalog(principal), ...(options.objects ?? used) },
+    objects: {
+      catalog: (principal) => objects.catalog(principal),
+      visible: objects.visible,
+      ...(options.objects ?? used),
+    },
     runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
     notifications: {
       publish: (_tenant, { msg }) => options.published?.((JSON.parse(msg) as { readonly status: string }).status),
@@ -104,9 +109,16 @@ function hastyClock(aheadMs: () => number): Clock {
 
 /** Writes and reads the shared objects. */
 export const used: Used = {
-  insert: (...call) => objects.insert(...call),
-  get: (...call) => objects.get(...call),
+  unrestricted: {
+    insert: (...call) => objects.unrestricted.insert(...call),
+    get: (...call) => objects.unrestricted.get(...call),
+  },
 };
+
+/** The shared objects with another way to insert. */
+export const inserting = (insert: UnrestrictedObjects["insert"]): Used => ({
+  unrestricted: { ...used.unrestricted, insert },
+});
 
 /** Returns work that waits until `release`. `asleep` resolves when the work begins to wait. */
 export function held<T>(answer: T) {
@@ -118,13 +130,11 @@ export function held<T>(answer: T) {
 }
 
 /** Returns objects whose writes of rows with this status wait. */
-export const sleepingBefore = (status: (text: unknown) => boolean, hold: ReturnType<typeof held>): Used => ({
-  ...used,
-  async insert(principal, path, rows, options) {
+export const sleepingBefore = (status: (text: unknown) => boolean, hold: ReturnType<typeof held>): Used =>
+  inserting(async (principal, path, rows, options) => {
     if (rows.some((row) => status(row["status"]))) await hold.wait();
-    return objects.insert(principal, path, rows, options);
-  },
-});
+    return objects.unrestricted.insert(principal, path, rows, options);
+  });
 
 /** Executes a command on the hosts. */
 export const execute = (runs: JobRuns, ...hosts: readonly string[]) =>
@@ -135,7 +145,7 @@ export const bytes = (text: string) => ({ stderr: false, data: new TextEncoder()
 /** Returns the rows of a run, one for each host. */
 export async function rowsOf(runId: string) {
   const found = [];
-  for await (const page of objects.read(ADMIN, {
+  for await (const page of objects.unrestricted.read(ADMIN, {
     class: "/matrix/jobs/jobrun",
     subtree: false,
     where: [{ kind: "equals", column: "runid", values: [runId] }],

@@ -8,6 +8,7 @@ import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import { QueryService } from "../../../controller/areas/query/service.ts";
 import type { OpenBatch } from "../../../controller/areas/query/batch/run.ts";
+import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 /** Batches of MQL, by controllers that die, pause or fail in the middle. */
 
@@ -39,7 +40,7 @@ export const entries: AuditEntry[] = [];
 export function useBatches(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     objects.registerSystemClass({
       path: "/owned",
       columns: [{ name: "a", type: "int", meaning: "A" }],

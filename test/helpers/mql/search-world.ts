@@ -8,7 +8,7 @@ import { ThreadScripts } from "../../../controller/scripting/index.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { DataRule, Principal } from "../../../controller/areas/permissions/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { SearchService } from "../../../controller/areas/query/search/index.ts";
 
 /** Objects, records and versions to search for. */
@@ -51,7 +51,7 @@ let scripts: ThreadScripts;
 export function useSearch(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
-    objects = new ObjectService({ stores: engine, runtime });
+    objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     const audit = {
       ready: () => Promise.resolve(),
       record(entry: AuditEntry) {
@@ -63,17 +63,21 @@ export function useSearch(): void {
     scripts = new ThreadScripts({ ...testRuntime(realClock), file, languages: ["lua"], functions: () => [] });
     search = new SearchService({ objects, runtime, audit, engine: () => scripts });
     await new QueryService({ objects, runtime }).rows(admin, CLASSES);
-    await objects.insert(admin, "/matrix/ent/box", BOXES);
-    await objects.insert(admin, "/matrix/ent/box/rack", [{ host: "rack-1", note: "ERROR in slot", size: 5, slots: 4 }]);
-    await objects.insert(admin, "/matrix/vault", [{ host: "hidden", note: "ERROR nobody searches" }]);
+    await objects.unrestricted.insert(admin, "/matrix/ent/box", BOXES);
+    await objects.unrestricted.insert(admin, "/matrix/ent/box/rack", [
+      { host: "rack-1", note: "ERROR in slot", size: 5, slots: 4 },
+    ]);
+    await objects.unrestricted.insert(admin, "/matrix/vault", [{ host: "hidden", note: "ERROR nobody searches" }]);
     const lines = ["ERROR disk one", "fine", "ERROR kernel"].map((line, at) => ({
       values: { line, level: at === 1 ? "info" : "error" },
       timeMs: NOON_MS + at * HOUR_MS,
       identity: `s/${at}`,
     }));
-    await objects.ingest(admin, "/matrix/log", lines);
+    await objects.unrestricted.ingest(admin, "/matrix/log", lines);
     for (const [at, state] of ["draft", "ERROR", "done"].entries())
-      await objects.insert(admin, "/matrix/doc", [{ name: "plan", state }], { atMs: NOON_MS + at * HOUR_MS });
+      await objects.unrestricted.insert(admin, "/matrix/doc", [{ name: "plan", state }], {
+        atMs: NOON_MS + at * HOUR_MS,
+      });
   });
   afterAll(async () => {
     await scripts.close();

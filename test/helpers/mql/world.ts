@@ -128,7 +128,7 @@ export async function makeWorld(
     await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice, areRecords });
   }
   for (const row of dice.some([...rows.values()], 0.1)) {
-    await objects.remove(admin, [{ id: row.id }]);
+    await objects.unrestricted.remove(admin, [{ id: row.id }]);
     rows.delete(row.id);
   }
   return { root: `/matrix/${name}`, classes, now: [...rows.values()], areRecords, earlier };
@@ -183,7 +183,7 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, written: Wri
     ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])),
   };
   const edges = areRecords ? {} : drawnEdges([...rows.keys()], dice);
-  const [whole = ""] = await objects.insert(admin, view.path, [{ ...values, ...edges }], { atMs });
+  const [whole = ""] = await objects.unrestricted.insert(admin, view.path, [{ ...values, ...edges }], { atMs });
   rows.set(whole, {
     id: whole,
     class: view,

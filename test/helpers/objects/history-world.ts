@@ -61,7 +61,8 @@ export function moment(): number {
 /** Returns the rows of all pages in the order of ids, of HOST if the request names no class. */
 export async function readAll(request: Partial<ReadRequest>): Promise<ObjectRow[]> {
   const rows: ObjectRow[] = [];
-  for await (const page of objects.read(admin, { class: HOST.path, subtree: false, ...request })) rows.push(...page);
+  for await (const page of objects.unrestricted.read(admin, { class: HOST.path, subtree: false, ...request }))
+    rows.push(...page);
   return rows.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -74,7 +75,7 @@ export async function sizesAt(asOfMs: number, request: Partial<ReadRequest> = {}
 export async function edgesAt(direction: "out" | "in", ids: readonly string[], asOfMs?: number): Promise<string[]> {
   const edges: string[] = [];
   const request = { direction, ...(asOfMs === undefined ? {} : { asOfMs }) };
-  for await (const page of objects.edges(
+  for await (const page of objects.unrestricted.edges(
     admin,
     ids.map((id) => ({ id })),
     request,

@@ -67,14 +67,15 @@ export function controller(of: Stores = engine): ObjectService {
 /** Returns the rows of all pages, of BOX and its subclasses if the request names no class. */
 export async function readAll(request: Partial<ReadRequest>, by: ObjectService): Promise<ObjectRow[]> {
   const rows: ObjectRow[] = [];
-  for await (const page of by.read(admin, { class: BOX.path, subtree: true, ...request })) rows.push(...page);
+  for await (const page of by.unrestricted.read(admin, { class: BOX.path, subtree: true, ...request }))
+    rows.push(...page);
   return rows;
 }
 
 /** Ids that the index answers; fails when it is not used. */
 export async function answered(where: Pushdown, by: ObjectService, path = BOX.path): Promise<string[]> {
   const request = { class: path, subtree: true, where: [where] };
-  expect((await by.explain(admin, request)).used).toEqual([where]);
+  expect((await by.unrestricted.explain(admin, request)).used).toEqual([where]);
   return (await readAll(request, by)).map((row) => row.id).sort();
 }
 

@@ -1,5 +1,5 @@
 import { ObjectService, type SystemClass } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { tagsArea, TagService } from "../../../controller/areas/tags/index.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
@@ -33,7 +33,7 @@ export function tagController(
   { own = "one", gone = new Set(), clock = realClock, classes = () => [] }: TagControllerOptions = {},
 ): TagController {
   const runtime = tagRuntime();
-  const objects = new ObjectService({ stores, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   const query = new QueryService({ objects, runtime });
   const controllers = { own, has: (id: string) => !gone.has(id) };
   const tags = new TagService({ stores, objects, query, runtime: { ...runtime, clock }, controllers });

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import type { Notification } from "../../../controller/areas/notifications/types.ts";
 import { ObjectService, type ClassGuard, type ObjectTriggers } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { ExportService, ImportService, TRANSFER_CLASS } from "../../../controller/areas/transfer/index.ts";
 import type { ImportOptions } from "../../../controller/areas/transfer/import.ts";
 import { scriptParts } from "../../../controller/areas/transfer/source.ts";
@@ -38,7 +38,7 @@ export class TestTransfer {
       random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) },
       log: pino({ level: "silent" }),
     });
-    this.objects = new ObjectService({ stores, runtime, ...(triggers && { triggers }) });
+    this.objects = new ObjectService({ visible: visibleObjects, stores, runtime, ...(triggers && { triggers }) });
     for (const [path, guard] of Object.entries(guards))
       this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int", meaning: "A" }], guard });
     this.objects.registerSystemClass(TRANSFER_CLASS);

@@ -6,7 +6,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { CommandState, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { entrySlices } from "../entry-slices.ts";
 import type { LiveSession } from "../session/live-session.ts";
@@ -33,7 +33,7 @@ import { CommandWait } from "./wait.ts";
 
 export interface AgentCommandsDependencies {
   readonly runtime: Runtime;
-  readonly objects: Pick<Objects, "ingest" | "read" | "get">;
+  readonly objects: Unrestricted<"ingest" | "read" | "get">;
   readonly controllerId: string;
   readonly live: (tenant: string, host: string) => LiveSession | undefined;
   readonly presence: Pick<Presence, "holderOf">;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { COMMAND_ID_MAX_CHARACTERS, COMMAND_PIECES_PER_READ } from "../../../../common/limits.ts";
 import type { CommandResult, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import type { ObjectRow, Objects } from "../../objects/index.ts";
+import type { ObjectRow, Unrestricted } from "../../objects/index.ts";
 import { CommandRecords } from "./records.ts";
 import { StoredCommands } from "./stored.ts";
 
@@ -14,20 +14,22 @@ function openRecords() {
   const rows: ObjectRow[] = [];
   const gone = new Set<string>();
   const written: string[] = [];
-  const objects: Pick<Objects, "ingest" | "read" | "get"> = {
-    ingest: (_principal, path, records) => {
-      written.push(`${path}: ${records.length}`);
-      for (const { values } of records)
-        rows.unshift({ id: String(rows.length), class: { path }, values } as unknown as ObjectRow);
-      return Promise.resolve([]) as never;
+  const objects: Unrestricted<"ingest" | "read" | "get"> = {
+    unrestricted: {
+      ingest: (_principal, path, records) => {
+        written.push(`${path}: ${records.length}`);
+        for (const { values } of records)
+          rows.unshift({ id: String(rows.length), class: { path }, values } as unknown as ObjectRow);
+        return Promise.resolve([]) as never;
+      },
+      async *read(_principal, request) {
+        await Promise.resolve();
+        yield [];
+        yield rows.filter((row) => row.class.path === request.class);
+      },
+      get: (_principal, refs) =>
+        Promise.resolve(refs.map(({ id }) => (gone.has(id) ? undefined : rows.find((row) => row.id === id)))),
     },
-    async *read(_principal, request) {
-      await Promise.resolve();
-      yield [];
-      yield rows.filter((row) => row.class.path === request.class);
-    },
-    get: (_principal, refs) =>
-      Promise.resolve(refs.map(({ id }) => (gone.has(id) ? undefined : rows.find((row) => row.id === id)))),
   };
   const traces: string[] = [];
   const actAs = (_tenant: string, traceparent: string) => {

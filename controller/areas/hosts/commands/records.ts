@@ -2,7 +2,7 @@ import { COMMAND_ID_MAX_CHARACTERS, COMMAND_PIECES_PER_READ } from "../../../../
 import { beginningOf } from "../../../../common/text/cut.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { CommandOutput, CommandResult, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
-import type { NewRecord, ObjectRow, Objects } from "../../objects/index.ts";
+import type { NewRecord, ObjectRow, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { COMMAND_CLASS, OUTPUT_CLASS } from "../store.ts";
 import type { EntrySource, Target } from "../types.ts";
@@ -11,7 +11,7 @@ const MESSAGE_MAX_CHARACTERS = 8_000;
 const SIGNAL_MAX_CHARACTERS = 20;
 
 export interface CommandRecordsDependencies {
-  readonly objects: Pick<Objects, "ingest" | "read" | "get">;
+  readonly objects: Unrestricted<"ingest" | "read" | "get">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
@@ -58,7 +58,10 @@ export class CommandRecords {
     // Read again in order, so that a long output is never in memory as a whole.
     for (let at = 0; at < found.length; at += COMMAND_PIECES_PER_READ) {
       const principal = await this.#actAs(target.tenant, target.traceparent);
-      for (const row of await this.#objects.get(principal, found.slice(at, at + COMMAND_PIECES_PER_READ))) {
+      for (const row of await this.#objects.unrestricted.get(
+        principal,
+        found.slice(at, at + COMMAND_PIECES_PER_READ),
+      )) {
         if (row) yield pieceOf(commandId, row);
       }
     }
@@ -67,7 +70,12 @@ export class CommandRecords {
   async *#rows(target: Target, commandId: string, path: string): AsyncGenerator<readonly ObjectRow[]> {
     const principal = await this.#actAs(target.tenant, target.traceparent);
     const where = [{ kind: "equals", column: "command", values: [commandId] } as const];
-    yield* this.#objects.read(principal, { class: principal.ospace + path, subtree: false, where, newestFirst: true });
+    yield* this.#objects.unrestricted.read(principal, {
+      class: principal.ospace + path,
+      subtree: false,
+      where,
+      newestFirst: true,
+    });
   }
 
   async #keep(
@@ -82,7 +90,7 @@ export class CommandRecords {
     }
     if (records.length === 0) return;
     const principal = await this.#actAs(source.tenant, entries[0]?.traceparent ?? "");
-    await this.#objects.ingest(principal, principal.ospace + kind.class, records);
+    await this.#objects.unrestricted.ingest(principal, principal.ospace + kind.class, records);
   }
 }
 

@@ -4,9 +4,8 @@ import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../../commo
 import type { Runtime } from "../../../runtime.ts";
 import { isMask, MASK, type SecretBox } from "../../../secrets/index.ts";
 import type { Stores } from "../../../store/engine.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Objects, VisibleRecords } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../../query/index.ts";
 import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
 import { checkGroup, checkSize } from "./checks.ts";
 import { placeText, sealPassword, type Place } from "./secrets.ts";
@@ -31,7 +30,7 @@ export class JobGroups {
   readonly #stores: Stores;
   readonly #secrets: SecretBox;
   readonly #runtime: Runtime;
-  readonly #objects: Pick<Objects, "catalog">;
+  readonly #objects: Pick<Objects, "visible">;
 
   constructor({
     stores,
@@ -40,7 +39,7 @@ export class JobGroups {
     runtime,
   }: {
     readonly stores: Stores;
-    readonly objects: Pick<Objects, "catalog">;
+    readonly objects: Pick<Objects, "visible">;
     readonly secrets: SecretBox;
     readonly runtime: Runtime;
   }) {
@@ -135,8 +134,8 @@ export class JobGroups {
     return stored;
   }
 
-  #filter(principal: Principal): Promise<RecordFilter> {
-    return recordFilter(principal, this.#objects, principal.ospace + JOB_GROUP_PATH);
+  #filter(principal: Principal): Promise<VisibleRecords> {
+    return this.#objects.visible.records(principal, principal.ospace + JOB_GROUP_PATH);
   }
 
   async #store({ tenant }: Principal): Promise<GroupStore> {
@@ -159,7 +158,7 @@ function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
 type NamedHosts = GroupName & { readonly hosts: readonly { readonly host: string }[] };
 
 /** The group without hidden members. Undefined if the principal may not see the group. */
-function shownOf(principal: Principal, group: GroupView, { sees, shown }: RecordFilter): GroupView | undefined {
+function shownOf(principal: Principal, group: GroupView, { sees, shown }: VisibleRecords): GroupView | undefined {
   const row = groupRow(principal, group);
   if (!sees(row)) return undefined;
   const seen = shown(row);
@@ -170,7 +169,7 @@ function shownOf(principal: Principal, group: GroupView, { sees, shown }: Record
  * `AppError("denied")` unless the principal sees the whole group. A write replaces all of it, so this is required of
  * the group before and after the write.
  */
-function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: RecordFilter): void {
+function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: VisibleRecords): void {
   const row = groupRow(principal, group);
   if (sees(row) && "hosts" in shown(row)) return;
   throw new AppError("denied", `The group ${group.name} is not among the groups that this user may change.`);

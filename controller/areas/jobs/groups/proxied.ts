@@ -13,7 +13,6 @@ import type {
 } from "../../hosts/index.ts";
 import type { Objects } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
-import { recordFilter } from "../../query/index.ts";
 import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
 import { passwordContext, placeText } from "./secrets.ts";
 import { GroupStore, type StoredGroup, type StoredGroupHost } from "./store.ts";
@@ -24,7 +23,7 @@ const WRITE_BYTES = 12;
 export interface ProxiedDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   readonly secrets: Pick<SecretBox, "open">;
   readonly hosts: Pick<Hosts, "dispatchBehind">;
 }
@@ -60,7 +59,7 @@ export class ProxiedHosts {
     requirePermission(principal, "jobs:run");
     const read = await (await this.#store(principal.tenant)).read({ gtype: "proxy", name });
     if (!read) return undefined;
-    const filter = await recordFilter(principal, this.#with.objects, principal.ospace + JOB_GROUP_PATH);
+    const filter = await this.#with.objects.visible.records(principal, principal.ospace + JOB_GROUP_PATH);
     return filter.sees(groupRow(principal, read.group)) ? read.group.hosts : undefined;
   }
 

@@ -1,7 +1,7 @@
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { JOB_RETENTION_PARALLEL } from "../../../../common/limits.ts";
 import type { Stores } from "../../../store/engine.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import { systemPrincipal, type Principal } from "../../permissions/index.ts";
 import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "../classes.ts";
 import { hasOpen } from "../runs/executions.ts";
@@ -9,7 +9,7 @@ import { JobOutputs, type RunName } from "../output/outputs.ts";
 
 export interface RunRemovalDependencies {
   readonly stores: Stores;
-  readonly objects: Pick<Objects, "read" | "remove">;
+  readonly objects: Unrestricted<"read" | "remove">;
 }
 
 /** The job whose runs are removed. */
@@ -45,7 +45,7 @@ export class RunRemoval {
 
   /** Rows of the job's runs, unordered. With `beforeMs`, only of runs that began before that time. */
   async *rows(job: JobOfTenant, beforeMs = Infinity): AsyncGenerator<RunRow> {
-    const pages = this.#objects.read(platformOf(job), {
+    const pages = this.#objects.unrestricted.read(platformOf(job), {
       class: job.ospace + JOB_RUN_PATH,
       subtree: false,
       where: [
@@ -88,7 +88,7 @@ export class RunRemoval {
   /** Removes the rows of a run's commands on some of its hosts. */
   async #removeCommands(job: JobOfTenant, [runId, hosts]: readonly [string, ReadonlySet<string>]): Promise<void> {
     const path = job.ospace + COMMAND_RUN_PATH;
-    const pages = this.#objects.read(platformOf(job), {
+    const pages = this.#objects.unrestricted.read(platformOf(job), {
       class: path,
       subtree: false,
       where: [{ kind: "equals", column: "runid", values: [runId] }],
@@ -97,7 +97,7 @@ export class RunRemoval {
     for await (const page of pages) {
       const own = page.filter(({ values }) => values["runid"] === runId && hosts.has(String(values["host"])));
       if (own.length === 0) continue;
-      await this.#objects.remove(
+      await this.#objects.unrestricted.remove(
         platformOf(job),
         own.map(({ id }) => ({ id, class: path })),
       );
@@ -107,7 +107,7 @@ export class RunRemoval {
   /** Removes the output, and the row last: while the row exists, the rest of the run can be found again. */
   async #remove(job: JobOfTenant, { id, runId, host }: RunRow): Promise<void> {
     await this.#outputs.remove(job.tenant, { runId, host });
-    await this.#objects.remove(platformOf(job), [{ id, class: job.ospace + JOB_RUN_PATH }]);
+    await this.#objects.unrestricted.remove(platformOf(job), [{ id, class: job.ospace + JOB_RUN_PATH }]);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Unrestricted } from "../../objects/index.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Value } from "typebox/value";
 import { JobInput } from "../../../../common/api/jobs.ts";
@@ -91,7 +92,7 @@ test("what one step leaves, because it is much or the store was away, the next o
     const runid = `01M8${String(n).padStart(22, "0")}`;
     return { runid, host: "h1", name: "busy", status: "ok", stime: n };
   };
-  await scene.objects.insert(
+  await scene.objects.unrestricted.insert(
     systemPrincipal("matrix", "/matrix", ""),
     "/matrix/jobs/jobrun",
     Array.from({ length: count }, (_, n) => row(n)),
@@ -100,9 +101,11 @@ test("what one step leaves, because it is much or the store was away, the next o
   const retention = new RunRetention({
     stores: scene.engine,
     objects: {
-      read: (...call) => scene.objects.read(...call),
-      remove: (...call) =>
-        isAway ? Promise.reject(new AppError("unavailable", "away")) : scene.objects.remove(...call),
+      unrestricted: {
+        read: (...call) => scene.objects.unrestricted.read(...call),
+        remove: (...call) =>
+          isAway ? Promise.reject(new AppError("unavailable", "away")) : scene.objects.unrestricted.remove(...call),
+      },
     },
     runtime: { log: LOG },
     rowsPerSweep,
@@ -206,12 +209,14 @@ test("controllers that remove old runs side by side remove each once, in steps; 
   const broken = await run(a, "aa-broken", 1);
   await run(a, "piled", 12);
   const stuck = await scene.query.rows(ADMIN, "SELECT id FROM /matrix/jobs/jobrun WHERE name = 'aa-broken'", []);
-  const objects: Pick<typeof scene.objects, "read" | "remove"> = {
-    read: (...call) => scene.objects.read(...call),
-    remove: (principal, removed) =>
-      removed.some(({ id }) => id === stuck[0]?.["id"])
-        ? Promise.reject(new AppError("unavailable", "away"))
-        : scene.objects.remove(principal, removed),
+  const objects: Unrestricted<"read" | "remove"> = {
+    unrestricted: {
+      read: (...call) => scene.objects.unrestricted.read(...call),
+      remove: (principal, removed) =>
+        removed.some(({ id }) => id === stuck[0]?.["id"])
+          ? Promise.reject(new AppError("unavailable", "away"))
+          : scene.objects.unrestricted.remove(principal, removed),
+    },
   };
   const [one, other] = [agesAhead(2, { objects, rowsPerSweep: 5 }), agesAhead(2, { objects, rowsPerSweep: 5 })];
   await Promise.all([one.sweep(), other.sweep()]);

@@ -5,7 +5,7 @@ import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { openJobRuns } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { CallDeadline } from "../../../store/call-deadline.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { UnrestrictedObjects } from "../../objects/index.ts";
 import { JOB_RUN_PATH } from "../classes.ts";
 import { RunRows } from "./rows.ts";
 
@@ -22,13 +22,13 @@ afterAll(() => scene[Symbol.asyncDispose]());
 /** Rows, and the run ids of each write. */
 function rows(before: (names: readonly unknown[]) => void = () => undefined) {
   const writes: string[][] = [];
-  const insert: Objects["insert"] = async (principal, path, given, options) => {
+  const insert: UnrestrictedObjects["insert"] = async (principal, path, given, options) => {
     const names = given.map(({ runid }) => String(runid));
     writes.push(names);
     before(names);
-    return scene.objects.insert(principal, path, given, options);
+    return scene.objects.unrestricted.insert(principal, path, given, options);
   };
-  return { writes, rows: new RunRows({ insert }) };
+  return { writes, rows: new RunRows({ unrestricted: { insert } }) };
 }
 
 const NOW_MS = Date.now();

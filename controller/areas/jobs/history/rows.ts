@@ -4,7 +4,7 @@ import { Together } from "../../../../common/together.ts";
 import type { Row } from "../../../../common/value.ts";
 import { CallDeadline } from "../../../store/call-deadline.ts";
 import { keptRow } from "../../../turns/well-formed.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import { systemPrincipal } from "../../permissions/index.ts";
 import type { RunCaller } from "../runs/open-runs.ts";
 
@@ -18,11 +18,11 @@ interface TimedRow {
  * together. The time of each row is stored with its run, so writing a row twice changes nothing.
  */
 export class RunRows {
-  readonly #objects: Pick<Objects, "insert">;
+  readonly #objects: Unrestricted<"insert">;
   /** Collected writes, by tenant, class and trace. */
   readonly #writes = new Map<string, Together<TimedRow>>();
 
-  constructor(objects: Pick<Objects, "insert">) {
+  constructor(objects: Unrestricted<"insert">) {
     this.#objects = objects;
   }
 
@@ -54,7 +54,7 @@ export class RunRows {
 
   /** Rows are written by the platform, because a user who may run a job need not have the right to write objects. */
   async #insert({ tenant, ospace, traceparent }: RunCaller, path: string, rows: readonly TimedRow[]): Promise<void> {
-    await this.#objects.insert(
+    await this.#objects.unrestricted.insert(
       systemPrincipal(tenant, ospace, traceparent),
       ospace + path,
       rows.map(({ row }) => keptRow(row)),

@@ -6,7 +6,6 @@ import type { Stores } from "../../../store/engine.ts";
 import { tail, type AppendNotifier, type Growing } from "../../../store/tail.ts";
 import { idFromColumns, type Objects } from "../../objects/index.ts";
 import { currentRights, requirePermission, type Principal } from "../../permissions/index.ts";
-import { rowFilter } from "../../query/index.ts";
 import { JOB_RUN_PATH } from "../classes.ts";
 import { isGrowing } from "../runs/executions.ts";
 import { beginningOf, type OutputPart } from "./part.ts";
@@ -14,7 +13,7 @@ import { JobOutputs, keyOf, type RunName } from "./outputs.ts";
 
 export interface FollowingDependencies {
   readonly stores: Stores;
-  readonly objects: Pick<Objects, "catalog" | "get">;
+  readonly objects: Pick<Objects, "catalog" | "visible">;
   readonly clock: Clock;
   readonly appends: AppendNotifier;
 }
@@ -81,12 +80,10 @@ export class OutputFollowing {
     const catalog = await this.#with.objects.catalog(principal);
     const view = catalog.get(path);
     const id = view && idFromColumns(view, { runid: run.runId, host: run.host });
-    const [object] = id === undefined ? [] : await this.#with.objects.get(principal, [{ id, class: path }]);
-    const { hiddenIn, sees } = rowFilter(principal, catalog, path);
-    if (object === undefined || !sees(object)) throw unknownRun(run);
-    const hidden = hiddenIn(object);
-    if (hidden.has("out") || hidden.has("err")) throw hiddenOutput();
-    return Object.fromEntries(Object.entries(object.values).filter(([name]) => !hidden.has(name)));
+    const [object] = id === undefined ? [] : await this.#with.objects.visible.get(principal, [{ id, class: path }]);
+    if (object === undefined) throw unknownRun(run);
+    if (object.hidden.has("out") || object.hidden.has("err")) throw hiddenOutput();
+    return object.values;
   }
 }
 

@@ -4,7 +4,6 @@ import { decodeStored } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { idFromColumns, type Objects } from "../../objects/index.ts";
 import { allows, requireOneOf, type Principal } from "../../permissions/index.ts";
-import { recordFilter } from "../../query/index.ts";
 import { JOB_RUN_PATH } from "../classes.ts";
 import { startRow } from "./endings.ts";
 import { EXECUTIONS, type OpenExecution } from "./executions.ts";
@@ -13,7 +12,7 @@ import type { JobService } from "../service.ts";
 
 export interface BegunRunsDependencies {
   readonly stores: Stores;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "catalog" | "visible">;
   readonly jobs: Pick<JobService, "exists">;
 }
 
@@ -61,7 +60,7 @@ export class BegunRuns {
     const { objects } = this.#with;
     const path = principal.ospace + JOB_RUN_PATH;
     const view = (await objects.catalog(principal)).get(path);
-    const filter = await recordFilter(principal, objects, path);
+    const filter = await objects.visible.records(principal, path);
     return (open) => {
       const row = startRow(open);
       const id = view && idFromColumns(view, row);

@@ -33,7 +33,11 @@ async function world(said: Said = []) {
       jobs,
       runtime: testRuntime(at),
       hosts: { dispatch: async (_principal, host) => told(host, await result) },
-      objects: { catalog: (principal) => noClasses().catalog(principal), insert, get: () => Promise.resolve([]) },
+      objects: {
+        catalog: (principal) => noClasses().catalog(principal),
+        visible: noClasses().visible,
+        unrestricted: { insert, get: () => Promise.resolve([]) },
+      },
       stored: {
         outcome: ({ host }, commandId) => {
           const outcome = said[asked.push(commandId) - 1];

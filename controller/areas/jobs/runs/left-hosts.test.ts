@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { UnrestrictedObjects } from "../../objects/index.ts";
 import { AppError, type ErrorCode } from "../../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS } from "../../../../common/limits.ts";
 import {
@@ -9,14 +10,13 @@ import {
   execute,
   held,
   HOUR_MS,
+  inserting,
   jobs,
   objects,
   openKeys,
   openRuns,
   outputOf,
   rowsOf,
-  used,
-  type Used,
 } from "../../../../test/helpers/jobs/run-world.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -113,7 +113,7 @@ test("what the agent said decides, not that the controller was gone; without a w
   await asleep.asleep;
   const command = `job/${runId}/h1/0`;
   const data = (text: string) => Buffer.from(text).toString("base64");
-  await objects.ingest(ADMIN, `/matrix${OUTPUT_CLASS}`, [
+  await objects.unrestricted.ingest(ADMIN, `/matrix${OUTPUT_CLASS}`, [
     {
       timeMs: Date.now(),
       identity: `${runId}/2`,
@@ -125,7 +125,7 @@ test("what the agent said decides, not that the controller was gone; without a w
       values: { command, host: "h1", stderr: false, offset: 0, data: data("one") },
     },
   ]);
-  await objects.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [
+  await objects.unrestricted.ingest(ADMIN, `/matrix${COMMAND_CLASS}`, [
     {
       timeMs: Date.now(),
       identity: `${runId}/3`,
@@ -151,17 +151,17 @@ test("what is opened although its execution failed is ended, also by the control
   const hosts = ["first", "broken", ...Array.from({ length: JOB_PARALLEL_HOSTS - 1 }, (_, at) => `h${at}`)];
   const lastHost = hosts.at(-1);
   let runId = "";
-  const insert: Used["insert"] = async (principal, path, rows, settings) => {
+  const insert: UnrestrictedObjects["insert"] = async (principal, path, rows, settings) => {
     const [{ runid, host } = {}] = rows;
     if (host === "first") runId = String(runid);
-    if (host === "first" || options.aheadMs > 0) return objects.insert(principal, path, rows, settings);
+    if (host === "first" || options.aheadMs > 0) return objects.unrestricted.insert(principal, path, rows, settings);
     if (host === "broken") throw new AppError("invalid", "no row for this one");
     opening += 1;
     if (opening === hosts.length - 2) void allOpening.wait();
     await (host === lastHost ? last : others).wait();
-    return objects.insert(principal, path, rows, settings);
+    return objects.unrestricted.insert(principal, path, rows, settings);
   };
-  const options = { objects: { ...used, insert }, aheadMs: 0 };
+  const options = { objects: inserting(insert), aheadMs: 0 };
   const a = controller("a", options);
   await expect(execute(a, ...hosts)).rejects.toMatchObject({ code: "invalid" });
   await allOpening.asleep;
@@ -175,16 +175,16 @@ test("what is opened although its execution failed is ended, also by the control
 
 test("a controller that stalls while it opens hosts opens none of a run that is over elsewhere", async () => {
   let runId = "";
-  const insert: Used["insert"] = async (principal, path, rows, options) => {
+  const insert: UnrestrictedObjects["insert"] = async (principal, path, rows, options) => {
     if (runId === "") {
       runId = String(rows[0]?.["runid"]);
       // The state after a controller has ended the only host.
       const { kv } = await engine.tenant("matrix");
       await Promise.all([kv.delete(`jobs/open/${runId}/h1`), kv.delete(`jobs/rights/${runId}`)]);
     }
-    return objects.insert(principal, path, rows, options);
+    return objects.unrestricted.insert(principal, path, rows, options);
   };
-  const a = controller("a", { objects: { ...used, insert } });
+  const a = controller("a", { objects: inserting(insert) });
   await expect(execute(a, "h1", "h2", "h3")).rejects.toMatchObject({ code: "unavailable" });
   expect(await openKeys(runId)).toEqual([]);
 });
@@ -192,12 +192,12 @@ test("a controller that stalls while it opens hosts opens none of a run that is 
 test("in mode one a host that could not be opened after another was not reached is ended as well", async () => {
   await jobs.save(ADMIN, { name: "second", dir: "", exec: ["x"], host: ["away", "broken"], groupmode: "one" });
   let fails = true;
-  const insert: Used["insert"] = (principal, path, rows, options) =>
+  const insert: UnrestrictedObjects["insert"] = (principal, path, rows, options) =>
     fails && rows[0]?.["host"] === "broken"
       ? Promise.reject(new AppError("invalid", "no row for this one"))
-      : objects.insert(principal, path, rows, options);
+      : objects.unrestricted.insert(principal, path, rows, options);
   const options = {
-    objects: { ...used, insert },
+    objects: inserting(insert),
     dispatch: () => Promise.resolve({ state: "unreachable" as const }),
     aheadMs: 0,
   };

@@ -9,7 +9,7 @@ import type { KvTxn } from "../../../store/kv.ts";
 import type { AppendNotifier } from "../../../store/tail.ts";
 import type { Hosts, StoredCommands } from "../../hosts/index.ts";
 import type { Notifications } from "../../notifications/index.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Objects, Unrestricted } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { RunCancels } from "./cancels.ts";
 import { RunExecutor } from "./executor.ts";
@@ -45,7 +45,7 @@ export interface RunDependencies {
   /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "insert" | "get" | "catalog">;
+  readonly objects: Pick<Objects, "catalog" | "visible"> & Unrestricted<"insert" | "get">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   /** Runs serverJS; absent: this controller runs no scripts. */

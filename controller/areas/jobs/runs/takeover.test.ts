@@ -15,13 +15,13 @@ import {
   execute,
   held,
   HOUR_MS,
+  inserting,
   objects,
   openKeys,
   openRuns,
   outputOf,
   rowsOf,
   sleepingBefore,
-  used,
   type Used,
 } from "../../../../test/helpers/jobs/run-world.ts";
 import { TIMES } from "../../../../test/helpers/time/times.ts";
@@ -380,6 +380,6 @@ class History {
   }
 
   #objects(): Used {
-    return { ...used, insert: (...call) => this.#turns.turn(() => objects.insert(...call)) };
+    return inserting((...call) => this.#turns.turn(() => objects.unrestricted.insert(...call)));
   }
 }

@@ -3,7 +3,6 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { recordFilter } from "../../query/index.ts";
 import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
 import { namesIn } from "../definitions/definition.ts";
 import { GroupStore } from "../groups/store.ts";
@@ -24,7 +23,7 @@ export const NO_TARGETS: Targets = { hosts: [], behind: {} };
 export interface TargetDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly objects: Pick<Objects, "catalog">;
+  readonly objects: Pick<Objects, "visible">;
   /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
 }
@@ -80,7 +79,7 @@ export class JobTargets {
     const { kv } = await stores.tenant(principal.tenant);
     const plain = await new GroupStore(kv, runtime).read({ gtype: "group", name });
     if (plain) {
-      const filter = await recordFilter(principal, objects, principal.ospace + JOB_GROUP_PATH);
+      const filter = await objects.visible.records(principal, principal.ospace + JOB_GROUP_PATH);
       return filter.sees(groupRow(principal, plain.group))
         ? plain.group.hosts.map(({ host }) => ({ host }))
         : undefined;

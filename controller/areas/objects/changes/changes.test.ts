@@ -96,14 +96,14 @@ describe("a durable subscription", () => {
     const tree = await new Subscriber().attach(a, "tree", [`${HOST.path}/`, LOG.path]);
     const single = await new Subscriber().attach(a, "single", [HOST.path]);
     await a.createEdgeType(admin, { name: "contain", remedy: "" });
-    await a.insert(admin, HOST.path, [
+    await a.unrestricted.insert(admin, HOST.path, [
       { name: "a", size: 1 },
       { name: "b", contain: "host:a" },
     ]);
-    await a.update(admin, { id: "host:a" }, GROW);
-    await a.insert(admin, `${HOST.path}/virtual`, [{ name: "v" }]);
-    const [line = ""] = await a.insert(admin, LOG.path, [{ line: "x" }]);
-    await a.remove(admin, [{ id: "host:b" }, { id: line }]);
+    await a.unrestricted.update(admin, { id: "host:a" }, GROW);
+    await a.unrestricted.insert(admin, `${HOST.path}/virtual`, [{ name: "v" }]);
+    const [line = ""] = await a.unrestricted.insert(admin, LOG.path, [{ line: "x" }]);
+    await a.unrestricted.remove(admin, [{ id: "host:b" }, { id: line }]);
     const ofTree = [
       "INSERT host:a",
       "INSERT host:b",
@@ -126,10 +126,10 @@ describe("a durable subscription", () => {
     await a.createClass(admin, HOST);
     await a.createClass(admin, LOG);
     await a.subscribe(admin, { name: "logs", classes: [LOG.path], deliver: deaf });
-    await a.insert(admin, HOST.path, [{ name: "a" }]);
+    await a.unrestricted.insert(admin, HOST.path, [{ name: "a" }]);
     expect(await stored()).toBe(0);
     await a.unsubscribe(admin, "logs");
-    await a.insert(admin, LOG.path, [{ line: "x" }]);
+    await a.unrestricted.insert(admin, LOG.path, [{ line: "x" }]);
     expect(await stored()).toBe(0);
   });
 
@@ -143,7 +143,7 @@ describe("a durable subscription", () => {
       classes: [HOST.path],
       deliver: (events) => (++attempts < 3 ? deaf() : taken.deliver(events)),
     });
-    await a.insert(admin, HOST.path, [{ name: "a" }]);
+    await a.unrestricted.insert(admin, HOST.path, [{ name: "a" }]);
     expect(await taken.until(1)).toEqual(["INSERT host:a"]);
     expect(attempts).toBe(3);
   });
@@ -169,20 +169,20 @@ describe("a durable subscription", () => {
       await a.createClass(admin, HOST);
       await a.createClass(admin, LOG);
       await a.subscribe(admin, { name: "s", classes: [LOG.path], deliver: deaf });
-      await a.insert(
+      await a.unrestricted.insert(
         admin,
         LOG.path,
         Array.from({ length: limit }, () => ({ line: "x" })),
       );
       expect(a.changesWaiting).toBe(limit);
-      await expect(a.insert(admin, LOG.path, [{ line: "x" }])).rejects.toMatchObject({
+      await expect(a.unrestricted.insert(admin, LOG.path, [{ line: "x" }])).rejects.toMatchObject({
         code: "unavailable",
         details: { limit: "CHANGE_EVENTS_WAITING_MAX" },
       });
-      await a.insert(admin, HOST.path, [{ name: "a" }]);
+      await a.unrestricted.insert(admin, HOST.path, [{ name: "a" }]);
       await a.unsubscribe(admin, "s");
       const next = await new Subscriber().attach(a, "s", [LOG.path]);
-      await a.insert(admin, LOG.path, [{ line: "x" }]);
+      await a.unrestricted.insert(admin, LOG.path, [{ line: "x" }]);
       expect(await next.until(1)).toHaveLength(1);
       expect(a.changesWaiting).toBeLessThanOrEqual(1);
     },
@@ -194,9 +194,9 @@ describe("when a controller goes", () => {
     const a = newService();
     await a.createClass(admin, HOST);
     await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
-    await a.insert(admin, HOST.path, [{ name: "a", size: 1 }, { name: "b" }]);
-    await a.update(admin, { id: "host:a" }, GROW);
-    await a.remove(admin, [{ id: "host:b" }]);
+    await a.unrestricted.insert(admin, HOST.path, [{ name: "a", size: 1 }, { name: "b" }]);
+    await a.unrestricted.update(admin, { id: "host:a" }, GROW);
+    await a.unrestricted.remove(admin, [{ id: "host:b" }]);
     await a.close();
     expect(await stored()).toBe(3);
     const b = await new Subscriber().attach(newService(), "s", ["/"]);
@@ -208,13 +208,13 @@ describe("when a controller goes", () => {
     const a = newService();
     await a.createClass(admin, HOST);
     await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
-    await a.insert(admin, HOST.path, [{ name: "a" }]);
+    await a.unrestricted.insert(admin, HOST.path, [{ name: "a" }]);
     const others = [newService(), newService()];
     const told = new Subscriber();
     for (const other of others) await told.attach(other, "s", ["/"]);
     await a.close();
     expect(await told.until(1)).toEqual(["INSERT host:a"]);
-    await others[0]?.insert(admin, HOST.path, [{ name: "b" }]);
+    await others[0]?.unrestricted.insert(admin, HOST.path, [{ name: "b" }]);
     expect(await told.until(2)).toEqual(["INSERT host:a", "INSERT host:b"]);
     expect(told.events).toHaveLength(2);
   });
@@ -241,9 +241,9 @@ test.each(onCluster ? [1] : [0, 1, 2, 3, 5])(
     const answered: string[] = [];
     const write = async (): Promise<void> => {
       for (const name of ["a", "b"]) {
-        await a.insert(admin, HOST.path, [{ name }]);
+        await a.unrestricted.insert(admin, HOST.path, [{ name }]);
         answered.push(`INSERT host:${name}`);
-        await a.update(admin, { id: `host:${name}` }, GROW);
+        await a.unrestricted.update(admin, { id: `host:${name}` }, GROW);
         answered.push(`UPDATE host:${name}`);
       }
     };
@@ -267,7 +267,7 @@ test("of the changes that other controllers have not told, no more than so many 
   await a.createClass(admin, HOST);
   await a.subscribe(admin, { name: "deaf", classes: [HOST.path], deliver: deaf });
   const insert = (from: number, to: number): Promise<unknown> =>
-    a.insert(
+    a.unrestricted.insert(
       admin,
       HOST.path,
       Array.from({ length: to - from }, (_, at) => ({ name: `n${from + at}` })),
@@ -288,21 +288,21 @@ describe("a controller that was stopped", () => {
     a = newService(stopped);
     b = newService();
     await a.createClass(admin, HOST);
-    await a.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    await a.unrestricted.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
   });
 
   test("between its intent and its write is not told for by others, and stores anew what it has written", async () => {
     await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
     const byB = await new Subscriber().attach(b, "s", ["/"]);
     const intending = stopped.hold("change");
-    const updating = a.update(admin, { id: "host:a" }, GROW);
+    const updating = a.unrestricted.update(admin, { id: "host:a" }, GROW);
     const intent = await intending;
     const write = stopped.hold("change");
     intent.goOn();
     const held = await write;
     expect(await stored()).toBe(1);
     await stopped.stop();
-    await b.insert(admin, HOST.path, [{ name: "b" }]);
+    await b.unrestricted.insert(admin, HOST.path, [{ name: "b" }]);
     expect(await byB.until(1)).toEqual(["INSERT host:b"]);
     while ((await stored()) > 0) await new Promise((resolve) => setImmediate(resolve));
     stopped.goOn();
@@ -316,7 +316,7 @@ describe("a controller that was stopped", () => {
   test("after its write is told for by others, and may tell it once more", async () => {
     await a.subscribe(admin, { name: "s", classes: ["/"], deliver: deaf });
     const byB = await new Subscriber().attach(b, "s", ["/"]);
-    await a.update(admin, { id: "host:a" }, GROW);
+    await a.unrestricted.update(admin, { id: "host:a" }, GROW);
     await stopped.stop();
     expect(await byB.until(1)).toEqual(["UPDATE host:a"]);
     stopped.goOn();
@@ -324,7 +324,7 @@ describe("a controller that was stopped", () => {
 
   test("while a subscription began stores who is to be told before it answers", async () => {
     const writing = stopped.hold("change");
-    const updating = a.update(admin, { id: "host:a" }, GROW);
+    const updating = a.unrestricted.update(admin, { id: "host:a" }, GROW);
     const held = await writing;
     await stopped.stop();
     const byB = await new Subscriber().attach(b, "s", ["/"]);

@@ -23,9 +23,9 @@ useDefinitions();
 
 describe("a change of definitions", () => {
   test("waits for a write that began before it on another controller, and a class with a new object is not dropped", async () => {
-    await a.remove(admin, [{ id: "thing:old" }]);
+    await a.unrestricted.remove(admin, [{ id: "thing:old" }]);
     const held = stores.hold("change");
-    const writing = b.insert(admin, THING.path, [{ id: "new", size: 7 }]);
+    const writing = b.unrestricted.insert(admin, THING.path, [{ id: "new", size: 7 }]);
     const { goOn } = await held;
     let settled = false;
     const dropping = a.dropClass(admin, THING.path).finally(() => {
@@ -36,7 +36,10 @@ describe("a change of definitions", () => {
     // class never gets an object.
     await expect
       .poll(
-        () => a.insert(admin, THING.path, [{ id: "late", nowhere: 1 }]).catch((error: { code?: string }) => error.code),
+        () =>
+          a.unrestricted
+            .insert(admin, THING.path, [{ id: "late", nowhere: 1 }])
+            .catch((error: { code?: string }) => error.code),
         { timeout: 30_000 },
       )
       .toBe("unavailable");
@@ -44,12 +47,12 @@ describe("a change of definitions", () => {
     goOn();
     expect(await writing).toEqual(["thing:new"]);
     await expect(dropping).rejects.toMatchObject({ code: "conflict" });
-    expect(await b.insert(admin, THING.path, [{ id: "more" }])).toEqual(["thing:more"]);
+    expect(await b.unrestricted.insert(admin, THING.path, [{ id: "more" }])).toEqual(["thing:more"]);
     kept();
   });
 
   test("does not wait for a controller that was stopped while it acknowledged the one before", async () => {
-    await a.remove(admin, [{ id: "thing:old" }]);
+    await a.unrestricted.remove(admin, [{ id: "thing:old" }]);
     const acknowledging = stores.hold("txn");
     const adding = a.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
     const { goOn } = await acknowledging;
@@ -60,14 +63,16 @@ describe("a change of definitions", () => {
       await a.alterClass(admin, THING.path, { kind: "add column", column: { name, type: "double" } });
     await a.dropClass(admin, THING.path);
     stores.goOn();
-    await expect(b.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({ code: "not_found" });
+    await expect(b.unrestricted.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({
+      code: "not_found",
+    });
     kept();
   });
 
   test("is known to every other controller when it resolves", async () => {
     for (let at = 0; at < 10; at++) {
       await a.createClass(admin, { path: `/matrix/fresh${at}`, columns: [{ name: "x", type: "int" }] });
-      expect(await b.insert(admin, `/matrix/fresh${at}`, [{ x: at }])).toHaveLength(1);
+      expect(await b.unrestricted.insert(admin, `/matrix/fresh${at}`, [{ x: at }])).toHaveLength(1);
     }
     kept();
   });
@@ -75,19 +80,23 @@ describe("a change of definitions", () => {
   test("that takes something away gives up when another controller lives and does not acknowledge; one that adds does not need it", async () => {
     const clock = new TestClock(realClock.nowMs());
     const impatient = controller(engine, clock);
-    await a.remove(admin, [{ id: "thing:old" }]);
+    await a.unrestricted.remove(admin, [{ id: "thing:old" }]);
     await impatient.catalog(admin);
     const held = stores.hold("change");
-    const writing = b.insert(admin, LINE.path.replace("line", "thing"), [{ id: "slow" }]);
+    const writing = b.unrestricted.insert(admin, LINE.path.replace("line", "thing"), [{ id: "slow" }]);
     const { goOn } = await held;
     const timers = clock.waiting;
     const dropping = impatient.dropClass(admin, THING.path);
     dropping.catch(() => undefined);
     await expect.poll(() => clock.waiting, { timeout: 30_000 }).toBeGreaterThan(timers);
     await expect
-      .poll(() => a.insert(admin, THING.path, [{ id: "late" }]).catch((error: { code?: string }) => error.code), {
-        timeout: 30_000,
-      })
+      .poll(
+        () =>
+          a.unrestricted.insert(admin, THING.path, [{ id: "late" }]).catch((error: { code?: string }) => error.code),
+        {
+          timeout: 30_000,
+        },
+      )
       .toBe("unavailable");
     clock.advance(CATALOG_ACKNOWLEDGE_DEADLINE_MS);
     await expect(dropping).rejects.toMatchObject({ code: "unavailable" });
@@ -118,24 +127,26 @@ describe("a change of definitions", () => {
     });
     await gone.open();
     await gone.acknowledged(await gone.change((draft) => draft.markDropping(THING.path)));
-    await expect(b.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({ code: "unavailable" });
+    await expect(b.unrestricted.insert(admin, THING.path, [{ id: "new" }])).rejects.toMatchObject({
+      code: "unavailable",
+    });
     await gone.close();
     await expect
-      .poll(() => b.insert(admin, THING.path, [{ id: "new" }]).catch(() => "refused"), { timeout: 30_000 })
+      .poll(() => b.unrestricted.insert(admin, THING.path, [{ id: "new" }]).catch(() => "refused"), { timeout: 30_000 })
       .toEqual(["thing:new"]);
     kept();
   });
 
   test("of an index is followed by readers before writers stop to keep it", async () => {
     const held = stores.hold("change");
-    const writing = b.insert(admin, THING.path, [{ id: "slow", color: "green" }]);
+    const writing = b.unrestricted.insert(admin, THING.path, [{ id: "slow", color: "green" }]);
     const { goOn } = await held;
     const dropping = a.alterClass(admin, THING.path, { kind: "drop index", name: "color" });
     await expect
       .poll(
         async () =>
           (
-            await a.explain(admin, {
+            await a.unrestricted.explain(admin, {
               class: THING.path,
               subtree: false,
               where: [{ kind: "equals", column: "color", values: ["red"] }],
@@ -147,7 +158,7 @@ describe("a change of definitions", () => {
       )
       .toEqual([]);
     // Another controller may still query by the index, so it holds what is written now.
-    await a.insert(admin, THING.path, [{ id: "meanwhile", color: "green" }]);
+    await a.unrestricted.insert(admin, THING.path, [{ id: "meanwhile", color: "green" }]);
     expect(await borneBy(`a${await columnNumber(THING.path, "color")}=green`)).toEqual(["meanwhile"]);
     goOn();
     await writing;
@@ -164,12 +175,12 @@ test("a word that is dropped by a controller which dies right then stays with an
   ];
   await a.createClass(admin, { path, columns, options: { keyMode: "manu", autosearch: true } });
   const longAgoMs = realClock.nowMs() - 60_000;
-  await a.insert(admin, path, [{ id: "n", one: "disk" }], { atMs: longAgoMs });
+  await a.unrestricted.insert(admin, path, [{ id: "n", one: "disk" }], { atMs: longAgoMs });
   const behind = controller(engine, { ...realClock, nowMs: () => realClock.nowMs() - 5_000 });
   const dropping = stores.hold("change");
-  const emptied = b.update(admin, { id: "note:n" }, [{ column: "one", operation: "set", value: "" }]);
+  const emptied = b.unrestricted.update(admin, { id: "note:n" }, [{ column: "one", operation: "set", value: "" }]);
   const drop = await dropping;
-  await behind.update(admin, { id: "note:n" }, [{ column: "two", operation: "set", value: "disk" }]);
+  await behind.unrestricted.update(admin, { id: "note:n" }, [{ column: "two", operation: "set", value: "disk" }]);
   const dying = stores.hold("trace");
   drop.goOn();
   const { goOn } = await dying;
@@ -187,13 +198,13 @@ test("an upsert whose time was settled before loses to what is newer and to a re
     identity: "s/1",
     writeUs: (nowMs - 10_000) * 1_000,
   };
-  await a.ingest(admin, THING.path, [upsert]);
-  await b.update(admin, { id: "thing:k" }, [{ column: "size", operation: "set", value: 2 }]);
-  await a.ingest(admin, THING.path, [upsert]);
-  expect(await b.get(admin, [{ id: "thing:k" }])).toMatchObject([{ values: { size: 2, color: "red" } }]);
-  expect(await a.remove(admin, [{ id: "thing:k" }])).toBe(1);
-  await b.ingest(admin, THING.path, [upsert]);
-  expect(await b.get(admin, [{ id: "thing:k" }])).toEqual([undefined]);
-  await b.insert(admin, THING.path, [{ id: "k" }]);
-  expect((await a.get(admin, [{ id: "thing:k" }]))[0]?.values).toEqual({});
+  await a.unrestricted.ingest(admin, THING.path, [upsert]);
+  await b.unrestricted.update(admin, { id: "thing:k" }, [{ column: "size", operation: "set", value: 2 }]);
+  await a.unrestricted.ingest(admin, THING.path, [upsert]);
+  expect(await b.unrestricted.get(admin, [{ id: "thing:k" }])).toMatchObject([{ values: { size: 2, color: "red" } }]);
+  expect(await a.unrestricted.remove(admin, [{ id: "thing:k" }])).toBe(1);
+  await b.unrestricted.ingest(admin, THING.path, [upsert]);
+  expect(await b.unrestricted.get(admin, [{ id: "thing:k" }])).toEqual([undefined]);
+  await b.unrestricted.insert(admin, THING.path, [{ id: "k" }]);
+  expect((await a.unrestricted.get(admin, [{ id: "thing:k" }]))[0]?.values).toEqual({});
 });

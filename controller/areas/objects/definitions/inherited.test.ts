@@ -60,8 +60,8 @@ async function found(
 ): Promise<{ readonly ids: readonly string[]; readonly used: ReadExplanation["used"] }> {
   const request = { class: path, subtree: true, where: [{ kind: "words" as const, words: [word] }] };
   const ids: string[] = [];
-  for await (const page of objects.read(admin, request)) ids.push(...page.map((row) => row.id));
-  return { ids: ids.sort(), used: (await objects.explain(admin, request)).used };
+  for await (const page of objects.unrestricted.read(admin, request)) ids.push(...page.map((row) => row.id));
+  return { ids: ids.sort(), used: (await objects.unrestricted.explain(admin, request)).used };
 }
 
 async function indexesReady(): Promise<void> {
@@ -102,11 +102,11 @@ test("words of subclasses are found by the index of the class above: what was th
     columns: [{ name: "note", type: "text" }],
     options: { keyMode: "manu", autosearch: false },
   });
-  await objects.insert(admin, LEAF, [{ id: "old", note: "disk", detail: "disk full" }]);
-  await objects.insert(admin, OTHER, [{ id: "deaf", note: "disk" }]);
+  await objects.unrestricted.insert(admin, LEAF, [{ id: "old", note: "disk", detail: "disk full" }]);
+  await objects.unrestricted.insert(admin, OTHER, [{ id: "deaf", note: "disk" }]);
   await set(TOP, { autosearch: true });
   await indexesReady();
-  await objects.insert(admin, MIDDLE, [{ id: "new", note: "disk" }]);
+  await objects.unrestricted.insert(admin, MIDDLE, [{ id: "new", note: "disk" }]);
   const words = { kind: "words", words: ["disk"] };
   await expect
     .poll(() => found("disk", MIDDLE), { timeout: 30_000 })
@@ -119,11 +119,11 @@ test("words of subclasses are found by the index of the class above: what was th
 test("a class that ends an inherited autosearch for itself is not looked for by words before its words go, nor are those below it", async () => {
   await makeTree({ autosearch: true });
   await indexesReady();
-  await objects.insert(admin, MIDDLE, [{ id: "m", note: "disk" }]);
-  await objects.insert(admin, LEAF, [{ id: "l", note: "disk" }]);
+  await objects.unrestricted.insert(admin, MIDDLE, [{ id: "m", note: "disk" }]);
+  await objects.unrestricted.insert(admin, LEAF, [{ id: "l", note: "disk" }]);
   await set(MIDDLE, { autosearch: false });
   expect(await optionsOf(LEAF)).toMatchObject({ autosearch: false });
-  await objects.insert(admin, LEAF, [{ id: "later", note: "disk" }]);
+  await objects.unrestricted.insert(admin, LEAF, [{ id: "later", note: "disk" }]);
   expect(await found("disk", LEAF)).toEqual({ ids: ["leaf:l", "leaf:later"], used: [] });
   await set(MIDDLE, { autosearch: true });
   await indexesReady();
@@ -134,10 +134,14 @@ test("a class that ends an inherited autosearch for itself is not looked for by 
 
 test("versions of a subclass are kept, and read as of a time", async () => {
   await makeTree({ version: true });
-  await objects.insert(admin, LEAF, [{ id: "one", note: "first" }], { atMs: realClock.nowMs() - 60_000 });
-  await objects.update(admin, { id: "leaf:one" }, [{ column: "note", operation: "set", value: "second" }]);
+  await objects.unrestricted.insert(admin, LEAF, [{ id: "one", note: "first" }], { atMs: realClock.nowMs() - 60_000 });
+  await objects.unrestricted.update(admin, { id: "leaf:one" }, [{ column: "note", operation: "set", value: "second" }]);
   const notes: unknown[] = [];
-  for await (const page of objects.read(admin, { class: MIDDLE, subtree: true, asOfMs: realClock.nowMs() - 30_000 }))
+  for await (const page of objects.unrestricted.read(admin, {
+    class: MIDDLE,
+    subtree: true,
+    asOfMs: realClock.nowMs() - 30_000,
+  }))
     notes.push(...page.map((row) => row.values.note));
   expect(notes).toEqual(["first"]);
 });
@@ -153,10 +157,10 @@ test.each(onCluster ? [] : [60])(
     await service.createClass(admin, { path: TOP, ...plain, options: { ttlSeconds } });
     await service.createClass(admin, { path: MIDDLE, ...plain });
     await service.createClass(admin, { path: OTHER, ...plain, options: { keyMode: "manu", ttlSeconds: undefined } });
-    await service.insert(admin, MIDDLE, [{ id: "brief" }]);
-    await service.insert(admin, OTHER, [{ id: "lasting" }]);
+    await service.unrestricted.insert(admin, MIDDLE, [{ id: "brief" }]);
+    await service.unrestricted.insert(admin, OTHER, [{ id: "lasting" }]);
     clock.advance(ttlSeconds * 1_000 + 1_000);
-    expect(await service.get(admin, [{ id: "middle:brief" }, { id: "other:lasting" }])).toMatchObject([
+    expect(await service.unrestricted.get(admin, [{ id: "middle:brief" }, { id: "other:lasting" }])).toMatchObject([
       undefined,
       { id: "other:lasting" },
     ]);

@@ -19,7 +19,7 @@ useDefinitions();
 /** Removed objects that still have versions. */
 async function removedThings(): Promise<string[]> {
   const ids: string[] = [];
-  for await (const page of a.removed(admin, THING.path)) ids.push(...page.map(({ id }) => id));
+  for await (const page of a.unrestricted.removed(admin, THING.path)) ids.push(...page.map(({ id }) => id));
   return ids;
 }
 
@@ -52,9 +52,9 @@ async function acrossStop<T>(
 describe("a controller that was stopped between its check and its write", () => {
   test("adds what an index asks for that was made meanwhile", async () => {
     const index = () => a.alterClass(admin, THING.path, { kind: "add index", name: "size" });
-    await acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), index);
+    await acrossStop(() => b.unrestricted.insert(admin, THING.path, [{ id: "new", size: 7 }]), index);
     expect(await borneBy(`a${await columnNumber(THING.path, "size")}=7`)).toEqual(["new"]);
-    expect(await a.get(admin, [{ id: "thing:new" }])).toMatchObject([{ values: { size: 7 } }]);
+    expect(await a.unrestricted.get(admin, [{ id: "thing:new" }])).toMatchObject([{ values: { size: 7 } }]);
     kept();
   });
 
@@ -62,7 +62,7 @@ describe("a controller that was stopped between its check and its write", () => 
     const keep = () => a.alterClass(admin, THING.path, { kind: "set options", options: { version: true } });
     expect(
       await acrossStop(
-        () => b.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: 2 }]),
+        () => b.unrestricted.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: 2 }]),
         keep,
       ),
     ).toBe(true);
@@ -77,7 +77,7 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("keeps the version of a removal as soon as its class asks for it", async () => {
     const keep = () => a.alterClass(admin, THING.path, { kind: "set options", options: { version: true } });
-    expect(await acrossStop(() => b.remove(admin, [{ id: "thing:old" }]), keep)).toBe(1);
+    expect(await acrossStop(() => b.unrestricted.remove(admin, [{ id: "thing:old" }]), keep)).toBe(1);
     expect(await removedThings()).toEqual(["thing:old"]);
     kept();
   });
@@ -85,13 +85,13 @@ describe("a controller that was stopped between its check and its write", () => 
   test("leaves no versions of what it removes with them, though its class keeps them only since", async () => {
     const keep = (version: boolean) => a.alterClass(admin, THING.path, { kind: "set options", options: { version } });
     await keep(true);
-    await a.insert(admin, THING.path, [{ id: "dead", size: 1 }]);
-    await a.remove(admin, [{ id: "thing:dead" }]);
+    await a.unrestricted.insert(admin, THING.path, [{ id: "dead", size: 1 }]);
+    await a.unrestricted.remove(admin, [{ id: "thing:dead" }]);
     await keep(false);
     const both = [{ id: "thing:old" }, { id: "thing:dead" }];
     expect(
       await acrossStop(
-        () => b.remove(admin, both, { withVersions: true }),
+        () => b.unrestricted.remove(admin, both, { withVersions: true }),
         () => keep(true),
       ),
     ).toBe(2);
@@ -101,7 +101,11 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("adds to records what an index asks for that was made meanwhile", async () => {
     const index = () => a.alterClass(admin, LINE.path, { kind: "add index", name: "color" });
-    const [id = ""] = await acrossStop(() => b.insert(admin, LINE.path, [{ color: "red" }]), index, "append");
+    const [id = ""] = await acrossStop(
+      () => b.unrestricted.insert(admin, LINE.path, [{ color: "red" }]),
+      index,
+      "append",
+    );
     const { objects } = await engine.tenant("matrix");
     const [record] = await objects.getRecords([{ cid: await cidOf(LINE.path), id: id.slice("line:".length) }]);
     expect(record?.terms).toEqual([`a${await columnNumber(LINE.path, "color")}=red`]);
@@ -110,9 +114,9 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("adds it to a record that it writes anew after a removal, too", async () => {
     const index = () => a.alterClass(admin, LINE.path, { kind: "add index", name: "color" });
-    const [id = ""] = await a.insert(admin, LINE.path, [{ color: "red" }]);
-    await a.remove(admin, [{ id }]);
-    const anew = () => b.insert(admin, LINE.path, [{ id, color: "red" }], { rewrites: true });
+    const [id = ""] = await a.unrestricted.insert(admin, LINE.path, [{ color: "red" }]);
+    await a.unrestricted.remove(admin, [{ id }]);
+    const anew = () => b.unrestricted.insert(admin, LINE.path, [{ id, color: "red" }], { rewrites: true });
     await acrossStop(anew, index, "append");
     const { objects } = await engine.tenant("matrix");
     const [record] = await objects.getRecords([{ cid: await cidOf(LINE.path), id: id.slice("line:".length) }]);
@@ -122,7 +126,9 @@ describe("a controller that was stopped between its check and its write", () => 
 
   test("does not say ok to a value of a column that was dropped, nor of another one of that name", async () => {
     const drop = () => a.alterClass(admin, THING.path, { kind: "drop column", name: "size" });
-    await expect(acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), drop)).rejects.toMatchObject({
+    await expect(
+      acrossStop(() => b.unrestricted.insert(admin, THING.path, [{ id: "new", size: 7 }]), drop),
+    ).rejects.toMatchObject({
       code: "conflict",
     });
     await a.alterClass(admin, THING.path, { kind: "add column", column: { name: "size", type: "varchar" } });
@@ -130,35 +136,40 @@ describe("a controller that was stopped between its check and its write", () => 
       await a.alterClass(admin, THING.path, { kind: "drop column", name: "size" });
       await a.alterClass(admin, THING.path, { kind: "add column", column: { name: "size", type: "int" } });
     };
-    const update = () => b.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: "big" }]);
+    const update = () =>
+      b.unrestricted.update(admin, { id: "thing:old" }, [{ column: "size", operation: "set", value: "big" }]);
     await expect(acrossStop(update, swap)).rejects.toMatchObject({ code: "conflict" });
-    expect(await b.get(admin, [{ id: "thing:old" }])).toMatchObject([{ values: { color: "red" } }]);
+    expect(await b.unrestricted.get(admin, [{ id: "thing:old" }])).toMatchObject([{ values: { color: "red" } }]);
     kept();
   });
 
   test("is not disturbed by what does not concern its write", async () => {
     const add = () =>
       a.alterClass(admin, THING.path, { kind: "add column", column: { name: "weight", type: "double" } });
-    expect(await acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), add)).toEqual(["thing:new"]);
-    await b.update(admin, { id: "thing:new" }, [{ column: "weight", operation: "set", value: 2.5 }]);
-    expect(await a.get(admin, [{ id: "thing:new" }])).toMatchObject([{ values: { size: 7, weight: 2.5 } }]);
+    expect(await acrossStop(() => b.unrestricted.insert(admin, THING.path, [{ id: "new", size: 7 }]), add)).toEqual([
+      "thing:new",
+    ]);
+    await b.unrestricted.update(admin, { id: "thing:new" }, [{ column: "weight", operation: "set", value: 2.5 }]);
+    expect(await a.unrestricted.get(admin, [{ id: "thing:new" }])).toMatchObject([
+      { values: { size: 7, weight: 2.5 } },
+    ]);
     kept();
   });
 
   test("leaves nothing in a class that was dropped meanwhile, and nothing in the new one of that path", async () => {
     const before = await cidOf(LINE.path);
-    await a.remove(admin, [{ id: "thing:old" }]);
+    await a.unrestricted.remove(admin, [{ id: "thing:old" }]);
     const old = await cidOf(THING.path);
     const again = async () => {
       await a.dropClass(admin, THING.path);
       await a.createClass(admin, THING);
     };
     await expect(
-      acrossStop(() => b.insert(admin, THING.path, [{ id: "new", color: "red" }]), again),
+      acrossStop(() => b.unrestricted.insert(admin, THING.path, [{ id: "new", color: "red" }]), again),
     ).rejects.toMatchObject({ code: "conflict" });
     await expect(
       acrossStop(
-        () => b.insert(admin, LINE.path, [{ color: "red" }]),
+        () => b.unrestricted.insert(admin, LINE.path, [{ color: "red" }]),
         () => a.dropClass(admin, LINE.path),
         "append",
       ),
@@ -167,7 +178,7 @@ describe("a controller that was stopped between its check and its write", () => 
     expect(await objects.get([{ cid: old, id: "new" }])).toEqual([undefined]);
     expect((await objects.timeline({ cid: before, fromMs: 0, toMs: 2 ** 47 }, { limit: 10 })).items).toEqual([]);
     expect(await readAll({}, b)).toEqual([]);
-    expect(await b.insert(admin, THING.path, [{ id: "new", color: "blue" }])).toEqual(["thing:new"]);
+    expect(await b.unrestricted.insert(admin, THING.path, [{ id: "new", color: "blue" }])).toEqual(["thing:new"]);
     expect(await readAll({ where: [{ kind: "equals", column: "color", values: ["blue"] }] }, a)).toHaveLength(1);
     kept();
   });
@@ -175,7 +186,7 @@ describe("a controller that was stopped between its check and its write", () => 
   test("reads by the definitions of now, even before any of its timers could tell it that its lease is over", async () => {
     await stores.stop();
     await a.alterClass(admin, THING.path, { kind: "drop index", name: "color" });
-    await a.insert(admin, THING.path, [{ id: "new", color: "green" }]);
+    await a.unrestricted.insert(admin, THING.path, [{ id: "new", color: "green" }]);
     const where = [{ kind: "equals" as const, column: "color", values: ["green"] }];
     const reading = readAll({ where }, b);
     stores.goOn();

@@ -20,17 +20,17 @@ const EDGES = ["contain", "link"];
 
 describe("a class at an earlier time", () => {
   test("has what was changed and removed since, and not what was made since", async () => {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       HOST.path,
       ["a", "b", "c", "d"].map((name, size) => ({ name, size })),
     );
     const before = moment();
-    await objects.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 10 }]);
-    await objects.remove(admin, [{ id: "host:c" }, { id: "host:d" }]);
-    await objects.insert(admin, HOST.path, [{ name: "e", size: 4 }]);
+    await objects.unrestricted.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 10 }]);
+    await objects.unrestricted.remove(admin, [{ id: "host:c" }, { id: "host:d" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "e", size: 4 }]);
     const between = moment();
-    await objects.insert(admin, HOST.path, [{ name: "c", size: 20 }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "c", size: 20 }]);
     expect(await sizesAt(before)).toEqual({ "host:a": 0, "host:b": 1, "host:c": 2, "host:d": 3 });
     expect(await sizesAt(between)).toEqual({ "host:a": 0, "host:b": 10, "host:e": 4 });
     expect(await sizesAt(moment())).toEqual({ "host:a": 0, "host:b": 10, "host:c": 20, "host:e": 4 });
@@ -45,18 +45,18 @@ describe("a class at an earlier time", () => {
   });
 
   test("is read whole by conditions on values, as those of now would hide those of then, and by ids without a scan", async () => {
-    await objects.insert(admin, HOST.path, [
+    await objects.unrestricted.insert(admin, HOST.path, [
       { name: "a", size: 1 },
       { name: "b", size: 1 },
     ]);
     const before = moment();
-    await objects.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 2 }]);
-    await objects.remove(admin, [{ id: "host:a" }]);
+    await objects.unrestricted.update(admin, { id: "host:b" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.unrestricted.remove(admin, [{ id: "host:a" }]);
     const where = [{ kind: "equals" as const, column: "size", values: [1] }];
     expect(await sizesAt(before, { where })).toEqual({ "host:a": 1, "host:b": 1 });
     expect(await sizesAt(before, { ids: ["host:a", "host:none"] })).toEqual({ "host:a": 1 });
     expect(await sizesAt(moment(), { ids: ["host:a", "host:b"] })).toEqual({ "host:b": 2 });
-    const plan = await objects.explain(admin, {
+    const plan = await objects.unrestricted.explain(admin, {
       class: HOST.path,
       subtree: false,
       where,
@@ -73,7 +73,7 @@ describe("a class at an earlier time", () => {
 
   test("is refused by name where one class of a tree, or that of an id, keeps no versions", async () => {
     await objects.createClass(admin, { path: `${HOST.path}/virtual`, columns: [], options: { version: true } });
-    await objects.insert(admin, `${HOST.path}/virtual`, [{ name: "v", size: 7 }]);
+    await objects.unrestricted.insert(admin, `${HOST.path}/virtual`, [{ name: "v", size: 7 }]);
     expect(await sizesAt(moment(), { subtree: true })).toEqual({ "virtual:v": 7 });
     await objects.createClass(admin, { path: `${HOST.path}/old`, columns: [], options: { version: false } });
     const refusal = { code: "invalid", details: { class: `${HOST.path}/old` } };
@@ -90,21 +90,21 @@ describe("a class at an earlier time", () => {
   test("that began to keep versions later knows of earlier times only what has not changed since", async () => {
     await objects.createClass(admin, { ...HOST, path: "/matrix/cmdb/disk", options: {} });
     const request = { class: "/matrix/cmdb/disk" };
-    await objects.insert(admin, request.class, [
+    await objects.unrestricted.insert(admin, request.class, [
       { name: "a", size: 1 },
       { name: "b", size: 1 },
     ]);
     const before = moment();
     await objects.alterClass(admin, request.class, { kind: "set options", options: { version: true } });
-    await objects.update(admin, { id: "disk:b" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.unrestricted.update(admin, { id: "disk:b" }, [{ column: "size", operation: "set", value: 2 }]);
     expect(await sizesAt(before, request)).toEqual({ "disk:a": 1 });
     expect(await sizesAt(moment(), request)).toEqual({ "disk:a": 1, "disk:b": 2 });
   });
 
   test("has no values of columns that were dropped since", async () => {
-    await objects.insert(admin, HOST.path, [{ name: "a", size: 1, tasks: ["x", "y"] }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "a", size: 1, tasks: ["x", "y"] }]);
     const before = moment();
-    await objects.update(admin, { id: "host:a" }, [{ column: "tasks", operation: "take", value: ["x"] }]);
+    await objects.unrestricted.update(admin, { id: "host:a" }, [{ column: "tasks", operation: "take", value: ["x"] }]);
     expect((await readAll({ asOfMs: before }))[0]?.values).toEqual({ name: "a", size: 1, tasks: ["x", "y"] });
     await objects.alterClass(admin, HOST.path, { kind: "drop column", name: "tasks" });
     expect((await readAll({ asOfMs: before }))[0]?.values).toEqual({ name: "a", size: 1 });
@@ -114,15 +114,17 @@ describe("a class at an earlier time", () => {
 describe("edges at an earlier time", () => {
   test("are those that were dropped since or whose source was removed, seen from both ends, and none that were made since", async () => {
     await objects.createEdgeType(admin, { name: "contain", remedy: "" });
-    await objects.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
-    await objects.insert(admin, HOST.path, [
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [
       { name: "a", contain: ["host:t", "host:u"] },
       { name: "b", contain: "host:t" },
     ]);
     const before = moment();
-    await objects.update(admin, { id: "host:a" }, [{ column: "contain", operation: "set", value: "host:u" }]);
-    await objects.remove(admin, [{ id: "host:b" }]);
-    await objects.insert(admin, HOST.path, [{ name: "c", contain: "host:t" }]);
+    await objects.unrestricted.update(admin, { id: "host:a" }, [
+      { column: "contain", operation: "set", value: "host:u" },
+    ]);
+    await objects.unrestricted.remove(admin, [{ id: "host:b" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "c", contain: "host:t" }]);
     const all = ["host:a", "host:b", "host:c", "host:t", "host:u"];
     const then = ["host:a contain host:t", "host:a contain host:u", "host:b contain host:t"];
     const now = ["host:a contain host:u", "host:c contain host:t"];
@@ -133,8 +135,10 @@ describe("edges at an earlier time", () => {
       columns: [{ name: "name", type: "varchar" }],
       keys: ["name"],
     });
-    await objects.insert(admin, "/matrix/cmdb/rack", [{ name: "r", contain: "host:t" }]);
-    await objects.update(admin, { id: "host:u" }, [{ column: "contain", operation: "set", value: "rack:r" }]);
+    await objects.unrestricted.insert(admin, "/matrix/cmdb/rack", [{ name: "r", contain: "host:t" }]);
+    await objects.unrestricted.update(admin, { id: "host:u" }, [
+      { column: "contain", operation: "set", value: "rack:r" },
+    ]);
     expect([await edgesAt("out", all, moment()), await edgesAt("in", all, moment())]).toEqual([now, now]);
     await expect(edgesAt("out", ["rack:r"], before)).rejects.toMatchObject({
       code: "invalid",
@@ -144,17 +148,19 @@ describe("edges at an earlier time", () => {
 
   test("are there until their target is removed, and not when it is made again, whether it has versions still or not", async () => {
     await objects.createEdgeType(admin, { name: "contain", remedy: "" });
-    await objects.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
-    await objects.insert(admin, HOST.path, [
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "t" }, { name: "u" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [
       { name: "a", contain: ["host:t", "host:u"] },
       { name: "b", contain: "host:t" },
     ]);
     const moments = [moment()];
-    await objects.remove(admin, [{ id: "host:t" }]);
+    await objects.unrestricted.remove(admin, [{ id: "host:t" }]);
     moments.push(moment());
-    await objects.insert(admin, HOST.path, [{ name: "t" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "t" }]);
     moments.push(moment());
-    await objects.update(admin, { id: "host:a" }, [{ column: "contain", operation: "add", value: "host:t" }]);
+    await objects.unrestricted.update(admin, { id: "host:a" }, [
+      { column: "contain", operation: "add", value: "host:t" },
+    ]);
     moments.push(moment());
     const [both, one, again] = [
       ["host:a contain host:t", "host:a contain host:u", "host:b contain host:t"],
@@ -167,9 +173,9 @@ describe("edges at an earlier time", () => {
       [both, one, one, again],
       [both, one, one, again],
     ]);
-    await objects.remove(admin, [{ id: "host:t" }], { withVersions: true });
+    await objects.unrestricted.remove(admin, [{ id: "host:t" }], { withVersions: true });
     moments.push(moment());
-    await objects.insert(admin, HOST.path, [{ name: "t" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "t" }]);
     moments.push(moment());
     expect([await seen("out"), await seen("in")]).toEqual([
       [one, one, one, one, one, one],
@@ -179,10 +185,10 @@ describe("edges at an earlier time", () => {
 
   test("are forgotten with the versions of their source", async () => {
     await objects.createEdgeType(admin, { name: "contain", remedy: "" });
-    await objects.insert(admin, HOST.path, [{ name: "t" }]);
-    await objects.insert(admin, HOST.path, [{ name: "a", contain: "host:t" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "t" }]);
+    await objects.unrestricted.insert(admin, HOST.path, [{ name: "a", contain: "host:t" }]);
     const before = moment();
-    await objects.remove(admin, [{ id: "host:a" }], { withVersions: true });
+    await objects.unrestricted.remove(admin, [{ id: "host:a" }], { withVersions: true });
     expect(await edgesAt("in", ["host:t"], before)).toEqual([]);
     const { items } = await (await engine.tenant("matrix")).objects.scan({ limit: 1_000 });
     expect(items.filter(({ key }) => key.cid === 0)).toEqual([]);
@@ -210,7 +216,7 @@ test.each(onCluster ? [1] : [1, 13])(
     await objects.createEdgeType(admin, { name: "link", remedy: "" });
     const steps = [
       () =>
-        objects.insert(admin, HOST.path, [
+        objects.unrestricted.insert(admin, HOST.path, [
           {
             name: pick(NAMES),
             size: Math.floor(next() * 9),
@@ -218,7 +224,7 @@ test.each(onCluster ? [1] : [1, 13])(
           },
         ]),
       () =>
-        objects.update(admin, { id: target() }, [
+        objects.unrestricted.update(admin, { id: target() }, [
           {
             column: pick(EDGES),
             operation: pick(["set", "add", "take"] as const),
@@ -226,10 +232,10 @@ test.each(onCluster ? [1] : [1, 13])(
           },
         ]),
       () =>
-        objects.update(admin, { id: target() }, [
+        objects.unrestricted.update(admin, { id: target() }, [
           { column: "tasks", operation: pick(["set", "add", "take"] as const), value: [pick(NAMES)] },
         ]),
-      () => objects.remove(admin, [{ id: target() }], { withVersions: false }),
+      () => objects.unrestricted.remove(admin, [{ id: target() }], { withVersions: false }),
     ];
     const told: { readonly atMs: number; readonly was: unknown }[] = [];
     for (let step = 0; step < STEPS; step++) {

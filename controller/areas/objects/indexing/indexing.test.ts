@@ -38,12 +38,12 @@ describe("an index that is added to a class with objects", () => {
     const [a, b] = [controller(), controller()];
     await a.createClass(admin, BOX);
     await a.createClass(admin, RACK);
-    await a.insert(admin, BOX.path, [
+    await a.unrestricted.insert(admin, BOX.path, [
       { id: "one", size: 1, color: "red", parts: [1, 2], config: { os: "linux" }, note: "disk full" },
       { id: "two", size: 20 },
     ]);
-    await a.insert(admin, RACK.path, [{ id: "r", size: 3, parts: [2], note: "disk new" }]);
-    await b.update(admin, { id: "box:one" }, [
+    await a.unrestricted.insert(admin, RACK.path, [{ id: "r", size: 3, parts: [2], note: "disk new" }]);
+    await b.unrestricted.update(admin, { id: "box:one" }, [
       { column: "parts", operation: "add", value: [3] },
       { column: "size", operation: "set", value: 2 },
     ]);
@@ -54,7 +54,12 @@ describe("an index that is added to a class with objects", () => {
     for (const by of [a, b]) {
       await expect
         .poll(
-          () => by.explain(admin, { class: RACK.path, subtree: true, where: [{ kind: "words", words: ["disk"] }] }),
+          () =>
+            by.unrestricted.explain(admin, {
+              class: RACK.path,
+              subtree: true,
+              where: [{ kind: "words", words: ["disk"] }],
+            }),
           { timeout: 30_000 },
         )
         .toMatchObject({ used: [{}] });
@@ -66,15 +71,19 @@ describe("an index that is added to a class with objects", () => {
       expect(await answered(equals("config", "os"), by)).toEqual(["box:one"]);
       expect(await answered({ kind: "words", words: ["disk"] }, by)).toEqual(["box:one", "rack:r"]);
     }
-    const [row] = await b.get(admin, [{ id: "box:two" }]);
+    const [row] = await b.unrestricted.get(admin, [{ id: "box:two" }]);
     expect(row?.vtimeMs).toBe(row?.ctimeMs);
   });
 
   test("has the records there are, and none that was removed", async () => {
     const a = controller();
     await a.createClass(admin, LINE);
-    const ids = await a.insert(admin, LINE.path, [{ size: 1, text: "disk full" }, { size: 2 }, { size: 1 }]);
-    await a.remove(admin, [{ id: ids[2]! }]);
+    const ids = await a.unrestricted.insert(admin, LINE.path, [
+      { size: 1, text: "disk full" },
+      { size: 2 },
+      { size: 1 },
+    ]);
+    await a.unrestricted.remove(admin, [{ id: ids[2]! }]);
     await addIndex(a, "size", LINE.path);
     await a.alterClass(admin, LINE.path, { kind: "set options", options: { autosearch: true } });
     await becomesReady(a);
@@ -86,17 +95,19 @@ describe("an index that is added to a class with objects", () => {
     const stores = new StoppableStores(engine);
     const [a, b] = [controller(), controller(stores)];
     await a.createClass(admin, BOX);
-    await a.insert(admin, BOX.path, [{ id: "old", size: 1 }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "old", size: 1 }]);
     await b.catalog(admin);
     const held = stores.hold("change");
-    const writing = b.insert(admin, BOX.path, [{ id: "slow", size: 1 }]);
+    const writing = b.unrestricted.insert(admin, BOX.path, [{ id: "slow", size: 1 }]);
     const { goOn } = await held;
     const adding = addIndex(a, "size");
     await expect.poll(() => unready(a), { timeout: 30_000 }).toEqual(["/matrix/box size write-only"]);
     // Enough writes for the one old object to be indexed, if the pass did not wait.
-    for (let at = 0; at < 50; at++) await a.insert(admin, BOX.path, [{ id: `more${at}`, size: 2 }]);
+    for (let at = 0; at < 50; at++) await a.unrestricted.insert(admin, BOX.path, [{ id: `more${at}`, size: 2 }]);
     expect(told).toEqual([]);
-    expect((await a.explain(admin, { class: BOX.path, subtree: false, where: [equals("size", 1)] })).used).toEqual([]);
+    expect(
+      (await a.unrestricted.explain(admin, { class: BOX.path, subtree: false, where: [equals("size", 1)] })).used,
+    ).toEqual([]);
     // A write in flight on another controller does not keep this one from closing.
     await a.close();
     const c = controller();
@@ -110,10 +121,10 @@ describe("an index that is added to a class with objects", () => {
     const stores = new StoppableStores(engine);
     const [a, b] = [controller(), controller(stores)];
     await a.createClass(admin, BOX);
-    await a.insert(admin, BOX.path, [{ id: "old", size: 1 }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "old", size: 1 }]);
     await b.catalog(admin);
     const held = stores.hold("change");
-    const writing = b.update(admin, { id: "box:old" }, [{ column: "size", operation: "set", value: 2 }]);
+    const writing = b.unrestricted.update(admin, { id: "box:old" }, [{ column: "size", operation: "set", value: 2 }]);
     const { goOn } = await held;
     await stores.stop();
     await addIndex(a, "size");
@@ -134,8 +145,8 @@ describe("an index that is added to a class with objects", () => {
       columns: [...BOX.columns, ...["weight", "height", ...others].map((name) => ({ name, type: "int" as const }))],
       indexes: ["weight", ...others],
     });
-    await a.insert(admin, BOX.path, [{ id: "one", size: 5 }]);
-    await a.update(admin, { id: "box:one" }, [{ column: "weight", operation: "set", value: 70 }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "one", size: 5 }]);
+    await a.unrestricted.update(admin, { id: "box:one" }, [{ column: "weight", operation: "set", value: 70 }]);
     await a.alterClass(admin, BOX.path, { kind: "drop index", name: "weight" });
     for (const name of ["size", "height", "weight"]) await addIndex(a, name);
     await becomesReady(a);
@@ -144,7 +155,7 @@ describe("an index that is added to a class with objects", () => {
     // Slots are few: the values of this one are indexed, ranges are not.
     expect(
       (
-        await a.explain(admin, {
+        await a.unrestricted.explain(admin, {
           class: BOX.path,
           subtree: false,
           where: [{ kind: "range", column: "height", from: 1 }],
@@ -157,10 +168,10 @@ describe("an index that is added to a class with objects", () => {
     const a = controller();
     await a.createClass(admin, BOX);
     await a.createClass(admin, { ...RACK, indexes: ["size"] });
-    await a.insert(admin, RACK.path, [{ id: "r", size: 1 }]);
+    await a.unrestricted.insert(admin, RACK.path, [{ id: "r", size: 1 }]);
     await addIndex(a, "size");
     await becomesReady(a);
-    await a.update(admin, { id: "rack:r" }, [{ column: "size", operation: "set", value: 2 }]);
+    await a.unrestricted.update(admin, { id: "rack:r" }, [{ column: "size", operation: "set", value: 2 }]);
     expect(await answered({ kind: "range", column: "size", from: 2 }, a)).toEqual(["rack:r"]);
     await a.alterClass(admin, BOX.path, { kind: "drop index", name: "size" });
     expect(await answered({ kind: "range", column: "size", from: 2 }, a, RACK.path)).toEqual(["rack:r"]);
@@ -169,17 +180,17 @@ describe("an index that is added to a class with objects", () => {
   test("comes with a key that is added: ids of older objects were not made of it", async () => {
     const a = controller();
     await a.createClass(admin, BOX);
-    await a.insert(admin, BOX.path, [{ id: "old", color: "red" }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "old", color: "red" }]);
     await a.alterClass(admin, BOX.path, { kind: "add key", name: "color" });
     await becomesReady(a);
-    expect(await a.insert(admin, BOX.path, [{ color: "red", size: 2 }])).toEqual(["box:red"]);
+    expect(await a.unrestricted.insert(admin, BOX.path, [{ color: "red", size: 2 }])).toEqual(["box:red"]);
     expect(await answered(equals("color", "red"), a)).toEqual(["box:old", "box:red"]);
   });
 
   test("that an object does not fit into says so, and is dropped", async () => {
     const a = controller();
     await a.createClass(admin, BOX);
-    await a.insert(admin, BOX.path, [{ id: "big", parts: Array.from({ length: 1_500 }, (_, at) => at) }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "big", parts: Array.from({ length: 1_500 }, (_, at) => at) }]);
     await addIndex(a, "parts");
     await expect
       .poll(() => a.indexStates(admin), { timeout: 30_000 })
@@ -209,7 +220,7 @@ describe("an index that is added to a class with objects", () => {
     const [older, newer] = [controller(), controller()];
     older.registerSystemClass(thing);
     newer.registerSystemClass({ ...thing, indexes: ["size"] });
-    await older.insert(admin, "/matrix/system/thing", [{ id: "one", size: 1 }]);
+    await older.unrestricted.insert(admin, "/matrix/system/thing", [{ id: "one", size: 1 }]);
     await becomesReady(newer);
     expect(await answered(equals("size", 1), newer, "/matrix/system/thing")).toEqual(["thing:one"]);
   });
@@ -217,7 +228,7 @@ describe("an index that is added to a class with objects", () => {
   test("moves no end of the objects that it is filled with", async () => {
     const a = controller();
     await a.createClass(admin, { ...BOX, options: { keyMode: "manu", ttlSeconds: 6_000 } });
-    await a.insert(admin, BOX.path, [{ id: "one", size: 1 }]);
+    await a.unrestricted.insert(admin, BOX.path, [{ id: "one", size: 1 }]);
     const { cid } = (await a.catalog(admin)).get(BOX.path)!;
     const endsAtMs = async () => (await (await engine.tenant("matrix")).objects.get([{ cid, id: "one" }]))[0]?.endsAtMs;
     const before = await endsAtMs();

@@ -36,7 +36,7 @@ async function history(seed: number): Promise<void> {
   const [a, b] = [controller(interleaved(engine, turns)), controller(interleaved(engine, turns))];
   const plain = controller();
   await plain.createClass(admin, { ...BOX, path });
-  await plain.insert(admin, path, [
+  await plain.unrestricted.insert(admin, path, [
     { id: "x", size: 1, parts: [1], note: "disk" },
     { id: "y", color: "red", note: "full disk" },
   ]);
@@ -52,10 +52,11 @@ async function history(seed: number): Promise<void> {
     };
     const column = random.next() < 0.6 ? "size" : dice(Object.keys(row));
     const kind = random.next();
-    if (kind < 0.15) await by.remove(admin, [{ id: `h${seed}:${id}` }]).catch(unknown);
-    else if (kind < 0.4) await by.insert(admin, path, [{ id, [column]: row[column] ?? null }]).catch(unknown);
+    if (kind < 0.15) await by.unrestricted.remove(admin, [{ id: `h${seed}:${id}` }]).catch(unknown);
+    else if (kind < 0.4)
+      await by.unrestricted.insert(admin, path, [{ id, [column]: row[column] ?? null }]).catch(unknown);
     else
-      await by
+      await by.unrestricted
         .update(admin, { id: `h${seed}:${id}` }, [{ column, operation: "set", value: row[column] }])
         .catch(unknown);
   };

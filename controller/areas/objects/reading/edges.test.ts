@@ -45,7 +45,8 @@ interface By {
 
 async function pagesOf(refs: readonly ObjectRef[], request: EdgeRequest, by: By = {}): Promise<ObjectEdge[]> {
   const edges: ObjectEdge[] = [];
-  for await (const page of (by.service ?? objects).edges(by.as ?? admin, refs, request)) edges.push(...page);
+  for await (const page of (by.service ?? objects).unrestricted.edges(by.as ?? admin, refs, request))
+    edges.push(...page);
   return edges;
 }
 
@@ -60,8 +61,8 @@ async function edgesOf(ids: readonly (string | ObjectRef)[], request: EdgeReques
 
 describe("edges of objects", () => {
   test("are read from both ends, of one type or all", async () => {
-    await objects.insert(admin, NODE, [{ name: "a1" }, { name: "a2" }]);
-    await objects.insert(admin, RACK, [{ name: "r1", contain: ["node:a1", "node:a2"], link: "node:a1" }]);
+    await objects.unrestricted.insert(admin, NODE, [{ name: "a1" }, { name: "a2" }]);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "r1", contain: ["node:a1", "node:a2"], link: "node:a1" }]);
     expect(await edgesOf(["rack:r1"], { direction: "out" })).toEqual([
       "rack:r1 contain node:a1",
       "rack:r1 contain node:a2",
@@ -80,10 +81,10 @@ describe("edges of objects", () => {
   });
 
   test("of an id that two classes have are those of both, and their classes are told", async () => {
-    await objects.insert(admin, NODE, [{ name: "b" }]);
-    await objects.insert(admin, OLD_NODE, [{ name: "b", link: "rack:r2" }]);
-    await objects.insert(admin, RACK, [{ name: "r2" }]);
-    await objects.update(admin, { id: "node:b", class: NODE }, [
+    await objects.unrestricted.insert(admin, NODE, [{ name: "b" }]);
+    await objects.unrestricted.insert(admin, OLD_NODE, [{ name: "b", link: "rack:r2" }]);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "r2" }]);
+    await objects.unrestricted.update(admin, { id: "node:b", class: NODE }, [
       { column: "contain", operation: "set", value: "rack:r2" },
     ]);
     expect(await edgesOf(["node:b"], { direction: "out" })).toEqual(["node:b contain rack:r2", "node:b link rack:r2"]);
@@ -94,13 +95,13 @@ describe("edges of objects", () => {
 
   test("are gone with either end, and with the type", async () => {
     await objects.createEdgeType(admin, { name: "brief", remedy: "" });
-    await objects.insert(admin, NODE, [{ name: "c1" }, { name: "c2" }]);
-    await objects.insert(admin, NODE, [{ name: "c3", brief: "node:c1" }]);
-    await objects.insert(admin, RACK, [
+    await objects.unrestricted.insert(admin, NODE, [{ name: "c1" }, { name: "c2" }]);
+    await objects.unrestricted.insert(admin, NODE, [{ name: "c3", brief: "node:c1" }]);
+    await objects.unrestricted.insert(admin, RACK, [
       { name: "r3", contain: ["node:c1", "node:c2"] },
       { name: "r4", contain: ["node:c1", "rack:never"] },
     ]);
-    await objects.remove(admin, [{ id: "node:c2" }, { id: "rack:r4" }]);
+    await objects.unrestricted.remove(admin, [{ id: "node:c2" }, { id: "rack:r4" }]);
     expect(await edgesOf(["rack:r3", "rack:r4"], { direction: "out" })).toEqual(["rack:r3 contain node:c1"]);
     expect(await edgesOf(["node:c1", "node:c2", "rack:never"], { direction: "in" })).toEqual([
       "node:c3 brief node:c1",
@@ -111,8 +112,8 @@ describe("edges of objects", () => {
   });
 
   test("whose other end may not be read are left out", async () => {
-    await objects.insert(admin, NODE, [{ name: "d1", link: "rack:r5" }]);
-    await objects.insert(admin, RACK, [{ name: "r5", contain: ["node:d1"] }]);
+    await objects.unrestricted.insert(admin, NODE, [{ name: "d1", link: "rack:r5" }]);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "r5", contain: ["node:d1"] }]);
     const partly = { ...viewer, data: [...viewer.data, { class: RACK, access: "none" as const }] };
     for (const direction of ["out", "in"] as const) {
       expect(await edgesOf(["node:d1"], { direction }, { as: viewer })).toHaveLength(1);
@@ -122,22 +123,22 @@ describe("edges of objects", () => {
   });
 
   test("go to records, too", async () => {
-    const [alarm = ""] = await objects.insert(admin, ALARM, [{ text: "hot" }]);
-    await objects.insert(admin, NODE, [{ name: "e1", link: [alarm] }]);
+    const [alarm = ""] = await objects.unrestricted.insert(admin, ALARM, [{ text: "hot" }]);
+    await objects.unrestricted.insert(admin, NODE, [{ name: "e1", link: [alarm] }]);
     expect(await edgesOf(["node:e1"], { direction: "out" })).toEqual([`node:e1 link ${alarm}`]);
     expect(await edgesOf([alarm], { direction: "in" })).toEqual([`node:e1 link ${alarm}`]);
-    await objects.remove(admin, [{ id: alarm }]);
+    await objects.unrestricted.remove(admin, [{ id: alarm }]);
     expect(await edgesOf(["node:e1"], { direction: "out" })).toEqual([]);
   });
 
   test("of many objects are answered once each by a store of short pages and lost answers", async () => {
     const names = Array.from({ length: EDGE_READS_IN_FLIGHT_MAX + 8 }, (_, at) => `f${at}`);
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       NODE,
       names.map((name) => ({ name })),
     );
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       RACK,
       names.map((name) => ({ name, contain: names.slice(0, 5).map((other) => `node:${other}`), link: `node:${name}` })),
@@ -179,19 +180,23 @@ async function storedTo(path: string, id: string): Promise<number> {
 
 describe("an object that is removed", () => {
   test("takes the edges to it along; what is linked to its id before there is one again stays", async () => {
-    await objects.insert(admin, RACK, [{ name: "g1" }, { name: "g2", link: ["rack:g1", "rack:g2"] }]);
-    await objects.insert(admin, NODE, [{ name: "g", contain: ["rack:g1", "rack:g2"] }]);
-    const [alarm = ""] = await objects.insert(admin, ALARM, [{ text: "cold" }]);
-    await objects.update(admin, { id: "rack:g2" }, [{ column: "contain", operation: "add", value: [alarm] }]);
-    await objects.remove(admin, [{ id: "rack:g1" }, { id: alarm }]);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "g1" }, { name: "g2", link: ["rack:g1", "rack:g2"] }]);
+    await objects.unrestricted.insert(admin, NODE, [{ name: "g", contain: ["rack:g1", "rack:g2"] }]);
+    const [alarm = ""] = await objects.unrestricted.insert(admin, ALARM, [{ text: "cold" }]);
+    await objects.unrestricted.update(admin, { id: "rack:g2" }, [
+      { column: "contain", operation: "add", value: [alarm] },
+    ]);
+    await objects.unrestricted.remove(admin, [{ id: "rack:g1" }, { id: alarm }]);
     expect([
       await storedTo(RACK, "g1"),
       await storedTo(RACK, "g2"),
       await storedTo(ALARM, alarm.slice("alarm:".length)),
     ]).toEqual([0, 2, 0]);
-    await objects.update(admin, { id: "node:g" }, [{ column: "link", operation: "set", value: "rack:g1" }]);
+    await objects.unrestricted.update(admin, { id: "node:g" }, [
+      { column: "link", operation: "set", value: "rack:g1" },
+    ]);
     expect(await edgesOf(["node:g"], { direction: "out" })).toEqual(["node:g contain rack:g2"]);
-    await objects.insert(admin, RACK, [{ name: "g1" }]);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "g1" }]);
     expect(await edgesOf(["node:g", "rack:g2"], { direction: "out" })).toEqual([
       "node:g contain rack:g2",
       "node:g link rack:g1",
@@ -202,13 +207,13 @@ describe("an object that is removed", () => {
 
   test("takes them along where the store has short pages and loses answers, too", async () => {
     const sources = Array.from({ length: 40 }, (_, at) => ({ name: `h${at}`, link: ["rack:i1", "rack:i2"] }));
-    await objects.insert(admin, NODE, sources);
-    await objects.insert(admin, RACK, [{ name: "i1" }, { name: "i2" }]);
+    await objects.unrestricted.insert(admin, NODE, sources);
+    await objects.unrestricted.insert(admin, RACK, [{ name: "i1" }, { name: "i2" }]);
     const service = new ObjectService({
       stores: faulty(engine, { random: seededRandom(11) }),
       runtime: { ...testRuntime(realClock), random: seededRandom(3) },
     });
-    expect(await service.remove(admin, [{ id: "rack:i1" }, { id: "rack:i2" }])).toBe(2);
+    expect(await service.unrestricted.remove(admin, [{ id: "rack:i1" }, { id: "rack:i2" }])).toBe(2);
     expect([await storedTo(RACK, "i1"), await storedTo(RACK, "i2")]).toEqual([0, 0]);
     await service.close();
   });
@@ -219,11 +224,11 @@ describe("an object that is removed", () => {
       const found: number[] = [];
       for (let writes = 0; ; writes += 1) {
         const name = `j${Number(isWritten)}${writes}`;
-        await objects.insert(admin, RACK, [{ name }]);
-        await objects.insert(admin, NODE, [{ name, link: `rack:${name}` }]);
+        await objects.unrestricted.insert(admin, RACK, [{ name }]);
+        await objects.unrestricted.insert(admin, NODE, [{ name, link: `rack:${name}` }]);
         const isDead = await diesRemoving(new Mortality(writes, isWritten), `rack:${name}`);
-        const [there] = await objects.get(admin, [{ id: `rack:${name}` }]);
-        await objects.insert(admin, RACK, [{ name }]);
+        const [there] = await objects.unrestricted.get(admin, [{ id: `rack:${name}` }]);
+        await objects.unrestricted.insert(admin, RACK, [{ name }]);
         found.push((await edgesOf([`rack:${name}`], { direction: "in" })).length);
         expect([found.at(-1), await storedTo(RACK, name)], `dead at write ${writes}`).toEqual(
           there === undefined ? [0, 0] : [1, 1],
@@ -283,7 +288,7 @@ async function diesRemoving(mortality: Mortality, id: string): Promise<boolean> 
   };
   const service = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(5) } });
   const isDead = await Promise.race([
-    service.remove(admin, [{ id }]).then(() => false),
+    service.unrestricted.remove(admin, [{ id }]).then(() => false),
     mortality.died.then(() => true),
   ]);
   await service.close();

@@ -53,7 +53,7 @@ beforeEach(async () => {
   });
   const columns = ["text", "host", "level"].map((name) => ({ name, type: "varchar" as const }));
   await objects.createClass(admin, { path: LINE, kind: "record", columns });
-  objects.onChange((changes) => told.push(...changes));
+  objects.unrestricted.onChange((changes) => told.push(...changes));
 });
 
 afterEach(() => objects.close());
@@ -64,12 +64,12 @@ async function triggered(path: string, more: { readonly before?: boolean; readon
 }
 
 async function valuesOf(id: string): Promise<Row | undefined> {
-  return (await objects.get(admin, [{ id }]))[0]?.values;
+  return (await objects.unrestricted.get(admin, [{ id }]))[0]?.values;
 }
 
 async function heldBy(id: string): Promise<string[]> {
   const held: string[] = [];
-  for await (const page of objects.edges(admin, [{ id }], { type: "holds", direction: "out" }))
+  for await (const page of objects.unrestricted.edges(admin, [{ id }], { type: "holds", direction: "out" }))
     held.push(...page.map(({ target }) => target));
   return held.sort();
 }
@@ -79,9 +79,9 @@ const FULL: Row = { size: 1, ports: [1, 2], labels: { a: "x" }, steps: [{ of: [1
 describe("a trigger before the write of an object", () => {
   test("sees what would be written and what was there", async () => {
     await triggered(BOX);
-    await objects.insert(admin, BOX, [{ name: "a", size: 1, holds: ["box:z"] }]);
-    await objects.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
-    await objects.remove(admin, [{ id: "box:a" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a", size: 1, holds: ["box:z"] }]);
+    await objects.unrestricted.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.unrestricted.remove(admin, [{ id: "box:a" }]);
     const of = { class: BOX, id: "box:a" };
     const [one, two] = [1, 2].map((size) => ({ name: "a", size }));
     expect(seen).toEqual([
@@ -101,15 +101,15 @@ describe("a trigger before the write of an object", () => {
   ])("decides what is written: %s", async (_, left, values) => {
     await triggered(BOX);
     trigger = (object) => ({ ...object, ...left });
-    await objects.insert(admin, BOX, [{ name: "a", ...FULL }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a", ...FULL }]);
     expect(await valuesOf("box:a")).toEqual({ name: "a", ...values });
   });
 
   test("empties what it leaves empty, though an empty table of Lua is a list as well as a map", async () => {
     await triggered(BOX);
-    await objects.insert(admin, BOX, [{ name: "a", ...FULL }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a", ...FULL }]);
     trigger = (object) => ({ ...object, ports: {}, labels: [], steps: {} });
-    await objects.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.unrestricted.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
     expect(told.at(-1)?.fields).toMatchObject({ size: 2, steps: [] });
     const { ports = [], labels = {}, steps } = (await valuesOf("box:a")) ?? {};
     expect({ ports, labels, steps }).toEqual({ ports: [], labels: {}, steps: [] });
@@ -117,11 +117,11 @@ describe("a trigger before the write of an object", () => {
 
   test("leaves the rest to other writers: what it only hands back is not written", async () => {
     await triggered(BOX);
-    await objects.insert(admin, BOX, [{ name: "a", ...FULL }]);
-    await objects.insert(admin, BOX, [{ name: "b", ports: [], labels: {}, steps: [] }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a", ...FULL }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "b", ports: [], labels: {}, steps: [] }]);
     trigger = ({ ...object }) => ({ ...structuredClone(object), vtime: 5, ...(object.name === "b" && EMPTY_IN_LUA) });
     for (const id of ["box:a", "box:b"]) {
-      await objects.update(admin, { id }, [{ column: "size", operation: "set", value: 2 }]);
+      await objects.unrestricted.update(admin, { id }, [{ column: "size", operation: "set", value: 2 }]);
       expect(told.at(-1)).toMatchObject({ id, fields: { size: 2 }, before: { values: expect.anything() as Row } });
       expect(Object.keys(told.at(-1)?.fields ?? {})).toEqual(["size"]);
     }
@@ -129,62 +129,62 @@ describe("a trigger before the write of an object", () => {
 
   test("clears nothing that was not there", async () => {
     await triggered(BOX);
-    await objects.insert(admin, BOX, [{ name: "a" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a" }]);
     trigger = (object) => ({ ...object, ports: null, steps: null });
-    await objects.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
+    await objects.unrestricted.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
     expect(told.at(-1)?.fields).toEqual({ size: 2 });
   });
 
   test("is overruled by the type of a column: a list is no map", async () => {
     await triggered(BOX);
     trigger = (object) => ({ ...object, labels: ["x"] });
-    await expect(objects.insert(admin, BOX, [{ name: "a", labels: { 0: "x" } }])).rejects.toMatchObject({
+    await expect(objects.unrestricted.insert(admin, BOX, [{ name: "a", labels: { 0: "x" } }])).rejects.toMatchObject({
       code: "invalid",
     });
   });
 
   test("decides on relations too", async () => {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       BOX,
       ["x", "y", "z"].map((name) => ({ name })),
     );
     await triggered(BOX);
     trigger = (object) => ({ ...object, holds: ["box:y", "box:z"] });
-    await objects.insert(admin, BOX, [{ name: "a", holds: ["box:x"] }, { name: "b" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a", holds: ["box:x"] }, { name: "b" }]);
     expect([await heldBy("box:a"), await heldBy("box:b")]).toEqual([
       ["box:y", "box:z"],
       ["box:y", "box:z"],
     ]);
     trigger = (object) => object;
-    await objects.insert(admin, BOX, [{ name: "c", holds: ["box:x"] }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "c", holds: ["box:x"] }]);
     expect(await heldBy("box:c")).toEqual(["box:x"]);
   });
 
   test("may not change the columns that make the id, but those of an object with another id", async () => {
     await triggered(BOX);
     trigger = (object) => ({ ...object, name: "other" });
-    await expect(objects.insert(admin, BOX, [{ name: "a" }])).rejects.toThrow("cannot be changed");
-    await objects.insert(admin, BOX, [{ id: "box:mine", name: "a" }]);
+    await expect(objects.unrestricted.insert(admin, BOX, [{ name: "a" }])).rejects.toThrow("cannot be changed");
+    await objects.unrestricted.insert(admin, BOX, [{ id: "box:mine", name: "a" }]);
     expect(await valuesOf("box:mine")).toEqual({ name: "other" });
   });
 
   test("runs for no class but its own, and not when it is disabled or runs after the write", async () => {
     await triggered(LINE);
     await triggered(BOX, { disabled: true });
-    await objects.insert(admin, BOX, [{ name: "a" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a" }]);
     await triggered(BOX, { before: false });
-    await objects.insert(admin, BOX, [{ name: "b" }]);
-    await objects.remove(admin, [{ id: "box:a" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "b" }]);
+    await objects.unrestricted.remove(admin, [{ id: "box:a" }]);
     expect(seen).toEqual([]);
   });
 
   test("has the change told only if it says so", async () => {
     await triggered(BOX);
     for (announces of [true, false]) {
-      await objects.insert(admin, BOX, [{ name: "a" }]);
-      await objects.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
-      await objects.remove(admin, [{ id: "box:a" }]);
+      await objects.unrestricted.insert(admin, BOX, [{ name: "a" }]);
+      await objects.unrestricted.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
+      await objects.unrestricted.remove(admin, [{ id: "box:a" }]);
     }
     expect(told.map(({ announced = false }) => announced)).toEqual([true, true, true, false, false, false]);
   });
@@ -194,19 +194,21 @@ describe("a trigger before the write of an object", () => {
     await triggered(LINE);
     trigger = async (object) => {
       const [caller = admin] = callers;
-      if (seen.length === 1) await objects.insert(caller, LINE, [{ text: "of the trigger" }]);
+      if (seen.length === 1) await objects.unrestricted.insert(caller, LINE, [{ text: "of the trigger" }]);
       return object;
     };
-    await objects.insert(admin, BOX, [{ name: "a" }]);
+    await objects.unrestricted.insert(admin, BOX, [{ name: "a" }]);
     const [first, second] = callers.map(({ chain }) => chain);
     expect(second).toMatchObject({ id: first?.id, steps: 2 });
     expect([first?.steps, first?.holds.length, second?.holds.length]).toEqual([1, 1, 2]);
     expect(second?.holds).toEqual(expect.arrayContaining([...(first?.holds ?? [])]));
     trigger = async (object) => {
-      await objects.update(callers.at(-1) ?? admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 1 }]);
+      await objects.unrestricted.update(callers.at(-1) ?? admin, { id: "box:a" }, [
+        { column: "size", operation: "set", value: 1 },
+      ]);
       return object;
     };
-    await expect(objects.insert(admin, BOX, [{ name: "a" }])).rejects.toMatchObject({ code: "invalid" });
+    await expect(objects.unrestricted.insert(admin, BOX, [{ name: "a" }])).rejects.toMatchObject({ code: "invalid" });
   });
 });
 
@@ -215,12 +217,12 @@ describe("a trigger before the write of a record", () => {
     await triggered(LINE);
     announces = true;
     trigger = () => ({ text: "changed", level: "info" });
-    const [id = ""] = await objects.insert(admin, LINE, [{ text: "given", host: "h" }]);
+    const [id = ""] = await objects.unrestricted.insert(admin, LINE, [{ text: "given", host: "h" }]);
     expect(seen).toEqual([{ action: "INSERT", class: LINE, id, object: { text: "given", host: "h" }, old: undefined }]);
     expect(await valuesOf(id)).toEqual({ text: "changed", level: "info" });
     expect(told).toMatchObject([{ id, announced: true }]);
     announces = false;
-    await objects.remove(admin, [{ id }]);
+    await objects.unrestricted.remove(admin, [{ id }]);
     expect(seen[1]).toMatchObject({ action: "DELETE", id, object: { text: "changed", level: "info" } });
     expect(told[1]).not.toHaveProperty("announced");
   });

@@ -50,7 +50,8 @@ afterEach(async () => {
 
 async function readAll(request: object = {}): Promise<ObjectRow[]> {
   const rows: ObjectRow[] = [];
-  for await (const page of objects.read(admin, { class: PASS.path, subtree: false, ...request })) rows.push(...page);
+  for await (const page of objects.unrestricted.read(admin, { class: PASS.path, subtree: false, ...request }))
+    rows.push(...page);
   return rows.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -86,13 +87,13 @@ test.each(onCluster ? [] : [PASS])(
     await open(await openTestEngine({ clock }), clock);
     await objects.createClass(admin, PASS);
     await objects.createEdgeType(admin, LINK);
-    await objects.insert(admin, PASS.path, [
+    await objects.unrestricted.insert(admin, PASS.path, [
       { id: "target" },
       { id: "kept", ...WHOLE, link: ["pass:target"] },
       { id: "left", ...WHOLE },
     ]);
     clock.advance(40 * MINUTE_MS);
-    for (const id of ["pass:kept", "pass:target"]) await objects.update(admin, { id }, setSize(2));
+    for (const id of ["pass:kept", "pass:target"]) await objects.unrestricted.update(admin, { id }, setSize(2));
     clock.advance(50 * MINUTE_MS);
     expect(await readAll()).toMatchObject([
       { id: "pass:kept", values: { ...WHOLE, size: 2 } },
@@ -115,20 +116,22 @@ test("each write moves the end, a backdated one does not, and without a ttl the 
   await objects.createClass(admin, PASS);
   const endOf = async (): Promise<number | undefined> => (await stored("one"))?.endsAtMs;
   nowMs -= 50 * MINUTE_MS;
-  await objects.insert(admin, PASS.path, [{ id: "one", ...WHOLE }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "one", ...WHOLE }]);
   expect(await endOf()).toBe(nowMs + HOUR_MS);
   nowMs += 10 * MINUTE_MS;
-  await objects.update(admin, { id: "pass:one" }, setSize(2));
+  await objects.unrestricted.update(admin, { id: "pass:one" }, setSize(2));
   const movedMs = nowMs + HOUR_MS;
   expect(await endOf()).toBe(movedMs);
   nowMs += 10 * MINUTE_MS;
-  await objects.insert(admin, PASS.path, [{ id: "one", note: "earlier" }], { atMs: nowMs - 15 * MINUTE_MS });
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "one", note: "earlier" }], {
+    atMs: nowMs - 15 * MINUTE_MS,
+  });
   expect(await endOf()).toBe(movedMs);
   await objects.alterClass(admin, PASS.path, { kind: "set options", options: { ttlSeconds: undefined } });
-  await objects.update(admin, { id: "pass:one" }, setSize(3));
+  await objects.unrestricted.update(admin, { id: "pass:one" }, setSize(3));
   expect(await endOf()).toBe(Infinity);
   await objects.alterClass(admin, PASS.path, { kind: "set options", options: { ttlSeconds: 7_200 } });
-  await objects.update(admin, { id: "pass:one" }, setSize(4));
+  await objects.unrestricted.update(admin, { id: "pass:one" }, setSize(4));
   expect(await endOf()).toBe(nowMs + 2 * HOUR_MS);
 });
 
@@ -136,7 +139,7 @@ test("an object that has ended is shown as of the times before, also when it was
   await objects.createClass(admin, { ...PASS, options: { ...PASS.options, version: true } });
   nowMs -= 5 * HOUR_MS;
   const writtenMs = nowMs;
-  await objects.insert(admin, PASS.path, [{ id: "one", ...WHOLE }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "one", ...WHOLE }]);
   nowMs = realClock.nowMs();
   for (const maintained of [false, true]) {
     if (maintained) await objects.maintain(admin);
@@ -158,10 +161,10 @@ test("versions of an object that has ended go by versionttl, and its tombstone w
   const tombstones = async (): Promise<number> =>
     (await store.objects.find({ terms: [`v${(await keyOf("")).cid}`] }, { limit: 10 })).items.length;
   nowMs -= 90 * MINUTE_MS;
-  await objects.insert(admin, PASS.path, [{ id: "lately", ...WHOLE }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "lately", ...WHOLE }]);
   expect([await stored("lately"), await versionsOf("lately"), await tombstones()]).toEqual([undefined, 1, 1]);
   nowMs -= 2 * HOUR_MS;
-  await objects.insert(admin, PASS.path, [{ id: "long ago", ...WHOLE }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "long ago", ...WHOLE }]);
   // Cassandra counts in seconds, and keeps what has ended for one.
   await expect.poll(() => versionsOf("long ago"), { timeout: GONE_WITHIN_MS }).toBe(0);
   expect([await stored("long ago"), await tombstones()]).toEqual([undefined, 1]);
@@ -170,15 +173,15 @@ test("versions of an object that has ended go by versionttl, and its tombstone w
 test("inserted again after its end an object has nothing of its life before, wherever that was cleared up", async () => {
   await objects.createClass(admin, PASS);
   await objects.createEdgeType(admin, LINK);
-  await objects.insert(admin, PASS.path, [{ id: "target" }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "target" }]);
   nowMs -= 3 * HOUR_MS;
   const former = (id: string): Row => ({ id, ...WHOLE, link: ["pass:target"] });
-  await objects.insert(admin, PASS.path, [former("one"), former("two")]);
+  await objects.unrestricted.insert(admin, PASS.path, [former("one"), former("two")]);
   nowMs += 3 * HOUR_MS;
   expect(await idsOf()).toEqual(["pass:target"]);
-  await objects.insert(admin, PASS.path, [{ id: "one", size: 2 }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "one", size: 2 }]);
   await objects.maintain(admin);
-  await objects.insert(admin, PASS.path, [{ id: "two", size: 2 }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id: "two", size: 2 }]);
   expect(await readAll(ofSize(2))).toMatchObject([{ values: { size: 2 } }, { values: { size: 2 } }]);
   for (const id of ["one", "two"]) {
     expect([...cellMap((await stored(id))!.cells).keys()]).toHaveLength(1);
@@ -195,9 +198,9 @@ async function writtenBefore(id: string, isLastEnding = true): Promise<void> {
   if ((await objects.catalog(admin)).get(PASS.path) === undefined) {
     await objects.createClass(admin, { ...PASS, options: { ...PASS.options, ttlSeconds: undefined } });
     await objects.createEdgeType(admin, LINK);
-    await objects.insert(admin, PASS.path, [{ id: "target" }]);
+    await objects.unrestricted.insert(admin, PASS.path, [{ id: "target" }]);
   }
-  await objects.insert(admin, PASS.path, [{ id, ...WHOLE, link: ["pass:target"] }]);
+  await objects.unrestricted.insert(admin, PASS.path, [{ id, ...WHOLE, link: ["pass:target"] }]);
   const entity = (await stored(id))!;
   const { key, cells, numbers } = entity;
   const [edge] = (await store.objects.edges(key, "out", { limit: 10 })).items;
@@ -227,7 +230,7 @@ test("what an earlier version wrote ends as a whole after it was updated, or mai
   await writtenBefore("lasting", false);
   await writtenBefore("neither");
   await objects.alterClass(admin, PASS.path, { kind: "set options", options: { ttlSeconds: 3_600 } });
-  await objects.update(admin, { id: "pass:updated" }, setSize(0));
+  await objects.unrestricted.update(admin, { id: "pass:updated" }, setSize(0));
   expect((await stored("neither"))?.endsAtMs).toBeUndefined();
   await objects.maintain(admin);
   const neither = await keyOf("neither");

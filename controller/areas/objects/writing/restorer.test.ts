@@ -34,23 +34,25 @@ test("restored versions go by the versionttl of their class, but those that tell
     },
   });
   const present = { values: { id: "host:a", size: 4 }, timeMs: nowMs, identity: "import", writeUs: writtenUs(0) };
-  await objects.ingest(admin, PATH, [{ ...present, createdMs: nowMs - 300_000 }], { restored: () => undefined });
+  await objects.unrestricted.ingest(admin, PATH, [{ ...present, createdMs: nowMs - 300_000 }], {
+    restored: () => undefined,
+  });
   const states = [state(3, 10), state(2, 20, ["host:b", "none:b"]), state(1, 200)];
-  expect(await objects.restore(admin, PATH, states)).toEqual([
+  expect(await objects.unrestricted.restore(admin, PATH, states)).toEqual([
     { outcome: "stored", relationsLeft: 0 },
     { outcome: "stored", relationsLeft: 1 },
     { outcome: "expired", relationsLeft: 0 },
   ]);
   const sizes = async (): Promise<unknown[]> => {
     const found: unknown[] = [];
-    for await (const versions of objects.history(admin, { id: "host:a" }))
+    for await (const versions of objects.unrestricted.history(admin, { id: "host:a" }))
       found.push(...versions.map(({ values }) => values?.["size"]));
     return found;
   };
   expect(await sizes()).toEqual([4, 3, 2]);
   nowMs += 60_000 + VERSION_END_LATE_MS;
   expect(await sizes()).toEqual([4, 2]);
-  await objects.insert(admin, PATH, [{ id: "host:a", size: 5 }]);
+  await objects.unrestricted.insert(admin, PATH, [{ id: "host:a", size: 5 }]);
   nowMs += 60_000 + VERSION_END_LATE_MS;
   expect(await sizes()).toEqual([5, 2]);
   await objects.close();

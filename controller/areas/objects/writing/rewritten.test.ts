@@ -13,10 +13,10 @@ test("a record that is written anew as it is stored keeps its time, so that it d
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   await objects.createClass(admin, LINE);
   const cid = (await objects.catalog(admin)).get(LINE.path)?.cid ?? 0;
-  const [id = ""] = await objects.insert(admin, LINE.path, [{ n: 0 }]);
+  const [id = ""] = await objects.unrestricted.insert(admin, LINE.path, [{ n: 0 }]);
   const times: unknown[] = [];
   for (const n of [0, 1, 1, 2]) {
-    await objects.insert(admin, LINE.path, [{ id, n }], { rewrites: true });
+    await objects.unrestricted.insert(admin, LINE.path, [{ id, n }], { rewrites: true });
     const { objects: store } = await engine.tenant("matrix");
     times.push((await store.getRecords([{ cid, id: id.slice(id.indexOf(":") + 1) }]))[0]?.rewrittenUs ?? 0);
   }
@@ -36,17 +36,23 @@ test("a row is reported as removed or ended from the very time on", async () => 
   await objects.createClass(admin, { path: "/matrix/brief", columns, keys: ["name"], options: { ttlSeconds: 60 } });
   const reported: unknown[] = [];
   const unstored = (rows: readonly unknown[]): void => void reported.push(...rows);
-  await objects.insert(admin, path, [{ name: "a" }]);
+  await objects.unrestricted.insert(admin, path, [{ name: "a" }]);
   clock.advance(1_000);
-  await objects.remove(admin, [{ id: "box:a" }]);
-  await objects.insert(admin, path, [{ name: "a" }], { atMs: clock.nowMs(), unstored });
-  await objects.insert(admin, "/matrix/brief", [{ name: "b" }], { atMs: clock.nowMs() - 60_000, unstored });
+  await objects.unrestricted.remove(admin, [{ id: "box:a" }]);
+  await objects.unrestricted.insert(admin, path, [{ name: "a" }], { atMs: clock.nowMs(), unstored });
+  await objects.unrestricted.insert(admin, "/matrix/brief", [{ name: "b" }], {
+    atMs: clock.nowMs() - 60_000,
+    unstored,
+  });
   expect(reported).toEqual([
     { id: "box:a", reason: "removed" },
     { id: "brief:b", reason: "ended" },
   ]);
-  await objects.insert(admin, path, [{ name: "a" }], { atMs: clock.nowMs() + 1, unstored });
-  await objects.insert(admin, "/matrix/brief", [{ name: "b" }], { atMs: clock.nowMs() - 59_999, unstored });
+  await objects.unrestricted.insert(admin, path, [{ name: "a" }], { atMs: clock.nowMs() + 1, unstored });
+  await objects.unrestricted.insert(admin, "/matrix/brief", [{ name: "b" }], {
+    atMs: clock.nowMs() - 59_999,
+    unstored,
+  });
   expect(reported).toHaveLength(2);
   await objects.close();
 });
@@ -57,12 +63,12 @@ test("a controller whose clock is behind writes a record anew that it removed it
   await using engine = await openTestEngine({ clock: ahead });
   const [a, b] = [ahead, behind].map((clock) => new ObjectService({ stores: engine, runtime: testRuntime(clock) }));
   await a!.createClass(admin, LINE);
-  const [id = ""] = await b!.insert(admin, LINE.path, [{ n: 0 }]);
+  const [id = ""] = await b!.unrestricted.insert(admin, LINE.path, [{ n: 0 }]);
   for (let n = 1; n <= 3; n += 1) {
-    await a!.insert(admin, LINE.path, [{ id, n: -n }], { rewrites: true });
-    await b!.remove(admin, [{ id }]);
-    await b!.insert(admin, LINE.path, [{ id, n }], { rewrites: true });
-    expect(await b!.get(admin, [{ id }])).toMatchObject([{ values: { n } }]);
+    await a!.unrestricted.insert(admin, LINE.path, [{ id, n: -n }], { rewrites: true });
+    await b!.unrestricted.remove(admin, [{ id }]);
+    await b!.unrestricted.insert(admin, LINE.path, [{ id, n }], { rewrites: true });
+    expect(await b!.unrestricted.get(admin, [{ id }])).toMatchObject([{ values: { n } }]);
   }
   await a!.close();
   await b!.close();
@@ -74,12 +80,15 @@ test("a record is removed and written anew as often as one likes within a millis
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
   await objects.createClass(admin, LINE);
   const { path } = LINE;
-  const [id = ""] = await objects.insert(admin, path, [{ n: 0 }]);
+  const [id = ""] = await objects.unrestricted.insert(admin, path, [{ n: 0 }]);
   const unstored: unknown[] = [];
   for (let n = 0; n < 20; n += 1) {
-    await objects.remove(admin, [{ id }]);
-    await objects.insert(admin, path, [{ id, n }], { rewrites: true, unstored: (rows) => unstored.push(...rows) });
-    expect(await objects.get(admin, [{ id }])).toMatchObject([{ values: { n } }]);
+    await objects.unrestricted.remove(admin, [{ id }]);
+    await objects.unrestricted.insert(admin, path, [{ id, n }], {
+      rewrites: true,
+      unstored: (rows) => unstored.push(...rows),
+    });
+    expect(await objects.unrestricted.get(admin, [{ id }])).toMatchObject([{ values: { n } }]);
   }
   expect(unstored).toEqual([]);
   await objects.close();

@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../../test/helpers/objects/replaced.ts";
 import { expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -43,13 +44,7 @@ test("what batches and single updates add to one list at the same time is all ke
 });
 
 test("where the stores fail in the middle, whoever asked is told that the rest will come, and it comes once", async () => {
-  const failing = new Proxy(objects, {
-    get(target, name) {
-      if (name === "update") return () => Promise.reject(new AppError("unavailable", "away"));
-      const member: unknown = Reflect.get(target, name);
-      return typeof member === "function" ? (member.bind(target) as unknown) : member;
-    },
-  });
+  const failing = withReplaced(objects, { update: () => Promise.reject(new AppError("unavailable", "away")) });
   entries.length = 0;
   const query = queryOf("first", { objects: failing });
   const text = `insert into /matrix/event run=?, n=0; ${script(2).replace("size=10", "size=?")}; select edge type`;

@@ -5,6 +5,7 @@ import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtim
 import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
+import { visibleObjects } from "../index.ts";
 
 const admin = testPrincipal();
 const BATCHES = 30;
@@ -54,7 +55,7 @@ test.each(TIMES > 1 ? [1, 2, 3] : [1])(
   async (seed) => {
     await using engine = await openTestEngine();
     const runtime = testRuntime(realClock);
-    const objects = new ObjectService({ stores: engine, runtime });
+    const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
     const query = new QueryService({
       objects,
       runtime,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import type { NewRecord } from "../../objects/index.ts";
+import type { NewRecord, Unrestricted } from "../../objects/index.ts";
 import type { Settled } from "./repeatable.ts";
 import { repeatableInsert, retimedIn } from "./rows.ts";
 
@@ -12,10 +12,12 @@ async function identities(settled: Settled): Promise<readonly Partial<NewRecord>
   const made: NewRecord[] = [];
   const view = { path: "/matrix/line", kind: "record", system: false };
   const work = { scope: { principal: testPrincipal() }, view, rows: [{ n: 1 }, { n: 2 }] };
-  const objects = {
-    ingest: (_by: unknown, _path: string, records: readonly NewRecord[]) => {
-      made.push(...records);
-      return Promise.resolve(records.map(() => ""));
+  const objects: Unrestricted<"ingest"> = {
+    unrestricted: {
+      ingest: (_by, _path, records) => {
+        made.push(...records);
+        return Promise.resolve(records.map(() => ""));
+      },
     },
   };
   const unstored = { storedOf: (write: (told: undefined) => Promise<unknown>) => write(undefined) };

@@ -1,5 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
-import type { IngestOptions, NewRecord, ObjectRef, Objects, ReadRequest, DryRun } from "../../objects/index.ts";
+import type { IngestOptions, NewRecord, ObjectRef, ReadRequest, DryRun, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { Slices } from "../run/slice.ts";
 import { checkRowCondition, type InsertContext, type InsertWork } from "../write/insert.ts";
@@ -69,7 +69,11 @@ class RepeatableInsert implements Repeatable {
                 retimed((now) => retimedIn(now, { at, places, count: records.length }, laterUs)),
             };
       const stored = await unstored.storedOf((told) =>
-        objects.ingest(work.scope.principal, work.view.path, records, { ...retiming, rewrites: true, unstored: told }),
+        objects.unrestricted.ingest(work.scope.principal, work.view.path, records, {
+          ...retiming,
+          rewrites: true,
+          unstored: told,
+        }),
       );
       ids.push(...stored);
     }
@@ -102,12 +106,12 @@ export function retimedIn(
 
 /** Preset times of rows, in their order. A row that names the same object as an earlier row gets a later time. */
 export async function insertTimes(
-  objects: Pick<Objects, "writeTimes">,
+  objects: Unrestricted<"writeTimes">,
   principal: Principal,
   refs: readonly (ObjectRef | undefined)[],
 ): Promise<readonly number[]> {
   const timesUs: number[] = [];
-  for (const wave of waves(refs)) timesUs.push(...(await objects.writeTimes(principal, wave)));
+  for (const wave of waves(refs)) timesUs.push(...(await objects.unrestricted.writeTimes(principal, wave)));
   return timesUs;
 }
 

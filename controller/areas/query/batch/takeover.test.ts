@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../../test/helpers/objects/replaced.ts";
 import { expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_BATCH_KEEP_MS } from "../../../../common/limits.ts";
@@ -25,6 +26,7 @@ import {
   script,
   stateOf,
 } from "../../../../test/helpers/mql/batch-world.ts";
+import { visibleObjects } from "../index.ts";
 
 useBatches();
 
@@ -43,13 +45,14 @@ async function historyOf(run: number): Promise<typeof HISTORY> {
   const versions = await Promise.all(
     ["a", "b"].map(async (name) => {
       const sizes: unknown[] = [];
-      for await (const page of objects.history(admin, { id: `box:${run}-${name}` }))
+      for await (const page of objects.unrestricted.history(admin, { id: `box:${run}-${name}` }))
         sizes.push(...page.map(({ values }) => (values ? values["size"] : "removed")));
       return sizes;
     }),
   );
   let edges = 0;
-  for await (const page of objects.edges(admin, [{ id: `box:${run}-a` }], { direction: "out" })) edges += page.length;
+  for await (const page of objects.unrestricted.edges(admin, [{ id: `box:${run}-a` }], { direction: "out" }))
+    edges += page.length;
   return { versions, edges } as typeof HISTORY;
 }
 
@@ -74,7 +77,7 @@ test.each(onCluster ? [true] : [true, false])(
   async (isWritten) => {
     let mortality = new Mortality(Infinity, isWritten);
     const { keys: journal, data } = mortalStores(engine, () => mortality);
-    const mortal = new ObjectService({ stores: data, runtime });
+    const mortal = new ObjectService({ visible: visibleObjects, stores: data, runtime });
     await mortal.catalog(admin);
     const dying = queryOf("dying", { objects: mortal, stores: journal });
     const survivor = queryOf("survivor");
@@ -99,7 +102,7 @@ test.each(onCluster ? [true] : [true, false])(
 test("a batch is made by what its SELECTs answered when they were asked, at whatever write its controller dies, also once they answer something else", async () => {
   let mortality = new Mortality(Infinity, true);
   const { keys: journal, data } = mortalStores(engine, () => mortality);
-  const mortal = new ObjectService({ stores: data, runtime });
+  const mortal = new ObjectService({ visible: visibleObjects, stores: data, runtime });
   await queryOf("first").rows(admin, "create class /matrix/mark (run int, host varchar, keys(run, host))");
   await mortal.catalog(admin);
   const dying = queryOf("dying", { objects: mortal, stores: journal });
@@ -132,7 +135,7 @@ test("a batch is made by what its SELECTs answered when they were asked, at what
 test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
   const present = new Set(["paused", "second"]);
   const stores = new StoppableStores(engine);
-  const pausing = new ObjectService({ stores, runtime });
+  const pausing = new ObjectService({ visible: visibleObjects, stores, runtime });
   await pausing.catalog(admin);
   const held = stores.hold("change");
   const paused = queryOf("paused", { objects: pausing, present }).run(admin, script(1));
@@ -197,12 +200,7 @@ test("a batch that nobody went on with for too long is given up, and that is on 
       monotonicMs: () => realClock.monotonicMs(),
     },
   };
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
+  const failing = withReplaced(objects, { ingest: () => Promise.reject(new AppError("unavailable", "away")) });
   const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
   await expect(
     new QueryService({ objects: failing, runtime: late, batches }).run(admin, script(7)),
@@ -217,12 +215,7 @@ test("a batch that nobody went on with for too long is given up, and that is on 
 });
 
 test("a batch of a later version, whose rows have other ids, is left to a controller that knows how it makes them", async () => {
-  const failing = new Proxy(objects, {
-    get: (target, name) =>
-      name === "ingest"
-        ? () => Promise.reject(new AppError("unavailable", "away"))
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
+  const failing = withReplaced(objects, { ingest: () => Promise.reject(new AppError("unavailable", "away")) });
   const change = "begin insert into /matrix/line run=9, n=1; insert into /matrix/line run=9, n=2; end";
   await expect(queryOf("first", { objects: failing }).run(admin, change)).rejects.toMatchObject({
     code: "unknown_outcome",

@@ -4,6 +4,7 @@ import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";
+import { visibleObjects } from "../index.ts";
 
 /** Tests that need versions, and an engine that keeps them. */
 const admin = testPrincipal();
@@ -16,15 +17,20 @@ let query: QueryService;
 
 beforeAll(async () => {
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   await query.rows(
     admin,
     "create edge type holds; create class /matrix/box (host varchar, keys(host)) with version=true; create class /matrix/note (host varchar, keys(host))",
   );
-  await objects.insert(admin, "/matrix/box", [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }], {
-    atMs: T0,
-  });
+  await objects.unrestricted.insert(
+    admin,
+    "/matrix/box",
+    [{ host: "a" }, { host: "b" }, { host: "c" }, { host: "d" }],
+    {
+      atMs: T0,
+    },
+  );
 });
 
 afterAll(async () => {
@@ -52,7 +58,7 @@ function ids({ nodes, edges }: Lists): readonly string[] {
 
 describe("over versions", () => {
   test("AS OF shows the graph of that time, DIFF what has come and gone since", async () => {
-    await objects.insert(
+    await objects.unrestricted.insert(
       admin,
       "/matrix/box",
       [

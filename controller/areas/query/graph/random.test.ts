@@ -146,9 +146,9 @@ async function stored(round: Round, narrows: boolean): Promise<QueryService> {
     admin,
     "create edge type t; create edge type u; create class /matrix/safe (size int); create class /matrix/box (size int); create class /matrix/box/disk (room int)",
   );
-  for (const { id, class: path, size } of round.objects) await objects.insert(admin, path, [{ id, size }]);
+  for (const { id, class: path, size } of round.objects) await objects.unrestricted.insert(admin, path, [{ id, size }]);
   for (const { type, source, target } of round.edges)
-    await objects.update(admin, { id: source }, [{ column: type, operation: "add", value: [target] }]);
+    await objects.unrestricted.update(admin, { id: source }, [{ column: type, operation: "add", value: [target] }]);
   return query;
 }
 

@@ -1,7 +1,7 @@
 import { parseObjectId } from "../../../../common/ids.ts";
 import { GRAPH_NODES_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ObjectRow, Objects } from "../../objects/index.ts";
+import type { ObjectRow, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { matching, type RunContext } from "../run/run.ts";
@@ -15,7 +15,7 @@ import type { GraphEdge, Link, Vertex, VertexRef } from "./types.ts";
 
 export interface GraphContext extends RunContext {
   readonly principal: Principal;
-  readonly objects: Pick<Objects, "get" | "edges">;
+  readonly objects: Unrestricted<"get" | "edges">;
   readonly register: Register;
   /** Counts the memory of the MATCH. */
   readonly memory: Pick<MemoryShare, "take">;
@@ -118,7 +118,7 @@ export class GraphReader {
       ...(this.#plan.asOfMs === undefined ? {} : { asOfMs: this.#plan.asOfMs }),
       ...(signal ? { signal } : {}),
     };
-    for await (const page of objects.edges(
+    for await (const page of objects.unrestricted.edges(
       principal,
       vertices.map((vertex) => vertex.ref),
       request,
@@ -168,7 +168,10 @@ export class GraphReader {
     if (asOfMs === undefined) {
       // Page by page, so that no more than a page beyond `GRAPH_NODES_MAX` is in memory.
       for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
-        const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
+        const rows = await this.#context.objects.unrestricted.get(
+          this.#context.principal,
+          refs.slice(from, from + OBJECT_PAGE_MAX),
+        );
         yield rows.filter((row) => row !== undefined);
       }
       return;

@@ -1,5 +1,5 @@
 import type { Match } from "../../../../common/mql/index.ts";
-import type { Objects } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
 import { describeRelations } from "../plan/relations.ts";
@@ -9,7 +9,7 @@ import type { PatternContext } from "./patterns.ts";
 import { type ChainPlan, type GraphPlan, type Hop, planMatch } from "./plan.ts";
 
 export interface MatchContext extends Omit<PatternContext, "asOfMs"> {
-  readonly objects: Pick<Objects, "get" | "edges">;
+  readonly objects: Unrestricted<"get" | "edges">;
 }
 
 /** A MATCH whose names, values and rights are checked. */

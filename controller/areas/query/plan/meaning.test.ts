@@ -10,6 +10,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../index.ts";
 import { Meanings, MEANINGS } from "./meaning.ts";
 import { type Scope, scopeOf } from "./scope.ts";
+import { visibleObjects } from "../index.ts";
 
 let engine: TestEngine;
 let stored: ObjectService;
@@ -17,11 +18,11 @@ let stored: ObjectService;
 let served: QueryService;
 beforeAll(async () => {
   engine = await openTestEngine();
-  stored = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  stored = new ObjectService({ visible: visibleObjects, stores: engine, runtime: testRuntime(realClock) });
   served = new QueryService({ objects: stored, runtime: { clock: realClock } });
   await served.rows(admin, BOX_CLASS);
   const host = (at: number): string => `h${String(at).padStart(6, "0")}`;
-  await stored.insert(
+  await stored.unrestricted.insert(
     admin,
     BOX,
     Array.from({ length: 30 }, (_, at) => ({ host: host(at), size: at })),

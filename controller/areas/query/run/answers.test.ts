@@ -51,7 +51,7 @@ async function pagesOf(
 function manyBoxes(count: number): MemoryObjects {
   const source = new MemoryObjects({ nowMs: () => 0 });
   const ready = source.createClass(admin, { path: "/matrix/box", columns: [{ name: "size", type: "int" }] });
-  source.read = async function* () {
+  source.unrestricted.read = async function* () {
     const view = await ready;
     for (let at = 0; at < count; at += 100) {
       yield Array.from({ length: Math.min(100, count - at) }, (_, index): ObjectRow => {
@@ -134,7 +134,7 @@ test("a page of rows has so many relations and not one more", async () => {
     target: `box:${at}`,
     targetClass: "/matrix/box",
   });
-  objects.edges = async function* () {
+  objects.unrestricted.edges = async function* () {
     yield await Promise.resolve(Array.from({ length: count }, (_, at) => edge(at)));
   };
   const text = "select name, holds from /matrix/room where name = 'hall'";
@@ -156,7 +156,7 @@ test("what relations lead to is read once for a page of rows, however many rows 
     admin,
     `create edge type holds; create class /matrix/box (name varchar, size int, keys(name)); insert into /matrix/box (name, size, holds) values ${values}`,
   );
-  const [edges, get] = [vi.spyOn(objects, "edges"), vi.spyOn(objects, "get")];
+  const [edges, get] = [vi.spyOn(objects.unrestricted, "edges"), vi.spyOn(objects.unrestricted, "get")];
   const rows = await query.rows(
     admin,
     "select name, holds.size, holds.holds.name from /matrix/box where holds.holds.size = 4 order by name desc",

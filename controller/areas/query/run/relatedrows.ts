@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_MAX, QUERY_FOLLOWED_MAX } from "../../../../common/limits.ts";
-import type { ObjectEdge, ObjectRow, Objects } from "../../objects/index.ts";
+import type { ObjectEdge, ObjectRow, Unrestricted } from "../../objects/index.ts";
 import type { RelationPath } from "../expressions/fields.ts";
 import { LIST_OF_TEXT } from "../expressions/kind.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
@@ -15,7 +15,7 @@ import type { Slices } from "./slice.ts";
 import { workOf } from "./work.ts";
 
 export interface RelationReader {
-  readonly objects: Pick<Objects, "edges" | "get">;
+  readonly objects: Unrestricted<"edges" | "get">;
   readonly read: (request: {
     readonly class: string;
     readonly subtree: boolean;
@@ -218,7 +218,7 @@ function edgesOf(sources: readonly End[], type: string, { plan, reader }: Work):
   const refs = sources
     .filter(({ row }) => !row || mayHaveEdges(row))
     .map(({ id, class: path }) => ({ id, class: path }));
-  return reader.objects.edges(everything.principal, refs, { direction: "out", type, ...options });
+  return reader.objects.unrestricted.edges(everything.principal, refs, { direction: "out", type, ...options });
 }
 
 /**
@@ -255,7 +255,7 @@ async function* endRows(edges: readonly ObjectEdge[], { plan, reader }: Work): A
       .slice(from, from + OBJECT_PAGE_MAX)
       .map(({ target, targetClass }) => ({ id: target, class: targetClass }));
     if (asOfMs === undefined) {
-      yield* (await reader.objects.get(everything.principal, refs)).filter((row) => row !== undefined);
+      yield* (await reader.objects.unrestricted.get(everything.principal, refs)).filter((row) => row !== undefined);
       continue;
     }
     for (const path of new Set(refs.map((ref) => ref.class))) {

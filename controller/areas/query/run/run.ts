@@ -4,11 +4,11 @@ import type { Row } from "../../../../common/value.ts";
 import type {
   CountRequest,
   ObjectRow,
-  Objects,
   OrderedRead,
   OrderedRequest,
   ReadRequest,
   Tally,
+  Unrestricted,
 } from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
@@ -27,7 +27,7 @@ export interface RunContext extends QuerySliceContext {
   /** Counts without rows. If it is absent, or `undefined` for a request, the rows have to be read. */
   readonly count?: ((request: CountRequest) => Promise<AsyncIterable<readonly Tally[]> | undefined>) | undefined;
   /** Reads the ends of selected relations. */
-  readonly objects: Pick<Objects, "edges" | "get">;
+  readonly objects: Unrestricted<"edges" | "get">;
   /** Folder for sorts that exceed memory. Absent: they are refused beyond `QUERY_SORT_MAX_ROWS`. */
   readonly sortFolder?: string | undefined;
   /** For EXPLAIN ANALYZE. */

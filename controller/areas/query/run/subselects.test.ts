@@ -1,3 +1,4 @@
+import { withReplaced } from "../../../../test/helpers/objects/replaced.ts";
 import { expect, test } from "vitest";
 import { MQL_SUB_SELECTS_MAX, QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
 import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
@@ -35,15 +36,10 @@ test("a change goes by what its SELECTs answered at its begin, whatever others w
     `create class /matrix/box (n int, size int, keys(n)); create class /matrix/mark (n int, keys(n));
     insert into /matrix/box (n, size) values (1, 0), (2, 0), (3, 0); insert into /matrix/mark (n) values (1), (2)`,
   );
-  const disturbed = new Proxy(objects, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== "function") return member;
-      if (name !== "update") return member.bind(target) as unknown;
-      return async (...args: Parameters<typeof target.update>) => {
-        await plain.rows(principal, "delete from /matrix/mark; insert into /matrix/mark (n) values (3)");
-        return target.update(...args);
-      };
+  const disturbed = withReplaced(objects, {
+    update: async (...args) => {
+      await plain.rows(principal, "delete from /matrix/mark; insert into /matrix/mark (n) values (3)");
+      return objects.unrestricted.update(...args);
     },
   });
   const changed = await new QueryService({ objects: disturbed, runtime: testRuntime() }).rows(

@@ -1,7 +1,7 @@
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { HISTORY_READS_IN_FLIGHT_MAX, QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
-import type { ObjectRef, ObjectRow, Objects } from "../../objects/index.ts";
+import type { ObjectRef, ObjectRow, UnrestrictedObjects } from "../../objects/index.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { canonical } from "../expressions/questions.ts";
@@ -15,8 +15,8 @@ export interface RowsContext extends RunContext {
   readonly history: (
     ref: ObjectRef,
     range: { readonly fromMs?: number; readonly toMs?: number },
-  ) => ReturnType<Objects["history"]>;
-  readonly removed: (path: string, range: { readonly fromMs?: number }) => ReturnType<Objects["removed"]>;
+  ) => ReturnType<UnrestrictedObjects["history"]>;
+  readonly removed: (path: string, range: { readonly fromMs?: number }) => ReturnType<UnrestrictedObjects["removed"]>;
   readonly slices: Slices;
 }
 

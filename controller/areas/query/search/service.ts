@@ -120,7 +120,7 @@ export class SearchService implements Searches {
         ...(asOfMs === undefined ? {} : { asOfMs }),
         ...(signal ? { signal } : {}),
       };
-      return this.#objects.edges(principal, refs, { direction: "out", ...options });
+      return this.#objects.unrestricted.edges(principal, refs, { direction: "out", ...options });
     };
     const meta = plainMeta(call.name === "graph" ? "graph" : "select", plan.scope.root, [
       { name: call.name, title: call.name, type: "map" },
@@ -170,16 +170,16 @@ export class SearchService implements Searches {
       ...share,
       slices: new Slices(share),
       objects,
-      read: (request) => objects.read(principal, request),
-      history: (ref, range) => objects.history(principal, ref, { ...range, ...until }),
-      removed: (path, range) => objects.removed(principal, path, { ...range, ...until }),
+      read: (request) => objects.unrestricted.read(principal, request),
+      history: (ref, range) => objects.unrestricted.history(principal, ref, { ...range, ...until }),
+      removed: (path, range) => objects.unrestricted.removed(principal, path, { ...range, ...until }),
     };
   }
 
   async #explained(search: Search, meta: QueryResult["meta"], caller: Caller): Promise<QueryResult["meta"]> {
     if (!search.debug) return meta;
     const plan = await describeSearch(search, this.#plan(search, caller, true), (read) =>
-      this.#objects.explain(caller.principal, read),
+      this.#objects.unrestricted.explain(caller.principal, read),
     );
     return withPlan(meta, plan);
   }

@@ -74,17 +74,17 @@ export function runContext(context: PrepareContext): RunContext {
     steps: measures,
     read(request) {
       if (readsSchema(request, context)) return one<ObjectRow>(schemaRows(principal, catalog));
-      const pages = objects.read(principal, request);
+      const pages = objects.unrestricted.read(principal, request);
       return measures ? measures.read(request, pages) : pages;
     },
     async inOrder(request) {
       if (readsSchema(request, context)) return undefined;
-      const found = await objects.inOrder(principal, request);
+      const found = await objects.unrestricted.inOrder(principal, request);
       return found && measures ? { ...found, pages: measures.read(request, found.pages) } : found;
     },
     async count(request) {
       if (readsSchema(request, context)) return undefined;
-      const counts = await objects.count(principal, request);
+      const counts = await objects.unrestricted.count(principal, request);
       return counts && measures ? measures.count(request, counts) : counts;
     },
   };

@@ -86,7 +86,7 @@ async function existing(
 ): Promise<ReadonlyMap<string | undefined, ObjectRow | undefined>> {
   const ids = candidates.flatMap(({ id }) => id ?? []);
   if (ids.length === 0) return new Map();
-  const found = await objects.get(
+  const found = await objects.unrestricted.get(
     scope.principal,
     ids.map((id) => ({ id, class: view.path })),
   );

@@ -4,6 +4,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../../test/hel
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { QueryService } from "../service.ts";
+import { visibleObjects } from "../index.ts";
 
 const admin = testPrincipal();
 /** Increments of one object on each of two controllers. */
@@ -14,7 +15,7 @@ let engine: TestEngine;
 let controllers: readonly { readonly objects: ObjectService; readonly query: QueryService }[];
 
 function controller(): (typeof controllers)[number] {
-  const objects = new ObjectService({ stores: engine, runtime });
+  const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   objects.registerSystemClass({
     path: "/owned",
     columns: [{ name: "a", type: "int", meaning: "A" }],
@@ -69,9 +70,9 @@ test("the condition still holds when an object is changed, so that nothing is so
 test("a repetition of what was computed at a chosen time changes nothing, also where it was written since", async () => {
   const [{ objects }] = controllers as [(typeof controllers)[number]];
   const ref = { id: "box:b", class: "/matrix/box" };
-  const [writeUs = 0] = await objects.writeTimes(admin, [ref]);
+  const [writeUs = 0] = await objects.unrestricted.writeTimes(admin, [ref]);
   const grow = () =>
-    objects.update(admin, ref, [], {
+    objects.unrestricted.update(admin, ref, [], {
       writeUs,
       compute: ({ values }) => [{ column: "n", operation: "set", value: Number(values["n"]) + 1 }],
     });
@@ -86,10 +87,10 @@ test("a repetition of what was computed at a chosen time changes nothing, also w
 test("what is written between the choice of a time and the write gets a later time, and is counted", async () => {
   const [{ objects }] = controllers as [(typeof controllers)[number]];
   const ref = { id: "box:b", class: "/matrix/box" };
-  const [writeUs = 0] = await objects.writeTimes(admin, [ref]);
+  const [writeUs = 0] = await objects.unrestricted.writeTimes(admin, [ref]);
   await ask(1, "update /matrix/box set n = 5 where host = 'b'");
   const times: number[] = [];
-  await objects.update(admin, ref, [], {
+  await objects.unrestricted.update(admin, ref, [], {
     writeUs,
     retimed: (laterUs) => Promise.resolve(void times.push(laterUs)),
     compute: ({ values }) => [{ column: "n", operation: "set", value: Number(values["n"]) + 1 }],

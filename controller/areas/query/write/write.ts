@@ -129,7 +129,7 @@ async function* removedObjects(
   for (const view of scope.classes.filter(({ kind, system }) => kind === "entity" && !system)) {
     slices.check();
     const options = { ...(ids === undefined ? {} : { ids }), ...(context.signal ? { signal: context.signal } : {}) };
-    for await (const rows of context.objects.removedObjects(scope.principal, view.path, options)) {
+    for await (const rows of context.objects.unrestricted.removedObjects(scope.principal, view.path, options)) {
       if (slices.isOverNow()) await slices.pause();
       yield rows.filter((row) => filter(row) === true);
     }
@@ -184,7 +184,7 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const make: Change["make"] = async (refs, context) => {
     const count = await applyEdits(refs, edits, { scope, context, compute });
     if (refresh)
-      await context.objects.refresh(
+      await context.objects.unrestricted.refresh(
         scope.principal,
         refs.map(({ id, class: { path } }) => ({ id, class: path })),
       );
@@ -302,7 +302,7 @@ async function applyEdit(
   const isComputed = computesFor(ref.class, bound, scope);
   if (edits.length === 0 && !isComputed) return false;
   if (!ref.class.system) {
-    return context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, {
+    return context.objects.unrestricted.update(principal, { id: ref.id, class: ref.class.path }, edits, {
       ...presetTime(ref),
       ...(isComputed ? { compute } : {}),
     });
@@ -332,7 +332,7 @@ async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): 
   const view = first.class;
   if (!view.system) {
     const targets = refs.map(({ id }) => ({ id, class: view.path }));
-    return removal.context.objects.remove(principal, targets, {
+    return removal.context.objects.unrestricted.remove(principal, targets, {
       ...presetTime(first),
       ...(removal.withVersions ? { withVersions: true } : {}),
     });

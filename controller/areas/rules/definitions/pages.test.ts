@@ -14,7 +14,7 @@ import { HostObjects, ThreadScripts } from "../../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../../consolelog/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { QueryService, SearchService } from "../../query/index.ts";
+import { QueryService, SearchService, visibleObjects } from "../../query/index.ts";
 import { queryHostObject } from "../../query/host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "../bodies/body-objects.ts";
 import { demoRules } from "../../../local/demo-definitions.ts";
@@ -53,7 +53,7 @@ let latest: readonly RawRecord[] = [];
 beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `rule-pages-${process.pid}.mjs`);
   engine = await openTestEngine();
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
   await makeDemoClasses(objects);
   const logs = new ConsoleLogService({ objects, clock: realClock });

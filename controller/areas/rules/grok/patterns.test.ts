@@ -17,6 +17,7 @@ import { RecentRecords } from "../parsing/recent.ts";
 import { SentLines } from "../parsing/sent-lines.ts";
 import { RuleService } from "../service.ts";
 import { RuleTrials } from "../trial/trial.ts";
+import { visibleObjects } from "../../query/index.ts";
 
 const admin = testPrincipal();
 const RAW = { timeMs: 0, host: "h", source: "s", groups: {} };
@@ -32,7 +33,7 @@ let session: string;
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
-  objects = new ObjectService({ stores, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
   patterns = new PatternService({ stores, runtime });
   others = new PatternService({ stores, runtime: { ...runtime, random: seededRandom(2) } });

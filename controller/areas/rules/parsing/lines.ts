@@ -176,12 +176,12 @@ export class RuleLines {
       const { principal } = run;
       await room?.require(principal.tenant, { objects: records.length, bytes: 0 });
       const path = records[0]?.class ?? run.rule.class;
-      const ids = await objects.ingest(
+      const ids = await objects.unrestricted.ingest(
         principal,
         path,
         records.map(({ record }) => record),
       );
-      const found = await objects.get(
+      const found = await objects.visible.get(
         principal,
         ids.map((id) => ({ id, class: path })),
       );

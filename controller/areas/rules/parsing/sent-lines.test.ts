@@ -25,6 +25,7 @@ import { FileParser, RuleService, RuleTrials, SentLines } from "../index.ts";
 import { HostObjects } from "../../../scripting/index.ts";
 import { forwardHostObject } from "../host-objects.ts";
 import { ruleRoutes } from "../routes.ts";
+import { visibleObjects } from "../../query/index.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/sent";
@@ -38,7 +39,7 @@ const hub = new NotificationHub({ log: pino({ level: "silent" }) });
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores, runtime });
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
   const parts = { rules, objects, clock: realClock };
   sentLines = new SentLines({ ...parts, notifications: hub, random: runtime.random });
@@ -76,7 +77,7 @@ async function send(query: string, payload: string | Buffer, headers: InjectOpti
 
 async function namesOf(path: string): Promise<readonly unknown[]> {
   const names: unknown[] = [];
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false }))
     names.push(...page.map(({ values }) => values["name"]));
   return names.sort();
 }
@@ -98,7 +99,7 @@ test("the ids of the lines of a call ascend in their order", async () => {
   const count = CHANGE_BATCH_MAX + 50;
   await send(`rule=${KEY}`, Array.from({ length: count }, (_, at) => `ordered,${at}`).join("\n"));
   const found: { id: string; n: number }[] = [];
-  for await (const page of objects.read(ADMIN, { class: "/matrix/sent", subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: "/matrix/sent", subtree: false }))
     for (const { id, values } of page) if (values["name"] === "ordered") found.push({ id, n: Number(values["n"]) });
   const numbers = found.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ n }) => n);
   expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at));
@@ -269,7 +270,7 @@ test("a sent line has the time that its field says; one that says none keeps the
     warnings: [warning],
   });
   const times: Record<string, number> = {};
-  for await (const page of objects.read(ADMIN, { class: "/matrix/narrow", subtree: false }))
+  for await (const page of objects.unrestricted.read(ADMIN, { class: "/matrix/narrow", subtree: false }))
     for (const { values, vtimeMs } of page) times[String(values.name)] = vtimeMs;
   expect(times["dated"]).toBe(Date.parse("2026-07-01T12:00:00Z"));
   expect(times["undated"]).toBeGreaterThan(Date.parse("2026-07-01T12:00:00Z"));

@@ -15,6 +15,7 @@ import type { DataRule, Principal } from "../../permissions/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../bodies/body-objects.ts";
 import { PolicySamples, RecentRecords, RuleService, RuleTrials, type RecentOfPolicy } from "../index.ts";
 import type { TrialResult } from "./trial.ts";
+import { visibleObjects } from "../../query/index.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/tried";
@@ -35,7 +36,7 @@ beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `rule-trials-${process.pid}.mjs`);
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
   logs = new ConsoleLogService({ objects, clock: realClock });
   const host = new HostObjects([
@@ -73,7 +74,7 @@ const tried = (text: string, lines: readonly string[], by: Principal = ADMIN): P
 
 async function stored(path: string): Promise<number> {
   let rows = 0;
-  for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows += page.length;
+  for await (const page of objects.unrestricted.read(ADMIN, { class: path, subtree: false })) rows += page.length;
   return rows;
 }
 

@@ -1,5 +1,5 @@
 import { EXPORT_PAGE_ROWS } from "../../../../common/limits.ts";
-import type { ObjectHistories } from "../../objects/index.ts";
+import type { Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { PastRow } from "./bind.ts";
 import type { PastNotes } from "./notes.ts";
@@ -10,13 +10,13 @@ interface FirstRow extends Pick<PastRow, "kind" | "id" | "timeUs"> {
 
 /** Finds out, for a plan, which objects of an import exist, and counts those that an import would not store. */
 export class PastPlan {
-  readonly #objects: Pick<ObjectHistories, "times">;
+  readonly #objects: Unrestricted<"times">;
   readonly #principal: Principal;
   readonly #notes: PastNotes;
   #rows: FirstRow[] = [];
   #last: FirstRow | undefined;
 
-  constructor(objects: Pick<ObjectHistories, "times">, principal: Principal, notes: PastNotes) {
+  constructor(objects: Unrestricted<"times">, principal: Principal, notes: PastNotes) {
     this.#objects = objects;
     this.#principal = principal;
     this.#notes = notes;
@@ -37,7 +37,7 @@ export class PastPlan {
     const [first] = rows;
     if (first === undefined) return;
     const ids = rows.map(({ id }) => id);
-    const times = await this.#objects.times(this.#principal, first.class, ids);
+    const times = await this.#objects.unrestricted.times(this.#principal, first.class, ids);
     for (const [at, { id, kind, timeUs }] of rows.entries()) {
       const { writeUs } = times[at] ?? {};
       if (writeUs === undefined) continue;

@@ -3,7 +3,7 @@ import { readAhead } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { EXPORT_HISTORIES_AHEAD } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ClassView, ObjectHistories, ObjectTimes, PastState } from "../../objects/index.ts";
+import type { ClassView, ObjectTimes, PastState, Unrestricted } from "../../objects/index.ts";
 import { seesAll, type Principal } from "../../permissions/index.ts";
 import type { ExportedObject } from "../rows.ts";
 import { objectText, stateText } from "../script.ts";
@@ -14,7 +14,7 @@ interface PastTextsOptions {
   readonly exported: ExportedClass;
   /** Names of the edge types to export. */
   readonly relations: ReadonlySet<string>;
-  readonly objects: Pick<ObjectHistories, "times" | "pastStates">;
+  readonly objects: Unrestricted<"times" | "pastStates">;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -57,7 +57,7 @@ export class PastTexts {
       return;
     }
     const ids = objects.map(({ id }) => id);
-    const times = await this.#with.objects.times(principal, exported.view.path, ids);
+    const times = await this.#with.objects.unrestricted.times(principal, exported.view.path, ids);
     const timed = objects.map((object, at) => ({ object, times: timesOf(object.values, times[at]) }));
     const past = readAhead(timed, EXPORT_HISTORIES_AHEAD, (one) => this.#states(one.object.id, one.times.writeUs));
     for await (const [one, states] of past) yield* this.#ofObject(one, states);
@@ -94,7 +94,7 @@ export class PastTexts {
     if (!this.hasVersions) return;
     const { objects, principal, exported, signal } = this.#with;
     const ref = { id, class: exported.view.path };
-    for await (const states of objects.pastStates(principal, ref, { toUs, signal })) yield* states;
+    for await (const states of objects.unrestricted.pastStates(principal, ref, { toUs, signal })) yield* states;
   }
 
   /** True if an import that writes the object creates exactly this version. Then the version needs no statement. */

@@ -1,6 +1,6 @@
 import { isAppError } from "../../../../common/errors.ts";
 import type { Clock } from "../../../../common/time.ts";
-import type { NewRecord, ObjectHistories, Objects, Restored, RestoredState, Unstored } from "../../objects/index.ts";
+import type { NewRecord, Objects, Restored, RestoredState, Unstored } from "../../objects/index.ts";
 import { writesAll } from "../../permissions/index.ts";
 import { checkRowCondition } from "../../query/index.ts";
 import { faultOf, placed } from "../source.ts";
@@ -10,7 +10,7 @@ import type { PastNotes } from "./notes.ts";
 import { supersededUs, type LastRow } from "./order.ts";
 
 interface PastWriterDependencies {
-  readonly objects: Objects & ObjectHistories;
+  readonly objects: Objects;
   readonly clock: Clock;
   readonly order: WriteOrder;
   readonly notes: PastNotes;
@@ -97,7 +97,7 @@ export class PastWriter {
         }
       };
       await placedRow(rows, () =>
-        objects.ingest(
+        objects.unrestricted.ingest(
           order.principal,
           path,
           rows.map(({ row }) => recordOf(row, order)),
@@ -111,7 +111,7 @@ export class PastWriter {
     const { objects, order } = this.#with;
     for (const [path, rows] of byClass(all)) {
       const states = rows.map(stateOf);
-      const restored = await placedRow(rows, () => objects.restore(order.principal, path, states));
+      const restored = await placedRow(rows, () => objects.unrestricted.restore(order.principal, path, states));
       for (const [at, each] of restored.entries()) this.#note(each, rows[at]!, kept);
     }
   }

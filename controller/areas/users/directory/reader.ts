@@ -15,7 +15,7 @@ export interface DirectoryReaderDependencies {
   readonly users: UserStore;
   readonly tree: TreeStore;
   /** Needed to apply rules about users; absent: such rules are not applied. */
-  readonly objects?: Pick<Objects, "catalog"> | undefined;
+  readonly objects?: Pick<Objects, "visible"> | undefined;
 }
 
 type Located = Pick<UserNode, "id" | "otype" | "username">;

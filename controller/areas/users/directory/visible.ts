@@ -1,6 +1,5 @@
-import type { Objects } from "../../objects/index.ts";
+import type { Objects, VisibleRecords } from "../../objects/index.ts";
 import { classAccess, decidingRules, type Principal } from "../../permissions/index.ts";
-import { recordFilter, type RecordFilter } from "../../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "../types.ts";
 
@@ -32,18 +31,18 @@ export interface NodeFilter {
 /** The filter for the principal. If no rule applies to the class of users, the permission alone decides. */
 export async function nodeFilter(
   principal: Principal,
-  objects: Pick<Objects, "catalog"> | undefined,
+  objects: Pick<Objects, "visible"> | undefined,
 ): Promise<NodeFilter> {
   const path = principal.ospace + USER_CLASS_PATH;
   if (objects === undefined || decidingRules(principal, path).length === 0) return WHOLE;
   const { parts } = classAccess(principal, path);
   const seesAllNames = parts.some(({ where, hidden }) => where === undefined && !hidden.has("username"));
-  return filterBy(await recordFilter(principal, objects, path), seesAllNames);
+  return filterBy(await objects.visible.records(principal, path), seesAllNames);
 }
 
 const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node, seesName: () => true, seesAllNames: true };
 
-function filterBy(filter: RecordFilter, seesAllNames: boolean): NodeFilter {
+function filterBy(filter: VisibleRecords, seesAllNames: boolean): NodeFilter {
   const objectOf = (node: UserNode): UserNode => ({ ...node, id: objectIdOf(node.id) });
   // The root is not an object, so no rule applies to it.
   const sees = (node: UserNode): boolean => node.id === ROOT_ID || filter.sees(objectOf(node));

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { realClock } from "../../../test/helpers/time/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import { ObjectService } from "../objects/index.ts";
-import type { DataRule, Principal } from "../permissions/index.ts";
-import { QueryService, rowFilter } from "./index.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { ObjectService } from "../../objects/index.ts";
+import type { DataRule, Principal } from "../../permissions/index.ts";
+import { QueryService, visibleObjects } from "../index.ts";
 
 const BOX = "/matrix/box";
 const admin = testPrincipal();
@@ -14,7 +14,7 @@ let objects: ObjectService;
 beforeAll(async () => {
   engine = await openTestEngine();
   const runtime = testRuntime(realClock);
-  objects = new ObjectService({ stores: engine, runtime });
+  objects = new ObjectService({ stores: engine, runtime, visible: visibleObjects });
   const query = new QueryService({ objects, runtime });
   await query.rows(admin, `create class ${BOX} (name varchar, owner varchar, secret varchar, keys(name))`);
 });
@@ -28,7 +28,7 @@ const OWN: DataRule = { class: BOX, access: "write", where: "owner = 'ann'", hid
 
 async function filterOf(...data: readonly DataRule[]) {
   const ann: Principal = { ...admin, user: "ann", data };
-  return rowFilter(ann, await objects.catalog(admin), BOX);
+  return objects.visible.of(ann, BOX);
 }
 
 test("what a principal may write by other ways than a statement is seen before and after, and has no hidden column", async () => {

@@ -1,0 +1,177 @@
+import { AppError } from "../../../../common/errors.ts";
+import { lazyPages } from "../../../../common/pages.ts";
+import type {
+  ClassCatalog,
+  ClassView,
+  ObjectEdge,
+  ObjectRef,
+  ObjectRow,
+  Objects,
+  ReadRequest,
+  VisibleEdges,
+  VisibleExplanation,
+  VisibleObject,
+  VisibleObjects,
+  VisibleRead,
+  VisibleTarget,
+} from "../../objects/index.ts";
+import { allows, classAccess, decidingRules, type Principal, rowLimit, seesAll } from "../../permissions/index.ts";
+import { readsOf } from "../plan/plan.ts";
+import { cellsOf, scopeOf, visibility, type Scope } from "../plan/scope.ts";
+import { visibleRecords } from "./records.ts";
+import { visibleClass } from "./rows.ts";
+
+type Source = Pick<Objects, "catalog" | "unrestricted">;
+
+/** Objects with the rights on rows and columns that queries have. */
+export function visibleObjects(objects: Source): VisibleObjects {
+  return {
+    get: (principal, refs) => get(objects, principal, refs),
+    read: (principal, request) => lazyPages(() => read(objects, principal, request)),
+    count: (principal, request) => count(objects, principal, request),
+    edges: (principal, refs, request) => lazyPages(() => edges(objects, principal, { refs, request })),
+    explain: (principal, request) => explain(objects, principal, request),
+    of: async (principal, path) => visibleClass(principal, await objects.catalog(principal), path),
+    records: (principal, path) => visibleRecords(principal, objects, path),
+  };
+}
+
+/** The object without its hidden values; `undefined` if it does not exist for the principal. */
+type Look = (object: ObjectRow) => VisibleObject | undefined;
+
+function lookOf(scope: Scope): Look {
+  const [sees, cells] = [visibility(scope), cellsOf(scope)];
+  return (object) => {
+    if (sees(object) !== true) return undefined;
+    const { class: view, values } = object;
+    const hidden = cells?.hiddenIn(object) ?? scope.access(view).hidden;
+    const shown = Object.entries(values).filter(
+      ([name]) => scope.tree.column(view, name) !== undefined && !hidden.has(name),
+    );
+    return { ...object, values: Object.fromEntries(shown), hidden };
+  };
+}
+
+function targetScope(principal: Principal, catalog: ClassCatalog, { class: path, subtree }: VisibleTarget): Scope {
+  return scopeOf(principal, catalog, { path, subtree, alias: undefined });
+}
+
+async function get(
+  objects: Source,
+  principal: Principal,
+  refs: readonly ObjectRef[],
+): Promise<readonly (VisibleObject | undefined)[]> {
+  const catalog = await objects.catalog(principal);
+  const looks = new Map<string, Look>();
+  const found = await objects.unrestricted.get(principal, refs);
+  return found.map((object) => {
+    if (object === undefined) return undefined;
+    const { path } = object.class;
+    let look = looks.get(path);
+    if (look === undefined)
+      looks.set(path, (look = lookOf(targetScope(principal, catalog, { class: path, subtree: false }))));
+    return look(object);
+  });
+}
+
+async function read(
+  objects: Source,
+  principal: Principal,
+  request: VisibleRead,
+): Promise<AsyncIterable<readonly VisibleObject[]>> {
+  const scope = targetScope(principal, await objects.catalog(principal), request);
+  if (request.selects === undefined) requireVisible(scope, request);
+  return pages(objects, scope, request);
+}
+
+async function* pages(objects: Source, scope: Scope, request: VisibleRead): AsyncGenerator<readonly VisibleObject[]> {
+  const [look, { selects = () => true }] = [lookOf(scope), request];
+  for (const part of partsOf(scope, request))
+    for await (const page of objects.unrestricted.read(scope.principal, part))
+      yield page.flatMap((object) => (selects(object) ? (look(object) ?? []) : []));
+}
+
+/** The reads that together cover every visible object. `isVeiled`: without the row condition. */
+function partsOf(scope: Scope, request: VisibleRead, isVeiled = false): readonly ReadRequest[] {
+  const { where = [], ids, newestFirst = false, expected, asOfMs, signal } = request;
+  return readsOf(scope, undefined, { newestFirst, expected, asOfMs, values: [], veiled: isVeiled }).map((part) => ({
+    ...part,
+    ...(ids && { ids }),
+    ...(signal && { signal }),
+    where: [...where, ...(part.where ?? [])],
+  }));
+}
+
+/** An index of a hidden column would tell its values by the objects that it finds. */
+function requireVisible(scope: Scope, { where = [] }: VisibleRead): void {
+  for (const condition of where)
+    if ("column" in condition && !scope.has(condition.column))
+      throw new AppError("not_found", `Field ${condition.column} Not Exist`);
+}
+
+async function count(objects: Source, principal: Principal, target: VisibleTarget): Promise<number> {
+  const catalog = await objects.catalog(principal);
+  const scope = targetScope(principal, catalog, target);
+  const counts = isRuled(scope) ? undefined : await objects.unrestricted.count(principal, target);
+  let count = 0;
+  if (counts !== undefined) for await (const page of counts) for (const tally of page) count += tally.count;
+  else for await (const page of pages(objects, scope, target)) count += page.length;
+  return count;
+}
+
+async function edges(
+  objects: Source,
+  principal: Principal,
+  { refs, request }: { readonly refs: readonly ObjectRef[]; readonly request: VisibleEdges },
+): Promise<AsyncIterable<readonly ObjectEdge[]>> {
+  const found = objects.unrestricted.edges(principal, refs, request);
+  // No edge leads to a class that may not be read.
+  const views = (await objects.catalog(principal)).tree("/");
+  return views.some((view) => hidesRows(principal, view)) ? visibleEdges(objects, principal, found) : found;
+}
+
+async function* visibleEdges(
+  objects: Source,
+  principal: Principal,
+  found: AsyncIterable<readonly ObjectEdge[]>,
+): AsyncGenerator<readonly ObjectEdge[]> {
+  for await (const page of found) {
+    const ends = page.flatMap(endsOf);
+    const rows = await get(objects, principal, ends);
+    yield page.filter((_, at) => rows[2 * at] !== undefined && rows[2 * at + 1] !== undefined);
+  }
+}
+
+function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): readonly [ObjectRef, ObjectRef] {
+  return [
+    { id: source, class: sourceClass },
+    { id: target, class: targetClass },
+  ];
+}
+
+/**
+ * The steps show the row condition only to a principal that may read the rules, and the rules are told only to this
+ * principal.
+ */
+async function explain(objects: Source, principal: Principal, request: VisibleRead): Promise<VisibleExplanation> {
+  const scope = targetScope(principal, await objects.catalog(principal), request);
+  if (request.selects === undefined) requireVisible(scope, request);
+  const isTold = allows(principal, "perms:read");
+  const steps: string[] = [];
+  for (const part of partsOf(scope, request, !isTold))
+    steps.push(...(await objects.unrestricted.explain(principal, part)).steps);
+  if (!isTold) return { steps, isRuled: isRuled(scope) };
+  const rules = scope.classes.flatMap(({ path }) =>
+    decidingRules(principal, path).map((rule) => ({ class: path, rule })),
+  );
+  return { steps, isRuled: isRuled(scope), rules };
+}
+
+function hidesRows(principal: Principal, view: ClassView): boolean {
+  return classAccess(principal, view).where !== undefined || rowLimit(principal, view) !== undefined;
+}
+
+/** True if the principal does not see every row and column of the scope. */
+function isRuled(scope: Scope): boolean {
+  return !scope.whole || !seesAll(scope.principal, scope.classes);
+}
