@@ -230,4 +230,6 @@ export const LOG_FILES_MAX = 2_000;
 export const LOG_OPEN_FILES_MAX = 256;
 export const LOG_FOLDERS_MAX = 1_000;
 export const LOG_WALK_ENTRIES_MAX = 50_000;
+/** Different reasons why something is not followed that the agent's log has for a policy. */
+export const LOG_COMPLAINTS_MAX = 20;
 export const LOG_PARALLEL = 8;

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_COMPLAINTS_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
@@ -38,7 +38,7 @@ export class LogFiles {
   #sinceMs = Infinity;
   #missed: MissedLives | undefined;
   #endings: Endings | undefined;
-  #complained = false;
+  readonly #complained = new Set<string>();
   #problem: string | undefined;
   /** A file changed during the scan, so another scan is needed. */
   #unsure = false;
@@ -136,23 +136,19 @@ export class LogFiles {
     this.#rotations.beginLook(homes);
     this.#copies.beginLook();
     this.#problem = await folderProblem(dir);
-    const { files, packed, folders, cut } = await walk(dir);
-    if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
+    const { files, packed, folders, leftOut } = await walk(dir);
+    for (const reason of leftOut) this.#complain(reason);
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
     const rotated = files.filter(
       (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)),
     );
-    const refused = (reason: string) => {
-      this.#problem ??= reason;
-      this.#complain(reason);
-    };
     const scan: DirectoryScan = {
       atMs,
       files,
       packed,
       homes,
-      looks: await lookAll(dir, [...wanted, ...rotated], refused),
+      looks: await lookAll(dir, [...wanted, ...rotated], (reason) => this.#complain(reason)),
       taken: new Set(),
     };
     await this.#locate(scan, signal);
@@ -368,7 +364,7 @@ export class LogFiles {
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
     }
-    if (room < states.length) this.#complain(`more than ${filesMax} files match; the rest is not followed`);
+    if (room < states.length) this.#complain(`More than ${filesMax} files match; the rest is not followed.`);
     const renumbered = files.map(
       ({ state, atHome }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }, atHome),
     );
@@ -403,9 +399,12 @@ export class LogFiles {
     return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#rotations.beforeLook(path));
   }
 
-  #complain(message: string): void {
-    if (!this.#complained) this.#work.host.log("warn", message, { policy: this.#work.policy.name });
-    this.#complained = true;
+  /** Reports what is not followed: in the state of the policy, and once in the agent's log. */
+  #complain(reason: string): void {
+    this.#problem ??= reason;
+    if (this.#complained.has(reason) || this.#complained.size >= LOG_COMPLAINTS_MAX) return;
+    this.#complained.add(reason);
+    this.#work.host.log("warn", reason, { policy: this.#work.policy.name });
   }
 }
 

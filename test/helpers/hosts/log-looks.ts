@@ -112,6 +112,11 @@ export class LogLooks implements AsyncDisposable {
     return this.#outbox.version;
   }
 
+  /** What the policy reports as not followed. */
+  get problem(): string | undefined {
+    return this.#files.problem;
+  }
+
   /** Opens the file again after it was recreated. */
   async reopen(): Promise<void> {
     this.writer = await open(this.log, "a");
