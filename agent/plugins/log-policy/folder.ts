@@ -73,6 +73,8 @@ export interface FileLook {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
+  /** Time of its creation; absent or zero if it is not known. */
+  readonly birthMs?: number;
   /** Identity of the symbolic link at the path; absent when there is none. It changes when the link is replaced. */
   readonly link?: string;
 }
@@ -91,7 +93,8 @@ export async function look(
     const found = named.isSymbolicLink() ? (await trustedTarget(join(root, path))).found : named;
     if (!found.isFile()) return undefined;
     const link = named.isSymbolicLink() ? { link: `${named.ino}:${named.ctimeMs}` } : {};
-    return { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs, ...link };
+    const { dev, ino, size, mtimeMs, birthtimeMs: birthMs } = found;
+    return { path, id: `${dev}:${ino}`, size, mtimeMs, birthMs, ...link };
   } catch (error) {
     if (isAppError(error, "denied")) refused?.(error.message);
     return undefined;

@@ -112,7 +112,7 @@ export class LogLooks implements AsyncDisposable {
     return this.#outbox.version;
   }
 
-  /** What the policy reports as not followed. */
+  /** The reason why the policy does not follow something. */
   get problem(): string | undefined {
     return this.#files.problem;
   }
