@@ -71,6 +71,7 @@ export class Copies {
       // More bytes may have been compared while the original was still complete.
       const provenBytes = Math.max(proof.provenBytes, this.#beginnings.provenBytes(at.id, state.id));
       const copy = { at, same, unprovenBytes: Math.max(0, same.size - provenBytes) };
+      if (copy.unprovenBytes > 0 && (await this.#isOfNextLife(at, state, scan))) continue;
       if (
         provenBytes >= LOG_COPY_MIN_BYTES &&
         provenBytes > (partly ? partly.same.size - (partly.unprovenBytes ?? 0) : 0)
@@ -78,6 +79,12 @@ export class Copies {
         partly = copy;
     }
     return partly;
+  }
+
+  /** True if the file is a copy of the life that is at the home of a truncated one now. */
+  async #isOfNextLife(at: FileLook, { home }: FileState, { looks }: DirectoryScan): Promise<boolean> {
+    const next = looks.find(({ path }) => path === home);
+    return next !== undefined && (await this.#beginnings.isBeginning(this.#work.spec.dir, at, next)) === true;
   }
 
   /**
