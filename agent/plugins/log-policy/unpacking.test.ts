@@ -118,7 +118,11 @@ describe("a long packed file", () => {
     await writeFile(`${log.log}.1.gz`, gzipSync(lines(COUNT), { level: 1 }));
     await rename(log.log, `${log.log}.2`);
     await writeFile(log.log, "next\n");
+    await log.look();
+    expect(log.needsLook).toBe(true);
     expect(await looksUntilRead(log)).toBeGreaterThan(10);
+    await log.look();
+    expect(log.needsLook).toBe(false);
     expect(await rows(log)).toEqual(["first", ...ALL, "next"]);
     expect((await log.gapCounts()).filter((count) => count > 0)).toEqual([]);
   });

@@ -40,11 +40,14 @@ const MANY = 200;
 const STEP_MS = 20;
 const ROTATIONS = {
   copy: ["ct", "cwt", "ctz", "cwtz", "ctw", "ctwz", "cltz", "ctlz", "clt", "crwt", "t", "z"],
-  rename: ["m", "mz", "mw", "mwz", "mlz", "z"],
+  rename: ["m", "mz", "mw", "mwz", "mLz", "z"],
 };
-const OTHERS = { copy: "wwwWsllllrCRkKi", rename: "wwwWsLLLLrCRkKi" };
+const OTHERS = { copy: "wwwWsllllrCRkKi", rename: "wwwWsLLLLLLCRRi" };
 
-/** A random history that begins with a log that was read. */
+/**
+ * A random history that begins with a log that was read. Between two renames, the agent looks until it has found all
+ * lives, as it does within a second.
+ */
 export function randomSteps(random: ReturnType<typeof seededRandom>): Steps {
   const dice = (sides: number) => Math.floor(random.next() * sides);
   const how = dice(3) === 0 ? "rename" : "copy";
@@ -151,7 +154,6 @@ class LogHistory implements AsyncDisposable {
     if (step === "C") return looks.compareCopies();
     if (step === "i") return looks.closeIdle();
     const { size } = statSync(looks.log);
-    if (size > 0) for (const line of this.#unseen) this.#hidden.add(line);
     this.#unseen = [];
     this.#isSeen ||= size > 0;
     if (step === "r" && !this.#isStale) return looks.read();
@@ -218,7 +220,14 @@ class LogHistory implements AsyncDisposable {
     const lines = step === "s" ? [this.#line(missing - 1)] : [this.#line(), this.#line()];
     if (step === "W") for (let count = 2; count < MANY; count++) lines.push(this.#line());
     this.#isAlike = step === "s";
+    this.#hide();
     await writer.appendFile(`${heading}${lines.join("\n")}\n`);
+  }
+
+  /** Nothing tells of lines that are followed by text. */
+  #hide(): void {
+    for (const line of this.#unseen) this.#hidden.add(line);
+    this.#unseen = [];
   }
 
   /** A new line, different from all others, and of another length than the last ones. */

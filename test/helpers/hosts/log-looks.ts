@@ -112,6 +112,11 @@ export class LogLooks implements AsyncDisposable {
     return this.#outbox.version;
   }
 
+  /** True if the agent looks again at once. */
+  get needsLook(): boolean {
+    return this.#files.missing;
+  }
+
   /** The reason why the policy does not follow something. */
   get problem(): string | undefined {
     return this.#files.problem;
