@@ -209,6 +209,10 @@ export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
 export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
 /** Unpacked bytes of one packed file that is read. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
+/** Unpacked bytes of one packed file in one look; the next look continues after them. */
+export const LOG_PACKED_LOOK_BYTES = 8 * MIB;
+/** Packed files that are read at the same time. Others wait. */
+export const LOG_PACKED_JOBS_MAX = 8;
 /** Ended lives that a policy remembers, so that it recognises their packed files and does not read them again. */
 export const LOG_ENDED_LIVES_MAX = 100;
 /** Packed files without new content that a policy remembers. */
@@ -230,4 +234,6 @@ export const LOG_FILES_MAX = 2_000;
 export const LOG_OPEN_FILES_MAX = 256;
 export const LOG_FOLDERS_MAX = 1_000;
 export const LOG_WALK_ENTRIES_MAX = 50_000;
+/** Different reasons why something is not followed that the agent's log has for a policy. */
+export const LOG_COMPLAINTS_MAX = 20;
 export const LOG_PARALLEL = 8;

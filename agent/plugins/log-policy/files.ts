@@ -1,8 +1,7 @@
 import { dirname } from "node:path";
-import { LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_COMPLAINTS_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
-import type { Mark } from "../../outbox/segment.ts";
 import { compareWith, firstBytes, NO_TAIL } from "./rotation/content.ts";
 import { Copies } from "./rotation/copies.ts";
 import { Endings } from "./rotation/endings.ts";
@@ -10,21 +9,14 @@ import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
 import { FollowedFile } from "./followed.ts";
 import { fileMarks, type FileState } from "./rotation/life.ts";
 import { RotationTracker } from "./rotation/rotation-tracker.ts";
-import { compareGenerations, isNumbered, isYoungest, originsOf } from "./rotation/names.ts";
-import { comparePlaces, logOf, placeOf } from "./rotation/order.ts";
+import { isNumbered, isYoungest, originsOf } from "./rotation/names.ts";
+import { inOrder, livesByHome, unreadAfter, unseenLosses, type Found } from "./rotation/found.ts";
 import { MissedLives, type UnreadLife } from "./rotation/missed.ts";
 import type { DirectoryScan } from "./rotation/directory-scan.ts";
 import { dirtyLogs } from "./rotation/turns.ts";
+import { Unpacking } from "./unpacking.ts";
 import type { Switches } from "./rotation/switches.ts";
 import type { LogWork } from "./work.ts";
-
-/** A file that is not followed yet, and `home`, the path of its log. */
-interface Found {
-  readonly at: FileLook;
-  readonly home: string;
-  /** First bytes of a packed file. */
-  readonly head?: string;
-}
 
 /**
  * Finds and follows the files of a policy, each life of a file once. A life is identified by its inode and by the
@@ -38,11 +30,14 @@ export class LogFiles {
   #sinceMs = Infinity;
   #missed: MissedLives | undefined;
   #endings: Endings | undefined;
-  #complained = false;
+  readonly #complained = new Set<string>();
   #problem: string | undefined;
+  /** Homes that were followed when the last scan began. */
+  #formerHomes: readonly string[] = [];
   /** A file changed during the scan, so another scan is needed. */
   #unsure = false;
   readonly #copies: Copies;
+  readonly #unpacking: Unpacking;
   readonly #rotations: RotationTracker;
   /** Lives that left their home since the last scan. Other lives may have been there in between. */
   readonly #replaced = new Set<FollowedFile>();
@@ -51,6 +46,7 @@ export class LogFiles {
     this.#work = work;
     this.#rotations = new RotationTracker(work.spec.dir, switches);
     this.#copies = new Copies(work, this.#files);
+    this.#unpacking = new Unpacking(work.packedLookBytes);
   }
 
   async load(): Promise<void> {
@@ -58,10 +54,12 @@ export class LogFiles {
     const since = { key: `${policyMarks(policy.name)}since`, value: String(host.clock.nowMs()) };
     if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
     this.#sinceMs = Number(host.mark(since.key));
-    const missed = (this.#missed = new MissedLives(this.#work, this.#sinceMs));
-    this.#endings = new Endings({ work: this.#work, files: this.#files, rotations: this.#rotations, missed });
+    const [work, sinceMs, unpacking, copies] = [this.#work, this.#sinceMs, this.#unpacking, this.#copies];
+    const missed = (this.#missed = new MissedLives({ work, sinceMs, unpacking, copies }));
+    this.#endings = new Endings({ work, files: this.#files, rotations: this.#rotations, missed, unpacking });
     this.#files.clear();
     this.#replaced.clear();
+    this.#formerHomes = [];
     for (const [, value] of host.marks(fileMarks(policy.name))) {
       const state: FileState = JSON.parse(value);
       this.#files.set(state.serial, new FollowedFile(this.#work, state));
@@ -69,9 +67,12 @@ export class LogFiles {
     }
   }
 
-  /** True if the last scan must be repeated: a life was not found, perhaps because it was renamed meanwhile. */
+  /**
+   * True if the last scan must be repeated: a packed file is not read to its end, or a life was not found, perhaps
+   * because it was renamed meanwhile.
+   */
   get missing(): boolean {
-    return this.#unsure || [...this.#files.values()].some((file) => file.missing);
+    return this.#unsure || this.#unpacking.isUnderWay || [...this.#files.values()].some((file) => file.missing);
   }
 
   /** The reason why the last scan could not read something. */
@@ -124,7 +125,8 @@ export class LogFiles {
 
   /** Logs with something to read. The files of each log are in reading order. */
   dirtyLogs(): FollowedFile[][] {
-    return dirtyLogs(this.#files.values(), (home) => this.#missed?.isAwaited(home) === true);
+    const isAwaited = (home: string) => this.#missed?.isAwaited(home) === true || this.#copies.isAwaited(home);
+    return dirtyLogs(this.#files.values(), isAwaited);
   }
 
   /** Finds new, renamed, truncated and deleted files. Answers the folders to watch. */
@@ -133,40 +135,40 @@ export class LogFiles {
     const atMs = this.#work.host.clock.nowMs();
     this.#unsure = false;
     const homes = new Set([...this.#files.values()].map(({ state }) => state.home));
+    const followedHomes = [...homes];
     this.#rotations.beginLook(homes);
     this.#copies.beginLook();
+    this.#unpacking.beginLook();
     this.#problem = await folderProblem(dir);
-    const { files, packed, folders, cut } = await walk(dir);
-    if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
+    const { files, packed, folders, leftOut } = await walk(dir);
+    for (const reason of leftOut) this.#complain(reason);
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
     const rotated = files.filter(
       (path) => !this.#work.match.test(path) && originsOf(path).some((origin) => homes.has(origin)),
     );
-    const refused = (reason: string) => {
-      this.#problem ??= reason;
-      this.#complain(reason);
-    };
     const scan: DirectoryScan = {
       atMs,
       files,
       packed,
       homes,
-      looks: await lookAll(dir, [...wanted, ...rotated], refused),
+      looks: await lookAll(dir, [...wanted, ...rotated], (reason) => this.#complain(reason)),
       taken: new Set(),
     };
     await this.#locate(scan, signal);
     await this.#keepPaths(scan, signal);
     const found = await this.#unknown(scan);
+    this.#formerHomes = followedHomes;
     this.#copies.endLook();
     if (found.length > 0)
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
     await this.#endings?.closeGone(scan, signal);
     const { lives, unread } = (await this.#missed?.find(scan, this.#files.values(), signal)) ?? NOTHING_MISSED;
-    const left = await this.#follow([...lives, ...found], atMs, signal);
+    const left = await this.#follow([...lives, ...found], scan, signal);
     await this.#endings?.decide([...unread, ...left], signal);
     // Read the packed lives before the lines of younger files.
     if (lives.length > 0) await this.#endings?.closeGone(scan, signal);
+    await this.#unpacking.endLook();
     await this.#rotations.endLook(this.#files.values(), atMs);
     return folders;
   }
@@ -179,6 +181,7 @@ export class LogFiles {
   }
 
   async closeAll(): Promise<void> {
+    await this.#unpacking.close();
     for (const file of this.#files.values()) await file.close();
   }
 
@@ -191,8 +194,10 @@ export class LogFiles {
     for (const file of [...this.#files.values()].sort((a, b) => b.state.serial - a.state.serial)) {
       file.displaced ||= scan.taken.has(file.state.id);
       const at = byId.get(file.state.id) ?? (await look(dir, file.state.path));
-      if (at?.id === file.state.id && (await this.#isStill(file, at, { scan, signal }))) this.#isAt(file, at, scan);
-      else displaced.push(file);
+      if (at?.id === file.state.id && (await this.#isStill(file, at, { scan, signal }))) {
+        this.#isAt(file, at, scan);
+        await noteText(dir, at, file.state);
+      } else displaced.push(file);
     }
     if (displaced.length === 0) return;
     // The file may have been renamed to a name that neither matches nor looks like that of a rotation.
@@ -247,8 +252,10 @@ export class LogFiles {
     const renamed = others.find(({ id }) => id === state.id);
     if (renamed && (await this.#isStill(file, renamed, { scan, signal }))) return this.#isAt(file, renamed, scan);
     const copy = file.isHome && (file.displaced || file.lastMiss) ? await this.#copies.of(file.state, scan) : undefined;
-    if (!copy) return file.miss();
-    if (!isYoungest(copy.at.path, state.home, [...scan.files, ...scan.packed])) file.forgetLength();
+    // A packed file that has all of it is better than a copy that has its beginning.
+    const isPacked = copy?.same.short && (await this.#endings?.isPacked(file, scan, signal));
+    if (!copy || isPacked) return file.miss();
+    if (!isYoungest(copy.at.path, state.home, [...scan.files, ...scan.packed])) file.losses.forget();
     await file.moveTo(copy, signal);
     scan.taken.add(copy.at.id);
   }
@@ -296,9 +303,9 @@ export class LogFiles {
   /** Files that are not followed yet: those that match, and rotated lives that no earlier scan has seen. */
   async #unknown(scan: DirectoryScan): Promise<Found[]> {
     const found: Found[] = [];
-    const lives = this.#livesByHome();
+    const lives = livesByHome(this.#files.values(), this.#formerHomes);
     const fresh = scan.looks.filter(({ id }) => !scan.taken.has(id));
-    const newHomes = new Set(fresh.filter(({ path }) => !lives.has(path)).map(({ path }) => path));
+    const newHomes = new Set(fresh.filter(({ path }) => !lives.get(path)?.length).map(({ path }) => path));
     for (const at of fresh) {
       if (scan.taken.has(at.id)) continue;
       const home =
@@ -309,18 +316,14 @@ export class LogFiles {
       if (await this.#copies.includes(at, scan)) continue;
       scan.taken.add(at.id);
       found.push({ at, home });
+      // The position of the writer is that of a later life.
+      if (at.path !== home) for (const file of lives.get(home) ?? []) if (file.displaced) file.losses.forget();
     }
     return found;
   }
 
   #asItself({ path }: FileLook): string | undefined {
     return this.#work.match.test(path) ? path : undefined;
-  }
-
-  #livesByHome(): Map<string, FollowedFile[]> {
-    const lives = new Map<string, FollowedFile[]>();
-    for (const file of this.#files.values()) lives.set(file.state.home, [...(lives.get(file.state.home) ?? []), file]);
-    return lives;
   }
 
   /**
@@ -337,27 +340,16 @@ export class LogFiles {
     if (this.#work.match.test(at.path) && !(numbered && at.path.startsWith(home) && lives)) return false;
     // File times are coarse.
     if (at.mtimeMs < this.#sinceMs - LOG_TIME_GRAIN_MS) return false;
-    if (!lives) return isNew;
+    if (!lives || (lives.length === 0 && isNew)) return isNew;
     return numbered || lives.some((file) => file.missing || file.displaced || !file.isHome);
   }
 
   /** Follows files in order, up to `filesMax`. Answers the packed lives beyond that: no later scan reads them. */
-  async #follow(found: readonly Found[], atMs: number, signal: AbortSignal): Promise<readonly UnreadLife[]> {
+  async #follow(found: readonly Found[], scan: DirectoryScan, signal: AbortSignal): Promise<readonly UnreadLife[]> {
     const { spec, host, filesMax } = this.#work;
-    const marks: Mark[] = [];
-    const files = this.#before(found, marks);
-    const states = found.map(({ at, home, head: ofPacked }) => {
-      const groups = this.#work.match.exec(home)?.groups ?? {};
-      return {
-        at,
-        home,
-        ...(ofPacked !== undefined && { head: ofPacked }),
-        groups,
-        place: placeOf(spec, groups),
-        log: logOf(spec, home, groups),
-      };
-    });
-    states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
+    const files = unreadAfter(found, this.#files.values());
+    const marks = files.map((file) => file.unmark());
+    const states = inOrder(found, this.#work);
     const room = Math.max(0, filesMax - this.#files.size);
     const left = states.slice(room).filter(({ head }) => head !== undefined);
     const unread = left.map(({ at, home }) => ({ home, bytes: at.size }));
@@ -366,15 +358,16 @@ export class LogFiles {
       const head = ofPacked ?? (await firstBytes(spec.dir, at));
       // The file was truncated or renamed since the scan looked at it. The next scan decides.
       if (head === undefined) this.#unsure = true;
-      else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
+      else created.push(this.#create(at, { ...named, head, seenMs: scan.atMs }));
     }
-    if (room < states.length) this.#complain(`more than ${filesMax} files match; the rest is not followed`);
+    if (room < states.length) this.#complain(`More than ${filesMax} files match; the rest is not followed.`);
     const renumbered = files.map(
       ({ state, atHome }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }, atHome),
     );
     const all = [...created, ...renumbered];
     if (all.length === 0) return unread;
-    await host.emit([], { marks: [...marks, ...all.map((file) => file.mark())], reserve: true, signal });
+    const gaps = await unseenLosses(all, found, scan.looks);
+    await host.emit(gaps, { marks: [...marks, ...all.map((file) => file.mark())], reserve: true, signal });
     for (const file of files) {
       await file.close();
       this.#files.delete(file.state.serial);
@@ -383,37 +376,33 @@ export class LogFiles {
     return unread;
   }
 
-  /** Unread files at home with an older life in `found`. They get higher serials; `marks` remove their old marks. */
-  #before(found: readonly Found[], marks: Mark[]): FollowedFile[] {
-    const homes = new Set(found.filter(({ at, home }) => at.path !== home).map(({ home }) => home));
-    const files = [...this.#files.values()].filter(
-      (file) => file.isHome && file.state.offset === 0 && homes.has(file.state.home),
-    );
-    marks.push(...files.map((file) => file.unmark()));
-    return files;
-  }
-
   #create(
-    { id, path, size, mtimeMs, link }: FileLook,
+    { id, path, size, mtimeMs: changedMs, birthMs = 0, link }: FileLook,
     named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">,
   ): FollowedFile {
     const serial = this.#nextSerial++;
     const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
-    const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs };
+    // If an empty file has changed since its creation, lines may have been truncated.
+    const isChanged = size === 0 && birthMs >= this.#sinceMs && changedMs > birthMs;
+    const mtimeMs = isChanged ? birthMs : changedMs;
+    const seenMs = isChanged ? birthMs : named.seenMs;
+    const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs, seenMs };
     return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#rotations.beforeLook(path));
   }
 
-  #complain(message: string): void {
-    if (!this.#complained) this.#work.host.log("warn", message, { policy: this.#work.policy.name });
-    this.#complained = true;
+  /** Reports what is not followed: in the state of the policy, and once in the agent's log. */
+  #complain(reason: string): void {
+    this.#problem ??= reason;
+    if (this.#complained.has(reason) || this.#complained.size >= LOG_COMPLAINTS_MAX) return;
+    this.#complained.add(reason);
+    this.#work.host.log("warn", reason, { policy: this.#work.policy.name });
   }
 }
 
-const NOTHING_MISSED = { lives: [], unread: [] } as const;
-
-function compareAge(a: Found, b: Found): number {
-  // Packed files are compared by time first, because a rotation during the scan may have changed their names.
-  const byTime = a.head === undefined && b.head === undefined ? 0 : a.at.mtimeMs - b.at.mtimeMs;
-  const byName = byTime || (a.home === b.home ? compareGenerations(a.at.path, b.at.path) : 0);
-  return byName || a.at.mtimeMs - b.at.mtimeMs || (a.at.path < b.at.path ? -1 : 1);
+/** Records the first text of a file that is perhaps not read soon, so that its truncation is noticed. */
+async function noteText(root: string, at: FileLook, state: FileState): Promise<void> {
+  const head = state.head === "" && at.size > 0 ? await firstBytes(root, at) : undefined;
+  if (head) Object.assign(state, { size: at.size, head });
 }
+
+const NOTHING_MISSED = { lives: [], unread: [] } as const;

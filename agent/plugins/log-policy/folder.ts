@@ -21,35 +21,51 @@ export async function folderProblem(root: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Content of a folder and of the folders below it. Paths are relative to it, with slashes. Folders beyond
- * `LOG_FOLDERS_MAX` or `PATH_DEPTH_MAX` are left out.
- */
+/** Content of a folder and of the folders below it. Paths are relative to it, with slashes. */
 export interface Walk {
   readonly files: readonly string[];
   /** Compressed files. */
   readonly packed: readonly string[];
   readonly folders: readonly string[];
-  /** More than `LOG_WALK_ENTRIES_MAX` entries are there. The rest is left out. */
-  readonly cut: boolean;
+  /** Messages about what is left out because of a limit, at most one for each limit. */
+  readonly leftOut: readonly string[];
 }
 
 export async function walk(root: string): Promise<Walk> {
   const files: string[] = [];
   const packed: string[] = [];
   const folders = [""];
+  const leftOut = new Map<string, string>();
   let entries = 0;
   for (let index = 0; index < folders.length; index++) {
     const folder = folders[index] ?? "";
     for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
-      if (++entries > LOG_WALK_ENTRIES_MAX) return { files, packed, folders, cut: true };
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      const deep = path.split("/").length > PATH_DEPTH_MAX;
-      if (entry.isDirectory() && folders.length < LOG_FOLDERS_MAX && !deep) folders.push(path);
+      if (++entries > LOG_WALK_ENTRIES_MAX) {
+        leftOut.set("entries", `${root} has more than ${LOG_WALK_ENTRIES_MAX} entries; the rest is not followed.`);
+        return { files, packed, folders, leftOut: [...leftOut.values()] };
+      }
+      const limit = entry.isDirectory() ? limitOf(path, folders.length) : undefined;
+      if (limit !== undefined && !leftOut.has(limit))
+        leftOut.set(limit, `${root} has ${LIMIT_TEXTS[limit]}; ${path} and others are not followed.`);
+      if (entry.isDirectory() && limit === undefined) folders.push(path);
       else if (entry.isFile() || entry.isSymbolicLink()) (PACKED.test(entry.name) ? packed : files).push(path);
     }
   }
-  return { files, packed, folders, cut: false };
+  return { files, packed, folders, leftOut: [...leftOut.values()] };
+}
+
+type FolderLimit = "folders" | "depth";
+
+const LIMIT_TEXTS: Readonly<Record<FolderLimit, string>> = {
+  folders: `more than ${LOG_FOLDERS_MAX} folders`,
+  depth: `folders at a depth of more than ${PATH_DEPTH_MAX}`,
+};
+
+/** The limit that a folder is beyond; undefined when it is within all. */
+function limitOf(path: string, count: number): FolderLimit | undefined {
+  if (path.split("/").length > PATH_DEPTH_MAX) return "depth";
+  return count < LOG_FOLDERS_MAX ? undefined : "folders";
 }
 
 export interface FileLook {
@@ -57,6 +73,8 @@ export interface FileLook {
   readonly id: string;
   readonly size: number;
   readonly mtimeMs: number;
+  /** Time of its creation; absent or zero if it is not known. */
+  readonly birthMs?: number;
   /** Identity of the symbolic link at the path; absent when there is none. It changes when the link is replaced. */
   readonly link?: string;
 }
@@ -75,7 +93,8 @@ export async function look(
     const found = named.isSymbolicLink() ? (await trustedTarget(join(root, path))).found : named;
     if (!found.isFile()) return undefined;
     const link = named.isSymbolicLink() ? { link: `${named.ino}:${named.ctimeMs}` } : {};
-    return { path, id: `${found.dev}:${found.ino}`, size: found.size, mtimeMs: found.mtimeMs, ...link };
+    const { dev, ino, size, mtimeMs, birthtimeMs: birthMs } = found;
+    return { path, id: `${dev}:${ino}`, size, mtimeMs, birthMs, ...link };
   } catch (error) {
     if (isAppError(error, "denied")) refused?.(error.message);
     return undefined;

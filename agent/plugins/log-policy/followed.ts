@@ -12,7 +12,6 @@ import {
 } from "../../../common/limits.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
 import type { EmitOptions } from "../../policies/host.ts";
-import type { Emission } from "../../outbox/outbox.ts";
 import type { Mark } from "../../outbox/segment.ts";
 import { packRecords, type RawRecord } from "../../outbox/records.ts";
 import { openTrusted } from "../../disk/trusted-path.ts";
@@ -20,14 +19,15 @@ import { extendChain } from "./rotation/chain.ts";
 import { cutHead, extendsHead, hasHead, headOf, tailOf } from "./rotation/content.ts";
 import { headingBefore, withHeadings, type Heading } from "./records/headings.ts";
 import { beginsWithHole, printBehindHole, Room, textEnds } from "./records/holes.ts";
+import { Losses } from "./rotation/losses.ts";
 import { fileMarks, type Copy, type FileState } from "./rotation/life.ts";
 import type { PackedRest } from "./packed.ts";
 import { readAt } from "./reading.ts";
 import { recordOf } from "./records/record-text.ts";
-import { mayBeDivided, readRest } from "./records/rest.ts";
+import { mayBeDivided, readRest, type RestSink } from "./records/rest.ts";
 import type { Position } from "./rotation/switches.ts";
+import type { Unpacking } from "./unpacking.ts";
 import type { LogWork } from "./work.ts";
-import { lengthBeforeCut } from "./records/writer.ts";
 
 /**
  * Reads one life of a file, again after each change. Records and the position after them are one write to the outbox.
@@ -53,10 +53,9 @@ export class FollowedFile {
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
-  /** Length before the truncation, by the write position of its writer; absent when unknown. */
-  #lengthBeforeCut: number | undefined;
   #handle: FileHandle | undefined;
   #superseded = false;
+  #isUnpacking = false;
   #misses = 0;
   /** Time since which it is not found or is displaced. */
   #lostMs: number | undefined;
@@ -64,10 +63,12 @@ export class FollowedFile {
   /** Size of one read. It is below `LOG_READ_BYTES` while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
   readonly #room = new Room();
+  readonly losses: Losses;
 
   constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
     this.state = state;
+    this.losses = new Losses(work, state, this.#room);
     this.atHome = atHome;
     this.#changedMs = work.host.clock.monotonicMs();
     work.headings.note(state);
@@ -93,7 +94,7 @@ export class FollowedFile {
 
   /** True if text is known to be after the read position. */
   get isUnread(): boolean {
-    return this.#bytesBehind(this.state.offset) > 0;
+    return this.losses.bytesBehind(this.state.offset) > 0;
   }
 
   /** True if the last scan did not find it. */
@@ -101,9 +102,13 @@ export class FollowedFile {
     return this.#misses > 0;
   }
 
-  /** True while later lives of its log wait for it, at most for `LOG_ORDER_WAIT_MS`: its rest is not found yet. */
+  /**
+   * True while later lives of its log wait for it: its rest is being unpacked, or is not found yet. The second holds at
+   * most for `LOG_ORDER_WAIT_MS`.
+   */
   get isAwaited(): boolean {
-    return this.#lostMs !== undefined && this.#work.host.clock.monotonicMs() < this.#lostMs + LOG_ORDER_WAIT_MS;
+    const isInTime = () => this.#work.host.clock.monotonicMs() < (this.#lostMs ?? 0) + LOG_ORDER_WAIT_MS;
+    return this.#isUnpacking || (this.#lostMs !== undefined && isInTime());
   }
 
   /** True if one more scan without it makes it count as deleted. */
@@ -117,34 +122,47 @@ export class FollowedFile {
     this.displaced = true;
     this.#lostMs ??= this.#work.host.clock.monotonicMs();
     // A file that was empty at every look is not recognised in its copy. So its lines may not be lost.
-    const length =
-      this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
-    this.#lengthBeforeCut = length;
-  }
-
-  /** Forgets the length before the truncation. The position of the writer is that of a later truncation. */
-  forgetLength(): void {
-    this.#lengthBeforeCut = undefined;
+    if (this.isHome && this.state.head !== "") await this.losses.measure();
   }
 
   found(): void {
     this.#misses = 0;
     this.#lostMs = undefined;
+    this.#isUnpacking = false;
     this.gone = false;
     this.displaced = false;
-    this.#lengthBeforeCut = undefined;
+    this.losses.forget();
   }
 
-  /** Sends the rest of this life from a packed file. After that it has been read to its end. */
-  async takeRest({ bytes, chunks }: PackedRest, signal: AbortSignal): Promise<void> {
+  /** Later lives of its log wait while its rest is read from a packed file. */
+  holdOthers(): void {
+    this.#isUnpacking = true;
+    this.#lostMs ??= this.#work.host.clock.monotonicMs();
+  }
+
+  /**
+   * Sends the rest of this life from a packed file. False if the next look continues. After that it has been read to its
+   * end.
+   */
+  async takeRest({ bytes, chunks }: PackedRest, unpacking: Unpacking, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
     // With the old size, a piece after it would count as the last one, and its incomplete last line as a record.
     state.size = Math.max(state.size, bytes);
+    const rest = () => readRest(chunks(state.offset), this.#restSink(signal));
+    if ((await unpacking.run(this.#key(), rest)) === "more") return false;
+    this.losses.check(state.offset);
+    this.#isUnpacking = false;
+    this.isPacked = true;
+    return true;
+  }
+
+  #restSink(signal: AbortSignal): RestSink {
+    const { state } = this;
     const behind = (read: Buffer, before: Buffer) => {
       const tail = tailOf(Buffer.concat([before, read]));
       return { offset: state.offset + read.length, tail, chain: undefined };
     };
-    await readRest(chunks(), {
+    return {
       unitBytes: this.#work.encoding?.unitBytes ?? 1,
       isSkipping: () => state.skipping,
       skip: (hole, before) => Object.assign(state, behind(hole, before)),
@@ -154,8 +172,7 @@ export class FollowedFile {
         if (consumed > 0) await this.#emit(records, next, { signal });
         return consumed;
       },
-    });
-    this.isPacked = true;
+    };
   }
 
   /** Counts a scan without the file. A scan can miss a file that is renamed meanwhile, so one miss proves little. */
@@ -169,9 +186,12 @@ export class FollowedFile {
   /** Continues this life in a copy. A gap counts bytes that were after the end of the copy and not read. */
   async moveTo({ at, same: { size, short }, unprovenBytes = 0 }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const lost = this.#bytesBehind(Math.max(state.offset, size)) + unprovenBytes;
-    // In the same file without a loss, the writer has only released reserved space after its text.
-    const gap = at.id === state.id && lost === 0 ? [] : this.gap("truncated", lost);
+    this.losses.check(size);
+    const lost = this.losses.bytesBehind(Math.max(state.offset, size)) + unprovenBytes;
+    const isSame = at.id === state.id;
+    // In the same file without a loss, the writer has only released reserved space after its text. If nothing was read,
+    // it may be another life with the same beginning, and the lost bytes may be in a copy.
+    const gap = isSame && lost === 0 ? [] : this.losses.gap("truncated", isSame && state.offset === 0 ? 0 : lost);
     await this.close();
     Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
     if (short)
@@ -198,30 +218,6 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  /**
-   * A gap for `count` bytes that are known to be lost. Zero means an unknown number, because more may have been written
-   * and removed unseen. If the length before a truncation is known, zero means no loss, and there is no gap.
-   */
-  gap(
-    reason: "truncated" | "vanished",
-    count = this.#bytesBehind(this.state.offset),
-    fromMs = this.state.seenMs,
-  ): Emission[] {
-    const { host, policy, spec } = this.#work;
-    if (count === 0 && reason === "truncated" && this.#lengthBeforeCut !== undefined) return [];
-    const source = join(spec.dir, this.state.home);
-    const value = {
-      policy: policy.name,
-      source,
-      reason,
-      count,
-      unit: count > 0 ? "bytes" : "unknown",
-      fromMs: Math.round(fromMs),
-      toMs: host.clock.nowMs(),
-    };
-    return [{ body: { $case: "gap", value } }];
-  }
-
   /** Reads to the current end. `displaced`: other content is there. `missing`: no file of this life is at its path. */
   async read(signal: AbortSignal): Promise<"read" | "displaced" | "missing"> {
     // The file may be the next life with the same beginning. Without this, `copies.test.ts` reads it twice.
@@ -244,6 +240,12 @@ export class FollowedFile {
         await this.displace();
         return "displaced";
       }
+      if (this.isHome && size === 0 && this.state.head === "" && mtimeMs !== this.state.mtimeMs)
+        await this.#work.host.emit(await this.losses.ofEmpty(), {
+          marks: [this.mark({ mtimeMs })],
+          reserve: true,
+          signal,
+        });
       if (size !== this.state.size || mtimeMs !== this.state.mtimeMs)
         this.#changedMs = this.#work.host.clock.monotonicMs();
       Object.assign(this.state, { size, mtimeMs, seenMs, head: piece.head });
@@ -386,11 +388,6 @@ export class FollowedFile {
     };
     await host.emit(packRecords(head, wanted), { ...options, marks: [this.mark({ ...next, heading })] });
     Object.assign(this.state, next, { heading });
-  }
-
-  /** Number of text bytes that are known to have been after a position. */
-  #bytesBehind(place: number): number {
-    return Math.max(0, Math.max(this.#room.textEnd(this.state.size), this.#lengthBeforeCut ?? 0) - place);
   }
 
   /** The heading line at the read position. Undefined if it must be searched for with the current rule. */

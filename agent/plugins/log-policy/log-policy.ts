@@ -1,13 +1,19 @@
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { LOG_FILES_MAX, LOG_HEADINGS_KEPT_MAX_BYTES, LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_FILES_MAX,
+  LOG_HEADINGS_KEPT_MAX_BYTES,
+  LOG_PACKED_LOOK_BYTES,
+  LOG_PACKED_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../policies/host.ts";
 import type { PolicyPlugin } from "../../policies/plugin.ts";
 import { storedEncoding } from "../../policies/stored-encoding.ts";
 import { KeptHeadings } from "./records/kept-headings.ts";
+import { Writers } from "./records/writer.ts";
 import { LogRunner } from "./runner.ts";
 import { storedHeading } from "./records/stored-heading.ts";
 import type { LogWork } from "./work.ts";
@@ -28,6 +34,7 @@ export function logWork(
   host: Host,
   {
     packedMaxBytes = LOG_PACKED_MAX_BYTES,
+    packedLookBytes = LOG_PACKED_LOOK_BYTES,
     filesMax = LOG_FILES_MAX,
     headingsMaxBytes = LOG_HEADINGS_KEPT_MAX_BYTES,
   } = {},
@@ -43,7 +50,9 @@ export function logWork(
     encoding,
     heading: storedHeading(policy.name, spec, host),
     headings: new KeptHeadings(headingsMaxBytes),
+    writers: new Writers(),
     packedMaxBytes,
+    packedLookBytes,
     filesMax,
     endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
   };

@@ -12,6 +12,7 @@ import {
 import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
 import { headOf, NO_TAIL } from "./rotation/content.ts";
 import { contentOf, packedRest } from "./packed.ts";
+import { Unpacking } from "./unpacking.ts";
 
 /** As gzip does: the packed file has the time of the other, which is gone then. */
 async function pack(path: string, cutAt?: number): Promise<void> {
@@ -175,12 +176,12 @@ describe("a packed file", () => {
     await using log = await LogLooks.begin();
     await writeFile(`${log.log}.1.gz`, gzipSync(CONTENT, { level: 1 }));
     const found = await packedRest(
-      { root: log.folder, packed: ["app.log.1.gz"], signal, maxBytes },
+      { root: log.folder, packed: ["app.log.1.gz"], signal, maxBytes, unpacking: new Unpacking() },
       { ...LOST, ...lost },
     );
     if (typeof found !== "object") return found;
     const chunks: Buffer[] = [];
-    for await (const chunk of found.chunks()) chunks.push(chunk);
+    for await (const { bytes } of found.chunks(lost.offset ?? 0)) chunks.push(bytes);
     return Buffer.concat(chunks);
   }
 
@@ -217,7 +218,8 @@ describe("a packed file", () => {
 
   test("that gets another name while it is looked for may hold one: the next look finds it", async () => {
     await using log = await LogLooks.begin();
-    const search = { root: log.folder, packed: ["app.log.1.gz"], signal: new AbortController().signal };
+    const { signal } = new AbortController();
+    const search = { root: log.folder, packed: ["app.log.1.gz"], signal, unpacking: new Unpacking() };
     expect(await packedRest(search, LOST)).toBe("growing");
     await writeFile(`${log.log}.1.gz`, gzipSync(CONTENT));
     const other = { path: "app.log.1.gz", id: "1:1", size: 1, mtimeMs: 1 };

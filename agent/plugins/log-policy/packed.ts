@@ -6,6 +6,7 @@ import { extendsHead, headOf, tailOf, type Print } from "./rotation/content.ts";
 import { isLink, look, type FileLook } from "./folder.ts";
 import { originsOf } from "./rotation/names.ts";
 import { readAt } from "./reading.ts";
+import type { Unpacking, UnpackingJob } from "./unpacking.ts";
 
 const GZIP = /\.gz$/;
 /** Compression programs keep the time of a file in whole seconds. */
@@ -16,15 +17,21 @@ export interface PackedRest {
   readonly path: string;
   /** Length of the whole life. */
   readonly bytes: number;
-  /** The bytes after the read position. Throws if the file was removed meanwhile. */
-  readonly chunks: () => AsyncIterable<Buffer>;
+  /** The bytes after a position; empty pieces before it. Throws if the file was removed meanwhile. */
+  readonly chunks: (offset: number) => AsyncIterable<UnpackedPiece>;
+}
+
+/** A piece of the content. `unpacked`: number of bytes that were unpacked for it. */
+export interface UnpackedPiece {
+  readonly bytes: Buffer;
+  readonly unpacked: number;
 }
 
 /**
- * `growing`: the packed file is still being written. Undefined: there is no packed file of this life, or it cannot be
- * read.
+ * `growing`: the packed file is still being written. `more`: the next look continues to read it. Undefined: there is no
+ * packed file of this life, or it cannot be read.
  */
-export type Packed<T> = T | "growing" | undefined;
+export type Packed<T> = T | "growing" | "more" | undefined;
 
 /** `moved`: the packed file was renamed or removed while it was read. The next scan decides. */
 type Examined<T> = Packed<T> | "moved";
@@ -37,6 +44,7 @@ export interface Search {
   readonly signal: AbortSignal;
   /** Maximum unpacked bytes of one file. */
   readonly maxBytes?: number;
+  readonly unpacking: Unpacking;
 }
 
 interface Lost extends Print {
@@ -61,9 +69,13 @@ export function unpackedName(path: string): string {
 
 /**
  * Finds the rest of a life whose file is gone, in the file into which a rotation packed it, such as `access.log.1.gz`.
- * That file is identified by its first bytes and by the bytes before the read position.
+ * That file is identified by its first bytes and by the bytes before the read position. It is none of `others`.
  */
-export async function packedRest(search: Search, lost: Lost): Promise<Packed<PackedRest>> {
+export async function packedRest(
+  search: Search,
+  lost: Lost,
+  others: readonly Print[] = [],
+): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
   const homes = new Set([lost.home]);
   let found: Packed<PackedRest>;
@@ -73,10 +85,12 @@ export async function packedRest(search: Search, lost: Lost): Promise<Packed<Pac
     // missing.
     if (!at && !(await isLink(search.root, path))) found ??= "growing";
     if (!at || !mayHold(at, lost) || at.mtimeMs < lost.mtimeMs - TIME_GRAIN_MS) continue;
-    const content = await contentOf(at, search, [lost]);
+    // If nothing was read of a life, only its heading identifies it, which other lives may have too.
+    const content = await contentOf(at, search, lost.offset === 0 ? [lost, ...others] : [lost]);
+    if (content === "more") return content;
     if (typeof content === "string") found ??= "growing";
-    else if (content?.same.includes(lost))
-      return { path, bytes: content.bytes, chunks: () => restOf(at, search, lost) };
+    else if (content && content.same.length > 0 && content.same.every(({ offset }) => offset === lost.offset))
+      return { path, bytes: content.bytes, chunks: (offset) => restOf(at, search, offset) };
   }
   return found;
 }
@@ -126,8 +140,8 @@ export async function isAsLong({ path, id }: FileLook, { root }: Search, bytes: 
 const LENGTH_BYTES = 4;
 
 /**
- * Reads a packed file once and compares it with `lives`. Without `isWhole`, it stops and answers undefined as soon as
- * the file begins like none of them.
+ * Reads a packed file once and compares it with `lives`, as they are when the reading begins. Without `isWhole`, it stops
+ * and answers undefined as soon as the file begins like none of them.
  */
 export async function contentOf(
   at: FileLook,
@@ -135,6 +149,23 @@ export async function contentOf(
   lives: readonly Print[],
   { isWhole = false } = {},
 ): Promise<Examined<PackedContent>> {
+  const key = JSON.stringify([at.id, at.size, at.mtimeMs, isWhole || lives.map(({ head, offset }) => [head, offset])]);
+  const content = await search.unpacking.run(key, () => examine(at, search, { lives, isWhole }));
+  // Only the comparison with one state of a lost life stays valid.
+  if (content !== "more" && (isWhole || typeof content === "string")) search.unpacking.forget(key);
+  return content;
+}
+
+interface Comparison {
+  readonly lives: readonly Print[];
+  readonly isWhole: boolean;
+}
+
+async function* examine(
+  at: FileLook,
+  search: Search,
+  { lives, isWhole }: Comparison,
+): UnpackingJob<Examined<PackedContent>> {
   let head = Buffer.alloc(0);
   let last = Buffer.alloc(0);
   let bytes = 0;
@@ -142,16 +173,17 @@ export async function contentOf(
   try {
     for await (const chunk of unpacked(at, search)) {
       if (head.length < LOG_HEAD_BYTES) head = Buffer.concat([head, chunk]).subarray(0, LOG_HEAD_BYTES);
-      if (!isWhole && !lives.some((life) => beginsLike(head, life))) return undefined;
+      if (!isWhole && !windows.some(({ print }) => beginsLike(head, print))) return undefined;
       for (const window of windows) window.see(chunk, bytes);
       last = Buffer.from(Buffer.concat([last, chunk.subarray(-LOG_TAIL_BYTES)]).subarray(-LOG_TAIL_BYTES));
       bytes += chunk.length;
+      yield chunk.length;
     }
   } catch (error) {
     return fault(error);
   }
   const same = windows
-    .filter(({ life, isSame }) => isSame && bytes >= life.offset && beginsLike(head, life))
+    .filter(({ print, isSame }) => isSame && bytes >= print.offset && beginsLike(head, print))
     .map(({ life }) => life);
   return { bytes, head: headOf(head), last, same };
 }
@@ -164,29 +196,32 @@ function beginsLike(head: Buffer, life: Print): boolean {
 /** Collects the bytes of a packed file that are at the tail of a life, before its read position. */
 class Window {
   readonly life: Print;
+  /** The life may be read on before the packed file is read to its end. */
+  readonly print: Print;
   readonly #pieces: Buffer[] = [];
 
   constructor(life: Print) {
     this.life = life;
+    this.print = { ...life };
   }
 
   see(chunk: Buffer, at: number): void {
-    const { offset, tail } = this.life;
+    const { offset, tail } = this.print;
     const [from, to] = [Math.max(0, offset - tail.bytes - at), Math.min(chunk.length, offset - at)];
     if (from < to) this.#pieces.push(Buffer.from(chunk.subarray(from, to)));
   }
 
   get isSame(): boolean {
-    const { tail } = this.life;
+    const { tail } = this.print;
     const found = Buffer.concat(this.#pieces);
     return found.length === tail.bytes && tailOf(found, tail.bytes).hash === tail.hash;
   }
 }
 
-async function* restOf(at: FileLook, search: Search, { offset }: Print): AsyncGenerator<Buffer> {
+async function* restOf(at: FileLook, search: Search, offset: number): AsyncGenerator<UnpackedPiece> {
   let bytes = 0;
   for await (const chunk of unpacked(at, search)) {
-    if (bytes + chunk.length > offset) yield chunk.subarray(Math.max(0, offset - bytes));
+    yield { bytes: chunk.subarray(Math.max(0, offset - bytes)), unpacked: chunk.length };
     bytes += chunk.length;
   }
 }

@@ -6,6 +6,7 @@ import type { Pattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../policies/host.ts";
 import type { KeptHeadings } from "./records/kept-headings.ts";
+import type { Writers } from "./records/writer.ts";
 
 export interface LogWork {
   readonly policy: Policy;
@@ -18,10 +19,13 @@ export interface LogWork {
   readonly encoding: Encoding | undefined;
   readonly heading: HeadingRule;
   readonly headings: KeptHeadings;
+  readonly writers: Writers;
   /** Maximum number of followed files. */
   readonly filesMax: number;
   /** Maximum unpacked bytes of one packed file. */
   readonly packedMaxBytes: number;
+  /** Unpacked bytes of one packed file in one look. */
+  readonly packedLookBytes: number;
   /** True if the delimiter begins a record. A record then ends where the next one begins. */
   readonly endsWithNext: boolean;
 }

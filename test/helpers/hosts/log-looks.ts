@@ -112,6 +112,16 @@ export class LogLooks implements AsyncDisposable {
     return this.#outbox.version;
   }
 
+  /** True if the agent looks again at once. */
+  get needsLook(): boolean {
+    return this.#files.missing;
+  }
+
+  /** The reason why the policy does not follow something. */
+  get problem(): string | undefined {
+    return this.#files.problem;
+  }
+
   /** Opens the file again after it was recreated. */
   async reopen(): Promise<void> {
     this.writer = await open(this.log, "a");

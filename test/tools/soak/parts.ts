@@ -22,6 +22,7 @@ export type Print = (text: string) => void;
 
 /** Tests that multiply their cases by `TIMES` of test/helpers/time/times.ts, or that take all cases instead of some. */
 const RANDOM_TESTS = [
+  "agent/plugins/log-policy/rotation/histories.test.ts",
   "agent/plugins/log-policy/rotation/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation/rotation.test.ts",
   "common/calendar",

@@ -1,5 +1,7 @@
 import { isAppError } from "../../../../common/errors.ts";
 import { LOG_READ_BYTES, LOG_READ_MIN_BYTES, LOG_TAIL_BYTES } from "../../../../common/limits.ts";
+import type { UnpackedPiece } from "../packed.ts";
+import type { UnpackingJob } from "../unpacking.ts";
 import { beginsWithHole, textEnds } from "./holes.ts";
 
 /** Receives the rest of a finished life, from its read position on. `before`: the last bytes before the given ones. */
@@ -20,18 +22,20 @@ interface Rest {
 
 /**
  * Passes the rest of a life to the sink in pieces, without holes. The records are the same as if they were read from
- * the unpacked file.
+ * the unpacked file. Yields the number of unpacked bytes.
  */
-export async function readRest(chunks: AsyncIterable<Buffer>, sink: RestSink): Promise<void> {
+export async function* readRest(chunks: AsyncIterable<UnpackedPiece>, sink: RestSink): UnpackingJob<void> {
   const rest: Rest = { sink, before: Buffer.alloc(0) };
   let held: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    held.push(chunk);
-    bytes += chunk.length;
-    if (bytes < LOG_READ_BYTES) continue;
-    const left = await take(Buffer.concat(held), rest, false);
-    [held, bytes] = [[left], left.length];
+  let length = 0;
+  for await (const { bytes, unpacked } of chunks) {
+    held.push(bytes);
+    length += bytes.length;
+    if (length >= LOG_READ_BYTES) {
+      const left = await take(Buffer.concat(held), rest, false);
+      [held, length] = [[left], left.length];
+    }
+    yield unpacked;
   }
   await take(Buffer.concat(held), rest, true);
 }

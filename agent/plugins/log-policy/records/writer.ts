@@ -1,5 +1,6 @@
 import { readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { LOG_FILES_MAX } from "../../../../common/limits.ts";
 import { look, type FileLook } from "../folder.ts";
 
 const PROCESSES = "/proc";
@@ -8,19 +9,43 @@ const ACCESS = 0o3;
 const APPEND = 0o2000;
 
 /**
- * Length of a file before it was truncated. Linux stores for each open file the position at which its last write ended.
- * Undefined when the position is not visible, when several writers have different positions, or when there was a write
- * since.
+ * Positions of the programs that write the followed files. Linux stores for each open file the position at which its
+ * last write ended, and keeps it if the file is truncated.
  */
-export async function lengthBeforeCut(
-  root: string,
-  { path, id }: Pick<FileLook, "path" | "id">,
-): Promise<number | undefined> {
-  const length = await lastAppendedTo(join(root, path));
-  // The look comes after the position was read. A writer that has written since is not beyond the size.
-  const at = await look(root, path);
-  return length !== undefined && at?.id === id && length > at.size ? length : undefined;
+export class Writers {
+  /** Position at the last truncation, by the id of the file. */
+  readonly #atCut = new Map<string, number>();
+
+  /**
+   * Length of a file before it was truncated. Undefined when the position is not visible, when several writers have
+   * different positions, or when there was a write since.
+   */
+  async lengthBeforeCut(root: string, { path, id }: Named): Promise<number | undefined> {
+    const length = await lastAppendedTo(join(root, path));
+    // The look comes after the position was read. A writer that has written since is not beyond the size.
+    const at = await look(root, path);
+    if (length === undefined || at?.id !== id || length <= at.size) return undefined;
+    this.#note(id, length);
+    return length;
+  }
+
+  /** True if the only writer of an empty file has written nothing to it, or nothing since its last truncation. */
+  async isUnused(root: string, { path, id }: Named): Promise<boolean> {
+    const place = await lastAppendedTo(join(root, path));
+    const before = this.#atCut.get(id) ?? 0;
+    if (place !== undefined) this.#note(id, place);
+    return place === before;
+  }
+
+  #note(id: string, place: number): void {
+    this.#atCut.delete(id);
+    this.#atCut.set(id, place);
+    if (this.#atCut.size <= LOG_FILES_MAX) return;
+    for (const oldest of this.#atCut.keys()) return void this.#atCut.delete(oldest);
+  }
 }
+
+type Named = Pick<FileLook, "path" | "id">;
 
 async function lastAppendedTo(path: string): Promise<number | undefined> {
   const target = await realpath(path).catch(() => undefined);

@@ -17,6 +17,8 @@ export class Copies {
   #sinceMs: ReadonlyMap<string, number> = new Map();
   /** The same for the current scan. */
   #found = new Map<string, number>();
+  /** Logs with a file that may be a copy of a life which this scan has missed. */
+  readonly #unsure = new Set<string>();
 
   constructor(work: LogWork, files: ReadonlyMap<number, FollowedFile>) {
     this.#work = work;
@@ -34,7 +36,13 @@ export class Copies {
     return this.#beginnings.goOn(this.#work.spec.dir);
   }
 
+  /** True if the next scan may find an older life of the log, so newer files must wait. */
+  isAwaited(home: string): boolean {
+    return this.#unsure.has(home);
+  }
+
   beginLook(): void {
+    this.#unsure.clear();
     this.#found = new Map();
   }
 
@@ -63,6 +71,7 @@ export class Copies {
       // More bytes may have been compared while the original was still complete.
       const provenBytes = Math.max(proof.provenBytes, this.#beginnings.provenBytes(at.id, state.id));
       const copy = { at, same, unprovenBytes: Math.max(0, same.size - provenBytes) };
+      if (copy.unprovenBytes > 0 && (await this.#isOfNextLife(at, state, scan))) continue;
       if (
         provenBytes >= LOG_COPY_MIN_BYTES &&
         provenBytes > (partly ? partly.same.size - (partly.unprovenBytes ?? 0) : 0)
@@ -70,6 +79,12 @@ export class Copies {
         partly = copy;
     }
     return partly;
+  }
+
+  /** True if the file is a copy of the life that is at the home of a truncated one now. */
+  async #isOfNextLife(at: FileLook, { home }: FileState, { looks }: DirectoryScan): Promise<boolean> {
+    const next = looks.find(({ path }) => path === home);
+    return next !== undefined && (await this.#beginnings.isBeginning(this.#work.spec.dir, at, next)) === true;
   }
 
   /**
@@ -113,7 +128,9 @@ export class Copies {
       ({ state, displaced }) => origins.has(state.home) && !(displaced && state.id === at.id),
     );
     // It may be the copy of a file that this scan has missed.
-    if (followed.some(({ missing, gone }) => missing && !gone)) return true;
+    const missed = followed.filter(({ missing, gone }) => missing && !gone);
+    for (const { state } of missed) this.#unsure.add(state.home);
+    if (missed.length > 0) return true;
     const others = scan.looks.filter(
       ({ id, path }) => id !== at.id && (origins.has(path) || followed.some(({ state }) => state.id === id)),
     );
@@ -122,19 +139,23 @@ export class Copies {
       // now. In both cases the next scan decides.
       if ((await this.#beginnings.isBeginning(dir, at, other)) !== false || at.size === 0) return true;
     }
-    return at.size > 0 && this.#wasCutOff(followed, scan);
+    return at.size > 0 && this.wasCutOff(followed, scan);
   }
 
   /**
-   * True if one of the files was truncated while its copy was compared with it. The next scan decides about the copy.
+   * True if one of the files was truncated since this scan has found it. The next scan decides about copies and later
+   * lives.
    */
-  async #wasCutOff(files: readonly FollowedFile[], scan: DirectoryScan): Promise<boolean> {
-    for (const file of files.filter(({ isHome, state }) => isHome && state.head !== "")) {
+  async wasCutOff(files: readonly FollowedFile[], scan: DirectoryScan): Promise<boolean> {
+    for (const file of files.filter(
+      ({ isHome, displaced, gone, state }) => isHome && !displaced && !gone && state.head !== "",
+    )) {
       const at = scan.looks.find(({ id }) => id === file.state.id);
       const same = at && (await compareWith(this.#work.spec.dir, at, file.state));
       if (typeof same === "object" && !same.short) continue;
       if (same !== undefined && same !== "unknown") await file.displace();
       await file.miss();
+      this.#unsure.add(file.state.home);
       return true;
     }
     return false;

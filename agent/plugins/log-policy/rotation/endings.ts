@@ -6,7 +6,8 @@ import type { FollowedFile } from "../followed.ts";
 import type { RotationTracker } from "./rotation-tracker.ts";
 import type { MissedLives, UnreadLife } from "./missed.ts";
 import { isYoungest } from "./names.ts";
-import { isPackedLife, packedRest } from "../packed.ts";
+import { isPackedLife, packedRest, type Packed, type PackedRest, type Search } from "../packed.ts";
+import type { Unpacking } from "../unpacking.ts";
 import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
@@ -15,6 +16,7 @@ interface Parts {
   readonly files: Map<number, FollowedFile>;
   readonly rotations: RotationTracker;
   readonly missed: MissedLives;
+  readonly unpacking: Unpacking;
 }
 
 /** Ends lives whose file is gone. Their rest is read from a packed file; a gap reports a rest that is lost. */
@@ -23,8 +25,12 @@ export class Endings {
   readonly #files: Map<number, FollowedFile>;
   readonly #rotations: RotationTracker;
   readonly #missed: MissedLives;
+  readonly #unpacking: Unpacking;
+  /** Packed files from which lives are being read. */
+  readonly #rests = new WeakMap<FollowedFile, PackedRest>();
 
-  constructor({ work, files, rotations, missed }: Parts) {
+  constructor({ work, files, rotations, missed, unpacking }: Parts) {
+    this.#unpacking = unpacking;
     this.#work = work;
     this.#files = files;
     this.#rotations = rotations;
@@ -45,6 +51,7 @@ export class Endings {
         while (file.dirty && !signal.aborted);
       if ((file.waiting && !file.displaced) || (await this.#isBeingPacked(file, scan, signal))) continue;
       if (!file.gone && !file.isPacked) continue;
+      if (!file.isPacked && this.#missed.isUndecided(file.state.home)) file.losses.forget();
       const loss = lossOf(file);
       if (loss.length === 0 && file.isHome && !file.displaced)
         loss.push(...(await this.#rotations.gapAfter(file, scan.looks)));
@@ -57,6 +64,11 @@ export class Endings {
     // One write for all of them, because the mark that remembers ended lives is large.
     if (marks.length > 0)
       await this.#work.host.emit(losses, { marks: [...marks, ...this.#missed.decided()], reserve: true, signal });
+  }
+
+  /** True if a packed file has all that was read of a life, or may have it. */
+  async isPacked(file: FollowedFile, scan: DirectoryScan, signal: AbortSignal): Promise<boolean> {
+    return (await this.#restOf(file, scan, signal)) !== undefined;
   }
 
   /** True if an older life of the same home must be read first. */
@@ -81,27 +93,40 @@ export class Endings {
     if (file.isOpen && !file.displaced) return false;
     const nowMs = this.#work.host.clock.monotonicMs();
     if (nowMs < file.packedTriedMs + LOG_PACKED_LOOK_MS) return true;
-    const found = await packedRest(
-      { root: this.#work.spec.dir, packed: scan.packed, signal, maxBytes: this.#work.packedMaxBytes },
-      file.state,
-    );
+    const found = this.#rests.get(file) ?? (await this.#restOf(file, scan, signal));
     // The agent is stopping. It continues with this life after its next start.
     if (signal.aborted) return true;
-    if (found === undefined) return false;
+    if (found === "more") file.holdOthers();
+    if (found === undefined || found === "more") return found === "more";
     if (found === "growing") {
       file.packedTriedMs = nowMs;
       file.packedSinceMs ??= nowMs;
       return nowMs < file.packedSinceMs + LOG_PACKED_WAIT_MS;
     }
-    if (!isYoungest(found.path, file.state.home, [...scan.files, ...scan.packed])) file.forgetLength();
+    if (!isYoungest(found.path, file.state.home, [...scan.files, ...scan.packed])) file.losses.forget();
     try {
-      await file.takeRest(found, signal);
+      const isDone = await file.takeRest(found, this.#unpacking, signal);
+      if (isDone) this.#rests.delete(file);
+      else this.#rests.set(file, found);
+      if (!isDone) file.holdOthers();
+      return !isDone;
     } catch (error) {
+      this.#rests.delete(file);
       // The packed file was renamed or removed between the two reads. The next scan finds it.
       if (signal.aborted || isAppError(error)) throw error;
       return true;
     }
-    return false;
+  }
+
+  #restOf({ state }: FollowedFile, scan: DirectoryScan, signal: AbortSignal): Promise<Packed<PackedRest>> {
+    const followed = [...this.#files.values()].map((other) => other.state);
+    const read = followed.filter((other) => other.home === state.home && other.offset > 0);
+    return packedRest(this.#search(scan, signal), state, [...this.#missed.endedOf(state.home), ...read]);
+  }
+
+  #search({ packed }: DirectoryScan, signal: AbortSignal): Search {
+    const { spec, packedMaxBytes } = this.#work;
+    return { root: spec.dir, packed, signal, maxBytes: packedMaxBytes, unpacking: this.#unpacking };
   }
 }
 
@@ -111,7 +136,7 @@ export class Endings {
  */
 function lossOf(file: FollowedFile): Emission[] {
   if (file.state.head === "" && !file.isUnread) return [];
-  if (file.displaced && file.isHome) return file.gap("truncated");
+  if (file.displaced && file.isHome) return file.losses.gap("truncated");
   if (file.isOpen || file.isPacked) return [];
-  return file.isHome || file.isUnread ? file.gap("vanished") : [];
+  return file.isHome || file.isUnread ? file.losses.gap("vanished") : [];
 }

@@ -10,12 +10,14 @@ import { policyMarks } from "../../../policies/host.ts";
 import type { Mark } from "../../../outbox/segment.ts";
 import { openTrusted } from "../../../disk/trusted-path.ts";
 import { extendsHead, type Print } from "./content.ts";
+import type { Copies } from "./copies.ts";
 import { look, type FileLook } from "../folder.ts";
 import type { FollowedFile } from "../followed.ts";
 import type { FileState } from "./life.ts";
 import { isNumbered } from "./names.ts";
 import { contentOf, isAsLong, packedId, packedOrigin, unpackedName, type PackedContent } from "../packed.ts";
 import { readAt } from "../reading.ts";
+import type { Unpacking } from "../unpacking.ts";
 import type { DirectoryScan } from "./directory-scan.ts";
 import type { LogWork } from "../work.ts";
 
@@ -62,6 +64,13 @@ interface Missed {
   readonly unread: readonly UnreadLife[];
 }
 
+interface Parts {
+  readonly work: LogWork;
+  readonly sinceMs: number;
+  readonly unpacking: Unpacking;
+  readonly copies: Copies;
+}
+
 /** A packed file that must be read. */
 interface Candidate {
   readonly at: FileLook;
@@ -84,8 +93,10 @@ export class MissedLives {
   #isChanged = false;
   /** Packed files that are not decided yet, by id, and when each was first seen. */
   #seenMs: ReadonlyMap<string, number> = new Map();
-  /** Logs with an incomplete packed file. */
+  /** Logs with a packed file that is incomplete, or that is not read to its end yet. */
   #growing: ReadonlySet<string> = new Set();
+  /** Logs with a packed file that is decided after older lives have ended. */
+  #undecided: ReadonlySet<string> = new Set();
   /**
    * Ids of packed files that cannot be read and that a gap has reported. `keyOf` would not do, because it changes with
    * each write.
@@ -94,7 +105,12 @@ export class MissedLives {
   /** By log, the time at which a life with lost lines last ended. */
   readonly #lostMs = new Map<string, number>();
 
-  constructor(work: LogWork, sinceMs: number) {
+  readonly #unpacking: Unpacking;
+  readonly #copies: Copies;
+
+  constructor({ work, sinceMs, unpacking, copies }: Parts) {
+    this.#unpacking = unpacking;
+    this.#copies = copies;
     this.#work = work;
     this.#sinceMs = sinceMs;
     const text = work.host.mark(this.#key);
@@ -104,6 +120,15 @@ export class MissedLives {
   /** True while an older life of the log is still being packed: its lines come first, so newer files must wait. */
   isAwaited(home: string): boolean {
     return this.#growing.has(home);
+  }
+
+  /** True if a packed file may be a later life of the log than those that are not found. */
+  isUndecided(home: string): boolean {
+    return this.#undecided.has(home);
+  }
+
+  endedOf(home: string): readonly Print[] {
+    return this.#memory.ended.filter((life) => life.home === home);
   }
 
   /** Remembers a life that ends. The write that ends it must include the marks of `decided`. */
@@ -120,6 +145,7 @@ export class MissedLives {
     const lives: MissedLife[] = [];
     const unread: UnreadLife[] = [];
     const growing = new Set<string>();
+    const undecided = new Set<string>();
     const seen = new Map<string, number>();
     const known = new Set(this.#memory.known);
     const followed = [...files];
@@ -133,11 +159,16 @@ export class MissedLives {
       if (begunMs !== undefined && isNumbered(unpackedName(path), home)) {
         const seenMs = this.#seenMs.get(at.id) ?? this.#nowMs;
         seen.set(at.id, seenMs);
-        if (!isDecidable(at, { home, scan, files: followed })) continue;
+        if (!isDecidable(at, { home, scan, files: followed })) {
+          undecided.add(home);
+          continue;
+        }
         const found = await this.#lookInto({ at, home, seenMs, files: followed, signal });
         if (signal.aborted) return { lives, unread };
-        if (found === "growing") growing.add(home);
+        if (found === "growing" || found === "more") growing.add(home);
         if (typeof found === "string") continue;
+        // The rest of the truncated life comes first.
+        if (found && (await this.#copies.wasCutOff(ofHome(home, followed), scan))) continue;
         if (found && "head" in found) lives.push(found);
         else if (found) unread.push(found);
       }
@@ -146,6 +177,7 @@ export class MissedLives {
       this.#know(keyOf(at));
     }
     this.#growing = growing;
+    this.#undecided = undecided;
     this.#seenMs = seen;
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
     for (const home of this.#lostMs.keys()) if (!scan.homes.has(home)) this.#lostMs.delete(home);
@@ -159,15 +191,21 @@ export class MissedLives {
     return this.#isChanged ? [this.#mark()] : [];
   }
 
-  /** Reads a packed file. Undefined when it has nothing new. `growing` and `unsure`: a later scan decides. */
+  /** Reads a packed file. Undefined when it has nothing new. `growing`, `more` and `unsure`: a later scan decides. */
   async #lookInto({
     at,
     home,
     seenMs,
     files,
     signal,
-  }: Candidate): Promise<MissedLife | UnreadLife | "growing" | "unsure" | undefined> {
-    const search = { root: this.#work.spec.dir, packed: [], signal, maxBytes: this.#work.packedMaxBytes };
+  }: Candidate): Promise<MissedLife | UnreadLife | "growing" | "more" | "unsure" | undefined> {
+    const search = {
+      root: this.#work.spec.dir,
+      packed: [],
+      signal,
+      maxBytes: this.#work.packedMaxBytes,
+      unpacking: this.#unpacking,
+    };
     // `app-1.log.gz` may be a generation of `app.log`, or a packed log of its own.
     const isOfName = (life: { readonly home: string }) => life.home === home || life.home === unpackedName(at.path);
     const ended = this.#memory.ended.filter(isOfName);
@@ -178,6 +216,7 @@ export class MissedLives {
       if (offset > search.maxBytes && (await isAsLong(at, search, offset))) return undefined;
     const content = await contentOf(at, search, [...ended, ...present], { isWhole: true });
     if (content === "growing" && this.#nowMs < seenMs + LOG_PACKED_WAIT_MS) return content;
+    if (content === "more") return content;
     if (content === "moved") return "unsure";
     if (typeof content !== "object") {
       // A gap has reported it already: for this file before its last change, or for the life that it should contain.
@@ -187,8 +226,12 @@ export class MissedLives {
     }
     const { bytes, head, same } = content;
     if (bytes === 0 || (await this.#isCopy(content, home, files))) return undefined;
+    // A life has ended while the packed file was read.
+    if (same.some((life) => !ended.some((one) => one === life) && !present.some((one) => one === life)))
+      return "unsure";
     // Either that life was truncated, which the next scan finds, or only a heading that both files have was read of it.
-    if (present.some((life) => same.includes(life))) return "unsure";
+    // A life at home of which nothing was read is another one, because the packed file is no copy of it.
+    if (present.some((life) => same.includes(life) && (life.offset > 0 || life.path !== home))) return "unsure";
     const lives = ended.filter((life) => same.includes(life));
     if (lives.some((life) => life.isShort || life.offset === bytes)) return undefined;
     // The file continues after the end of an ended life, or it begins with the same heading as a life that was little
@@ -288,6 +331,10 @@ function isDecidable(
 ): boolean {
   if (scan.files.includes(unpackedName(path))) return false;
   return !files.some((file) => file.state.home === home && (file.missing || file.displaced || file.gone));
+}
+
+function ofHome(home: string, files: readonly FollowedFile[]): FollowedFile[] {
+  return files.filter(({ state }) => state.home === home);
 }
 
 async function endsAlike(path: string, bytes: number, last: Buffer): Promise<boolean> {

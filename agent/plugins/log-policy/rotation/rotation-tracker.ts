@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import type { Emission } from "../../../outbox/outbox.ts";
 import { look, type FileLook } from "../folder.ts";
 import type { FollowedFile } from "../followed.ts";
 import type { LogWork } from "../work.ts";
+import { gapOf } from "./gaps.ts";
 import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
@@ -58,18 +58,8 @@ export class RotationTracker {
   }
 
   /** A gap for a life that was packed before it was read, and whose packed file is not read. */
-  unreadGap({ policy, spec, host }: LogWork, { home, bytes }: UnreadLife): Emission[] {
-    const toMs = host.clock.nowMs();
-    const value = {
-      policy: policy.name,
-      source: join(spec.dir, home),
-      reason: "vanished",
-      count: bytes,
-      unit: bytes > 0 ? "bytes" : "unknown",
-      fromMs: Math.round(Math.min(this.#lookedMs, toMs)),
-      toMs,
-    };
-    return [{ body: { $case: "gap", value } }];
+  unreadGap(work: LogWork, { home, bytes }: UnreadLife): Emission[] {
+    return gapOf(work, { home, reason: "vanished", count: bytes, fromMs: this.#lookedMs });
   }
 
   /**
@@ -77,6 +67,6 @@ export class RotationTracker {
    * another name.
    */
   unknownGap(file: FollowedFile): Emission[] {
-    return file.gap("vanished", 0, Math.min(file.state.seenMs, this.#lookedMs));
+    return file.losses.gap("vanished", 0, Math.min(file.state.seenMs, this.#lookedMs));
   }
 }

@@ -1,0 +1,129 @@
+import { appendFile, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { LOG_ORDER_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
+
+/** A packed file of many looks: it is read in parts, and each look reads all other files. */
+
+const COUNT = 45_000;
+const LOOK_BYTES = LOG_READ_BYTES / 4;
+
+function lines(count: number, from = 0): string {
+  return Array.from({ length: count }, (_, at) => `line ${from + at} of a long log\n`).join("");
+}
+
+const ALL = lines(COUNT).trimEnd().split("\n");
+
+/** A log of ten lines that were read. With a long rest, it is rotated by renaming and packed. A second log is beside it. */
+async function packedAway(): Promise<LogLooks> {
+  const log = await LogLooks.begin({ match: "^(app|other)\\.log$", bounds: { packedLookBytes: LOOK_BYTES } });
+  await log.writer.appendFile(lines(10));
+  await writeFile(`${log.folder}/other.log`, "");
+  await log.looks(2);
+  await log.writer.appendFile(lines(COUNT - 10, 10));
+  await log.restart();
+  await rename(log.log, `${log.log}.1`);
+  await log.writer.close();
+  await log.reopen();
+  await writeFile(`${log.log}.1.gz`, gzipSync(await readFile(`${log.log}.1`), { level: 1 }));
+  await rm(`${log.log}.1`);
+  await log.writer.appendFile("next\n");
+  return log;
+}
+
+async function rows(log: LogLooks): Promise<readonly string[]> {
+  return (await log.lines()).filter((line) => !line.startsWith("other"));
+}
+
+/** Read positions in the lives of a log, oldest first. */
+function offsets(log: LogLooks, home = "app.log"): readonly number[] {
+  const states = log.marks().map(([, value]) => JSON.parse(value) as { home: string; offset: number; serial: number });
+  return states
+    .filter((state) => state.home === home)
+    .toSorted((a, b) => a.serial - b.serial)
+    .map(({ offset }) => offset);
+}
+
+function isNextRead(log: LogLooks): boolean {
+  return offsets(log).at(-1) === "next\n".length;
+}
+
+/** Looks until the next life is read. Answers the number of looks. */
+async function looksUntilRead(log: LogLooks): Promise<number> {
+  for (let looks = 1; looks < 200; looks++) {
+    await log.look();
+    if (isNextRead(log)) return looks;
+  }
+  throw new Error(`The archive is not read: ${log.marks().join("\n")}`);
+}
+
+/** Looks until a part of the archive is read, and not all. */
+async function looksUntilBegun(log: LogLooks): Promise<void> {
+  const [before = 0] = offsets(log);
+  for (let looks = 0; offsets(log)[0] === before && looks < 100; looks++) await log.look();
+  expect(offsets(log)[0]).toBeGreaterThan(before);
+  expect(offsets(log)[0]).toBeLessThan(lines(COUNT).length);
+}
+
+describe("a long packed file", () => {
+  test("is read in parts: each look reads the lines of other files", async () => {
+    await using log = await packedAway();
+    let looks = 0;
+    for (; !isNextRead(log); looks++) {
+      await appendFile(`${log.folder}/other.log`, "other\n");
+      await log.look();
+      expect(offsets(log, "other.log")).toEqual(["other\n".length * (looks + 1)]);
+    }
+    expect(looks).toBeGreaterThan(10);
+    expect(await rows(log)).toEqual([...ALL, "next"]);
+    expect((await log.gapCounts()).filter((count) => count > 0)).toEqual([]);
+  });
+
+  test("comes before the lines of later files, however long it takes", async () => {
+    await using log = await packedAway();
+    await log.looks(8);
+    log.clock.advance(LOG_ORDER_WAIT_MS);
+    await looksUntilBegun(log);
+    log.clock.advance(LOG_ORDER_WAIT_MS);
+    await looksUntilRead(log);
+    expect(await rows(log)).toEqual([...ALL, "next"]);
+  });
+
+  test("goes on where the agent was stopped or killed: no line is lost or doubled", async () => {
+    await using log = await packedAway();
+    await looksUntilBegun(log);
+    await log.restart();
+    await log.looks(3);
+    await log.killedAfter(0);
+    await looksUntilRead(log);
+    expect(await rows(log)).toEqual([...ALL, "next"]);
+    expect((await log.gapCounts()).filter((count) => count > 0)).toEqual([]);
+  });
+
+  test("goes on when it is renamed or removed meanwhile", async () => {
+    await using log = await packedAway();
+    await log.looks(3);
+    await rename(`${log.log}.1.gz`, `${log.log}.2.gz`);
+    await looksUntilBegun(log);
+    await rm(`${log.log}.2.gz`);
+    await looksUntilRead(log);
+    expect(await rows(log)).toEqual([...ALL, "next"]);
+  });
+
+  test("that no look saw before it was packed: the same", async () => {
+    await using log = await LogLooks.begin({ bounds: { packedLookBytes: LOOK_BYTES } });
+    await log.writer.appendFile("first\n");
+    await log.looks(2);
+    await writeFile(`${log.log}.1.gz`, gzipSync(lines(COUNT), { level: 1 }));
+    await rename(log.log, `${log.log}.2`);
+    await writeFile(log.log, "next\n");
+    await log.look();
+    expect(log.needsLook).toBe(true);
+    expect(await looksUntilRead(log)).toBeGreaterThan(10);
+    await log.look();
+    expect(log.needsLook).toBe(false);
+    expect(await rows(log)).toEqual(["first", ...ALL, "next"]);
+    expect((await log.gapCounts()).filter((count) => count > 0)).toEqual([]);
+  });
+});
