@@ -124,7 +124,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
       bytesOf(missing.filter((n) => n < lines / 2)),
       bytesOf(missing.filter((n) => n >= lines / 2)),
     ];
-    expect(gaps.length).toBe(free + slow);
+    expect(gaps.length, JSON.stringify(gaps)).toBe(free + slow);
     expect(lostFreely).toBeGreaterThan(0);
     expect(lostSlowly).toBeGreaterThan(0);
     // The part of a copy that the agent had no time to compare counts too; `copies.test.ts` of log-policy proves that.

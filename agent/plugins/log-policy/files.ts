@@ -169,7 +169,7 @@ export class LogFiles {
     // Read the packed lives before the lines of younger files.
     if (lives.length > 0) await this.#endings?.closeGone(scan, signal);
     await this.#unpacking.endLook();
-    await this.#rotations.endLook(this.#files.values(), atMs);
+    await this.#rotations.endLook(this.#files.values(), scan);
     return folders;
   }
 
@@ -376,16 +376,13 @@ export class LogFiles {
     return unread;
   }
 
-  #create(
-    { id, path, size, mtimeMs: changedMs, birthMs = 0, link }: FileLook,
-    named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">,
-  ): FollowedFile {
+  #create(at: FileLook, named: Pick<FileState, "home" | "groups" | "place" | "log" | "head" | "seenMs">): FollowedFile {
+    const { id, path, size, birthMs = 0, link } = at;
     const serial = this.#nextSerial++;
     const nothing = { offset: 0, tail: NO_TAIL, skipping: false };
-    // If an empty file has changed since its creation, lines may have been truncated.
-    const isChanged = size === 0 && birthMs >= this.#sinceMs && changedMs > birthMs;
-    const mtimeMs = isChanged ? birthMs : changedMs;
-    const seenMs = isChanged ? birthMs : named.seenMs;
+    const isEmptied = this.#rotations.wasEmptied(at, this.#sinceMs);
+    const mtimeMs = isEmptied ? birthMs : at.mtimeMs;
+    const seenMs = isEmptied ? birthMs : named.seenMs;
     const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs, seenMs };
     return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#rotations.beforeLook(path));
   }

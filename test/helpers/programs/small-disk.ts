@@ -26,7 +26,10 @@ export async function mountSmallDisk(sizeKib: number): Promise<SmallDisk | undef
       const { bavail, bsize } = await statfs(folder);
       const path = join(folder, `ballast-${ballast.length}`);
       ballast.push(path);
-      await writeFile(path, Buffer.alloc(bavail * bsize));
+      await writeFile(path, Buffer.alloc(bavail * bsize)).catch((error: NodeJS.ErrnoException) => {
+        // A program on this file system may have taken a part of the space in the meantime.
+        if (error.code !== "ENOSPC") throw error;
+      });
     },
     async makeRoom() {
       for (const path of ballast.splice(0)) await rm(path);

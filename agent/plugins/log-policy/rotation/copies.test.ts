@@ -1,5 +1,5 @@
 import { truncateSync } from "node:fs";
-import { appendFile, copyFile, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { LogLooks } from "../../../../test/helpers/hosts/log-looks.ts";
@@ -87,3 +87,19 @@ async function rotate({ log }: LogLooks, isPacked: boolean): Promise<void> {
   await writeFile(`${log}.1.gz`, gzipSync(await readFile(`${log}.1`)));
   await rm(`${log}.1`);
 }
+
+test("a truncation that is seen while the log is empty is one gap, though nobody knows the place of its writer", async () => {
+  await using log = await LogLooks.begin();
+  await log.looks(2);
+  await log.writer.appendFile("one\n");
+  await log.looks(2);
+  await log.writer.close();
+  await truncate(log.log, 0);
+  await log.looks();
+  expect(await log.gaps()).toMatchObject([{ reason: "truncated", count: 0, unit: "unknown" }]);
+  await log.reopen();
+  await log.writer.appendFile("two\n");
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["one", "two"]);
+  expect(await log.gaps()).toHaveLength(1);
+});

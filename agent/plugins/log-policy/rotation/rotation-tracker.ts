@@ -3,6 +3,7 @@ import { look, type FileLook } from "../folder.ts";
 import type { FollowedFile } from "../followed.ts";
 import type { LogWork } from "../work.ts";
 import { gapOf } from "./gaps.ts";
+import type { DirectoryScan } from "./directory-scan.ts";
 import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
@@ -12,6 +13,8 @@ export class RotationTracker {
   readonly #switches: Switches;
   /** Time when the last scan began. */
   #lookedMs = Infinity;
+  /** Creation times of the files that the last scan found, by id. */
+  #births: ReadonlyMap<string, number | undefined> = new Map();
 
   constructor(root: string, switches: Switches) {
     this.#root = root;
@@ -28,8 +31,9 @@ export class RotationTracker {
   }
 
   /** Changes of a name during a scan belong to the file that the scan found there, if that file is still there. */
-  async endLook(files: Iterable<FollowedFile>, atMs: number): Promise<void> {
+  async endLook(files: Iterable<FollowedFile>, { atMs, looks }: DirectoryScan): Promise<void> {
     this.#lookedMs = atMs;
+    this.#births = new Map(looks.map(({ id, birthMs }) => [id, birthMs]));
     const unsure = [...files].filter(
       ({ isHome, atHome, state: { home } }) =>
         isHome && this.#switches.now(home) && this.#switches.since(atHome, home) !== 0,
@@ -41,6 +45,14 @@ export class RotationTracker {
       const at = await look(this.#root, home);
       if (at?.id === id && at.link === link) file.atHome = position;
     }
+  }
+
+  /**
+   * True if the file is empty, has changed since its creation, and was not there at the last scan: lines may have been
+   * truncated. For a file that was there, the gap of its former life says so.
+   */
+  wasEmptied({ id, size, mtimeMs, birthMs = 0 }: FileLook, sinceMs: number): boolean {
+    return size === 0 && birthMs >= sinceMs && mtimeMs > birthMs && this.#births.get(id) !== birthMs;
   }
 
   /**
