@@ -2,7 +2,7 @@ import { allows, type DataRule, decidingRules } from "../../permissions/index.ts
 import type { Scope } from "./scope.ts";
 
 /**
- * What rules hide in a read, for EXPLAIN. A principal with `perms:read` is told each rule that hides something; others
+ * Tells for EXPLAIN that rules hide something in a read. A principal with `perms:read` is told each rule that hides something; others
  * learn only that rules hide rows or columns.
  */
 export function describeRules(scope: Scope): readonly string[] {
