@@ -105,7 +105,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/users/second-factor/pending-requirements.test.ts",
   "controller/areas/users/sessions/{lifetime,recent}.test.ts",
   "controller/grpc/{refused-agents,server,two-controllers}.test.ts",
-  "test/security/{class-reading,ways-out}.test.ts",
+  "test/security/{class-reading,ruled-endpoints,ways-out}.test.ts",
 ];
 
 /** Files of the ring that prove no promise under failure by themselves: the soak runs them. */

@@ -178,7 +178,8 @@ function isDear({ input }: Endpoint): boolean {
   return Object.keys((input as Schema).properties ?? {}).some((name) => PASSWORD_MEMBER.test(name));
 }
 
-function callOf(endpoint: Endpoint, draw: Draw): DrawnCall {
+/** A call of this endpoint with names and paths of data that may exist. */
+export function callOf(endpoint: Endpoint, draw: Draw): DrawnCall {
   const names = [...endpoint.path.matchAll(/:(\w+)|(\*)/g)].map(([, name = "*"]) => name);
   const path = Object.fromEntries(names.map((name) => [name, draw([...NAMES, ...IDS])]));
   const files = endpoint.body === "multipart" && draw([true, false]) ? [fileOf(draw)] : [];

@@ -13,12 +13,20 @@ export async function folderProblem(root: string): Promise<string | undefined> {
     await (await opendir(root)).close();
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code === "ENOENT") return `The folder ${root} is not there.`;
-    return code === "EACCES" || code === "EPERM"
-      ? `The folder ${root} may not be read.`
-      : `The folder ${root} cannot be read: ${errorText(error)}`;
+    return problemOf(root, error);
   }
+}
+
+function problemOf(folder: string, error: unknown): string {
+  const code = codeOf(error);
+  if (code === "ENOENT") return `The folder ${folder} is not there.`;
+  return code === "EACCES" || code === "EPERM"
+    ? `The folder ${folder} may not be read.`
+    : `The folder ${folder} cannot be read: ${errorText(error)}`;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 /** Content of a folder and of the folders below it. Paths are relative to it, with slashes. */
@@ -27,7 +35,7 @@ export interface Walk {
   /** Compressed files. */
   readonly packed: readonly string[];
   readonly folders: readonly string[];
-  /** Messages about what is left out because of a limit, at most one for each limit. */
+  /** Messages about what is left out: at most one for each limit, and one for folders that cannot be read. */
   readonly leftOut: readonly string[];
 }
 
@@ -39,7 +47,13 @@ export async function walk(root: string): Promise<Walk> {
   let entries = 0;
   for (let index = 0; index < folders.length; index++) {
     const folder = folders[index] ?? "";
-    for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
+    const listed = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
+      // The state of the policy tells of the root itself. A folder may be removed while others are read.
+      if (folder !== "" && codeOf(error) !== "ENOENT" && !leftOut.has("unreadable"))
+        leftOut.set("unreadable", `${problemOf(join(root, folder), error)} Its files are not followed.`);
+      return [];
+    });
+    for (const entry of listed) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (++entries > LOG_WALK_ENTRIES_MAX) {
         leftOut.set("entries", `${root} has more than ${LOG_WALK_ENTRIES_MAX} entries; the rest is not followed.`);

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { LOG_FOLDERS_MAX, PATH_DEPTH_MAX } from "../../../common/limits.ts";
@@ -38,6 +38,21 @@ test("more folders than are walked are reported", async () => {
   mkdirSync(join(log.folder, "many"));
   for (let count = 0; count < LOG_FOLDERS_MAX; count++) mkdirSync(join(log.folder, "many", `d${count}`));
   await isReported(log, new RegExp(`more than ${LOG_FOLDERS_MAX} folders; many/d`));
+});
+
+test("a folder that cannot be read is reported, until it can", async () => {
+  await using log = await LogLooks.begin({ match: "\\.log$" });
+  // Even root cannot read a folder whose path is too long. Such a path comes about when a folder is moved.
+  const half = Array<string>(10).fill("n".repeat(250)).join("/");
+  mkdirSync(join(log.folder, half), { recursive: true });
+  mkdirSync(join(log.folder, "moved", half), { recursive: true });
+  await log.looks(2);
+  expect(log.problem).toBeUndefined();
+  renameSync(join(log.folder, "moved"), join(log.folder, half, "moved"));
+  await isReported(log, /The folder .*\/nnn.* cannot be read: .* Its files are not followed\./);
+  renameSync(join(log.folder, half, "moved"), join(log.folder, "moved"));
+  await log.look();
+  expect(log.problem).toBeUndefined();
 });
 
 test("more files than are followed are reported", async () => {

@@ -212,8 +212,35 @@ describe("reading", () => {
     expect((await objects.catalog(admin)).edgeTypes()).toEqual([]);
   });
 
+  test("EXPLAIN names the rules that hide something to those who may read rules; others learn that there are some", async () => {
+    const rules = [
+      { class: "/matrix/ent/box", access: "write", where: "host = 'h000002'", group: "few" },
+      { class: "/", access: "write", hidden: ["size"] },
+    ] as const;
+    const told = async (text: string, grants: readonly string[]) => {
+      const steps = await query.rows({ ...admin, data: rules, grants }, `explain ${text}`);
+      return steps.map(({ work }) => work).filter((work) => !/class|index|limit/.test(String(work)));
+    };
+    const text = "select host from /matrix/ent/box";
+    const [rows, columns] = ["filter by the row condition of the principal", "without the columns that rules hide"];
+    expect(await told(text, ["objects:read"])).toEqual([columns]);
+    expect(await told(text, ["objects:read", "perms:read"])).toEqual([
+      columns,
+      "rule of the group few for /matrix/ent/box: rows where host = 'h000002'",
+      "rule of the user for /: without size",
+    ]);
+    for (const change of ["update /matrix/ent/box set host = 'a'", "match (a)-[]->(b)"])
+      expect(await told(change, ["objects:*", "perms:read"])).toEqual(
+        expect.arrayContaining([columns, "rule of the user for /: without size"]),
+      );
+    const [first] = rules;
+    const few = { ...admin, data: [first], grants: ["objects:read"] };
+    expect((await query.rows(few, `explain ${text}`)).map(({ work }) => work)).toContain(rows);
+    expect(await query.rows({ ...admin, data: [{ class: "/", access: "read" }] }, `explain ${text}`)).toHaveLength(2);
+  });
+
   test("the row condition narrows too, and is not shown by EXPLAIN", async () => {
-    const who = ruled({ class: "/", access: "read", where: "host = 'h000002'" });
+    const who = { ...ruled({ class: "/", access: "read", where: "host = 'h000002'" }), grants: ["objects:read"] };
     objects.reads.length = 0;
     expect(await query.rows(who, "select host from /matrix/ent/box where size >= 0")).toEqual([{ host: "h000002" }]);
     expect(objects.reads[0]?.where).toContainEqual({ kind: "equals", column: "host", values: ["h000002"] });

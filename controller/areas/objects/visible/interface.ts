@@ -1,6 +1,6 @@
 import type { Row } from "../../../../common/value.ts";
-import type { DataRule, HiddenColumns, Principal } from "../../permissions/index.ts";
-import type { EdgeRequest, ObjectEdge, ObjectRef, ObjectRow, ReadExplanation, ReadRequest } from "../types.ts";
+import type { HiddenColumns, Principal } from "../../permissions/index.ts";
+import type { EdgeRequest, ObjectEdge, ObjectRef, ObjectRow, ReadRequest } from "../types.ts";
 
 /**
  * Objects as a principal sees them: the same rows and columns as in a query. Rows that the rules or the owner of a class
@@ -19,8 +19,6 @@ export interface VisibleObjects {
   count(principal: Principal, request: VisibleTarget): Promise<number>;
   /** Edges whose ends are both visible, each once, in no order. */
   edges(principal: Principal, refs: readonly ObjectRef[], request: VisibleEdges): AsyncIterable<readonly ObjectEdge[]>;
-  /** The steps of `read`, and the rules that it applies. Throws like `read`. */
-  explain(principal: Principal, request: VisibleRead): Promise<VisibleExplanation>;
   /** The rights on one class, for an owner that has its objects at hand. */
   of(principal: Principal, path: string): Promise<VisibleClass>;
   /**
@@ -47,13 +45,6 @@ export interface VisibleRead extends Omit<ReadRequest, "columns" | "order"> {
 }
 
 export type VisibleEdges = Omit<EdgeRequest, "asOfMs">;
-
-export interface VisibleExplanation extends Pick<ReadExplanation, "steps"> {
-  /** True if rules hide rows or columns from the principal, or if an owner hides objects. */
-  readonly isRuled: boolean;
-  /** The rules that decide, by class. Absent for a principal without `perms:read`. */
-  readonly rules?: readonly { readonly class: string; readonly rule: DataRule }[];
-}
 
 type Seen = Omit<ObjectRow, "class">;
 

@@ -2,6 +2,7 @@ import type { Match } from "../../../../common/mql/index.ts";
 import type { Unrestricted } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
+import { describeRules } from "../plan/rules.ts";
 import { describeRelations } from "../plan/relations.ts";
 import type { PlanStep, Reading } from "../run/run.ts";
 import { runMatch } from "./answer.ts";
@@ -33,6 +34,7 @@ async function describe(
   for (const chain of plan.chains) {
     lines.push(...(await stepsOf(chain.nodes[chain.anchor]?.reads({ veiled: true }) ?? [])), ...hopSteps(chain));
   }
+  lines.push(...describeRules(plan.scope));
   if (plan.relations) lines.push(describeRelations(plan.relations));
   if (until !== undefined) lines.push(`go on from nothing called ${until}`);
   if (plan.paths)

@@ -16,6 +16,7 @@ import { pageCondition, pagedOrder, pagingOf, withArrival } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type FollowPlan, type Following, followPlan } from "./relations.ts";
 import { parseRowCondition } from "./rowconditions.ts";
+import { describeRules } from "./rules.ts";
 import { commonRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
@@ -229,8 +230,7 @@ type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" 
 export function describeTable<S>({ where, scope }: TablePlan, readSteps: readonly S[]): readonly (S | string)[] {
   const lines: (S | string)[] = [...readSteps];
   if (where) lines.push(`filter ${printCondition(where)}`);
-  if (scope.classes.some((view) => scope.isRuled(view))) lines.push("filter by the row condition of the principal");
-  return lines;
+  return [...lines, ...describeRules(scope)];
 }
 
 function describeFill({ width, fromMs, toMs, value }: FillPlan): string {

@@ -157,10 +157,10 @@ describe("what is made of it", () => {
       rootclass: "/matrix",
       columns: { "/matrix/log": expect.anything() as unknown },
     });
-    const { plan } = await meta(
-      "debug>#/matrix/ent/box/: | disk | host=web-1 | sort size | top 3",
-      ruled({ class: "/", access: "read", where: "size = 10" }),
-    );
+    const { plan } = await meta("debug>#/matrix/ent/box/: | disk | host=web-1 | sort size | top 3", {
+      ...ruled({ class: "/", access: "read", where: "size = 10" }),
+      grants: ["objects:read"],
+    });
     expect(plan).toEqual([
       "index host = web-1 and words disk in 2 classes of /matrix/ent/box",
       "filter host = 'web-1'",

@@ -25,6 +25,7 @@ import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "../wri
 import { UnstoredRows } from "../write/unstored.ts";
 import { bindClear, bindDelete, bindUpdate, type Change } from "../write/write.ts";
 import { type PrepareContext, type Prepared, writeContext, one, presentOf } from "./prepared.ts";
+import { describeRules } from "../plan/rules.ts";
 import { readSteps } from "./reading.ts";
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
@@ -90,6 +91,7 @@ export async function change(
         ...((await asks?.describe((inner) => readSteps(inner, context))) ?? []),
         ...(await readSteps(reads, context)),
         ...(own ? [`filter ${printCondition(own)}`] : []),
+        ...describeRules(scope),
         ...(follows ? describeFollowing(follows) : []),
         `${type} what is found`,
         ...(computed.length > 0 ? [`set ${computed.join(", ")} by each object as it is then`] : []),

@@ -9,13 +9,12 @@ import type {
   Objects,
   ReadRequest,
   VisibleEdges,
-  VisibleExplanation,
   VisibleObject,
   VisibleObjects,
   VisibleRead,
   VisibleTarget,
 } from "../../objects/index.ts";
-import { allows, classAccess, decidingRules, type Principal, rowLimit, seesAll } from "../../permissions/index.ts";
+import { classAccess, type Principal, rowLimit, seesAll } from "../../permissions/index.ts";
 import { readsOf } from "../plan/plan.ts";
 import { cellsOf, scopeOf, visibility, type Scope } from "../plan/scope.ts";
 import { visibleRecords } from "./records.ts";
@@ -30,7 +29,6 @@ export function visibleObjects(objects: Source): VisibleObjects {
     read: (principal, request) => lazyPages(() => read(objects, principal, request)),
     count: (principal, request) => count(objects, principal, request),
     edges: (principal, refs, request) => lazyPages(() => edges(objects, principal, { refs, request })),
-    explain: (principal, request) => explain(objects, principal, request),
     of: async (principal, path) => visibleClass(principal, await objects.catalog(principal), path),
     records: (principal, path) => visibleRecords(principal, objects, path),
   };
@@ -91,10 +89,10 @@ async function* pages(objects: Source, scope: Scope, request: VisibleRead): Asyn
       yield page.flatMap((object) => (selects(object) ? (look(object) ?? []) : []));
 }
 
-/** The reads that together cover every visible object. `isVeiled`: without the row condition. */
-function partsOf(scope: Scope, request: VisibleRead, isVeiled = false): readonly ReadRequest[] {
+/** The reads that together cover every visible object. */
+function partsOf(scope: Scope, request: VisibleRead): readonly ReadRequest[] {
   const { where = [], ids, newestFirst = false, expected, asOfMs, signal } = request;
-  return readsOf(scope, undefined, { newestFirst, expected, asOfMs, values: [], veiled: isVeiled }).map((part) => ({
+  return readsOf(scope, undefined, { newestFirst, expected, asOfMs, values: [] }).map((part) => ({
     ...part,
     ...(ids && { ids }),
     ...(signal && { signal }),
@@ -147,24 +145,6 @@ function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): reado
     { id: source, class: sourceClass },
     { id: target, class: targetClass },
   ];
-}
-
-/**
- * The steps show the row condition only to a principal that may read the rules, and the rules are told only to this
- * principal.
- */
-async function explain(objects: Source, principal: Principal, request: VisibleRead): Promise<VisibleExplanation> {
-  const scope = targetScope(principal, await objects.catalog(principal), request);
-  if (request.selects === undefined) requireVisible(scope, request);
-  const isTold = allows(principal, "perms:read");
-  const steps: string[] = [];
-  for (const part of partsOf(scope, request, !isTold))
-    steps.push(...(await objects.unrestricted.explain(principal, part)).steps);
-  if (!isTold) return { steps, isRuled: isRuled(scope) };
-  const rules = scope.classes.flatMap(({ path }) =>
-    decidingRules(principal, path).map((rule) => ({ class: path, rule })),
-  );
-  return { steps, isRuled: isRuled(scope), rules };
 }
 
 function hidesRows(principal: Principal, view: ClassView): boolean {

@@ -1,0 +1,103 @@
+import { rm } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { DataRule, Principal } from "../../controller/areas/permissions/index.ts";
+import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
+import { PASSWORD } from "../helpers/http/http-app.ts";
+import { storeFolder } from "../helpers/runs/folders.ts";
+import { seededRandom } from "../helpers/time/clock.ts";
+import { testPrincipal } from "../helpers/time/runtime.ts";
+import { answerOf } from "./answering.ts";
+import { callOf, type Draw } from "./draw.ts";
+import { nameOf } from "./people.ts";
+import { openWorld, type World } from "./world.ts";
+
+/**
+ * Every endpoint that reads, called by a user who may call all of them, but from whom rules hide a column or an object
+ * of each class. The hidden data contain a mark that is in no call, so no answer may contain it.
+ */
+
+const MARK = "qmarkq";
+const CALLS_PER_ENDPOINT = 12;
+
+/** Classes with marked objects, the column that has the mark, and a condition that leaves the marked object out. */
+const MARKED: Readonly<Record<string, { readonly column: string; readonly without: string }>> = {
+  "/matrix/vault": { column: "note", without: "code <> 'vault'" },
+  "/matrix/ldap": { column: "remark", without: "username <> 'vault'" },
+  "/matrix/system/hostinfo": { column: "domain", without: "host <> 'vault'" },
+  "/matrix/jobs/jobdef": { column: "description", without: "name <> 'vault'" },
+  "/matrix/system/config": { column: "value", without: "key <> '/matrix/vault'" },
+};
+
+/** Endpoints that the calls below show to tell the mark: at least these are really tried. */
+const TELLERS = [
+  "GET /admin/users",
+  "GET /config/export",
+  "GET /config/get",
+  "GET /config/list",
+  "GET /host",
+  "GET /job",
+  "GET /mxobject/export",
+  "POST /mxobject/search",
+];
+
+const admin = testPrincipal();
+const ALL: DataRule = { class: "/", access: "write" };
+let world: World;
+let folder: string;
+
+beforeAll(async () => {
+  world = await openWorld();
+  folder = await storeFolder("odp-ruled-");
+  const { query, users, hosts, jobs, config } = world.assembly;
+  await query.rows(
+    admin,
+    `create class /matrix/vault (code varchar, note varchar, keys(code)) with autosearch=true, version=true;
+     insert into /matrix/vault code='vault', note='${MARK}'`,
+  );
+  const rights = { grants: [], data: [] };
+  await users.create(admin, { username: "vault", password: PASSWORD, rights, details: { remark: MARK } });
+  await hosts.save(admin, { host: "vault", domain: MARK });
+  await jobs.save(admin, { name: "vault", dir: "d", exec: ["true"], description: MARK });
+  await config.set(admin, { key: "/matrix/vault", value: MARK });
+});
+afterAll(async () => {
+  await world?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const reading = (): readonly Endpoint[] =>
+  world.assembly.endpoints.filter(({ permission, events }) => permission.endsWith(":read") && events !== true);
+
+/** The endpoints whose answers to the principal contain the mark, each with one of these answers. */
+async function tellers(principal: Principal): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const [at, endpoint] of reading().entries()) {
+    const random = seededRandom(at + 1);
+    const draw: Draw = (list) => list[Math.floor(random.next() * list.length)] as never;
+    for (let made = 0; made < CALLS_PER_ENDPOINT; made++) {
+      const call = callOf(endpoint, draw);
+      const answer = await answerOf(call, { principal, signal: AbortSignal.timeout(60_000), folder });
+      if (answer.includes(MARK)) found.set(nameOf(endpoint), `${JSON.stringify(call.input)} ${answer.slice(0, 1_000)}`);
+    }
+  }
+  return found;
+}
+
+test("endpoints tell the data to a user from whom nothing is hidden", async () => {
+  const all = await tellers({ ...admin, data: [ALL] });
+  expect([...all.keys()]).toEqual(expect.arrayContaining([...TELLERS]));
+});
+
+test("no endpoint answers a column that rules hide from its caller", async () => {
+  const rules = Object.entries(MARKED).map(
+    ([path, { column }]): DataRule => ({ ...ALL, class: path, hidden: [column] }),
+  );
+  expect(await tellers({ ...admin, user: "ruled", data: [ALL, ...rules] })).toEqual(new Map());
+});
+
+test("no endpoint answers an object that rules hide from its caller", async () => {
+  const rules = Object.entries(MARKED).map(
+    ([path, { without }]): DataRule => ({ ...ALL, class: path, where: without }),
+  );
+  expect(await tellers({ ...admin, user: "ruled", data: [ALL, ...rules] })).toEqual(new Map());
+});
