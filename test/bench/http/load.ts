@@ -89,7 +89,7 @@ async function besideFastify(name: string, call: WrkCall, goal: number): Promise
 
 async function besidePocketBase(call: WrkCall, peer: PocketBase): Promise<Figure> {
   try {
-    const theirs = { ...peer.reading(`%013d1`), most: ITEMS / 10 - 1 };
+    const theirs = { ...peer.reading("%014d1"), most: ITEMS / 10 - 1 };
     const rates = await inTurns(
       () => wrkRate(call),
       () => wrkRate(theirs),

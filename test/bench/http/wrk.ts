@@ -13,7 +13,7 @@ const INSTALL_DEADLINE_MS = 300_000;
 export interface WrkCall {
   readonly port: number;
   readonly method: "GET" | "POST";
-  /** `%d` is replaced by a number that differs from call to call, also in `body`. */
+  /** `%d` is replaced by a number that differs from call to call, also in `body`; `%014d` by one of 14 digits. */
   readonly path: string;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -60,7 +60,7 @@ function scriptOf({
 }: Omit<Required<WrkCall>, "port" | "body" | "headers"> & Pick<WrkCall, "body" | "headers">): string {
   const text = (value: string): string => `[==[${value}]==]`;
   const lines = Object.entries(headers).map(([name, value]) => `headers[ ${text(name)} ] = ${text(value)}`);
-  const at = (value: string): string => (value.includes("%d") ? `string.format(${text(value)}, n)` : text(value));
+  const at = (value: string): string => (/%\d*d/.test(value) ? `string.format(${text(value)}, n)` : text(value));
   return `local headers = {}
 ${lines.join("\n")}
 local n = 0
