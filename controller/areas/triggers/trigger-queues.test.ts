@@ -22,8 +22,10 @@ function task(name: string, id: string, timeMs = 1): TriggerTask {
 const nameOf = ({ trigger, event }: TriggerTask): string =>
   `${trigger.name} ${event.id}${event.timeMs === 1 ? "" : `@${event.timeMs}`}`;
 
-/** Queues whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. `stored`:
- * when they are in the store. */
+/**
+ * Queues whose runs end when the test says so, and a log of their actions. `earlier` finds earlier changes elsewhere.
+ * `stored` resolves when changes are in the store.
+ */
 function queues(
   outcomes: Readonly<Record<string, () => Promise<void>>> = {},
   earlier: LanesDependencies["earlier"] = () => Promise.resolve(new Map()),
