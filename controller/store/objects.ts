@@ -123,7 +123,8 @@ export interface ObjectStore {
 export interface RecordsInCommit {
   /**
    * Makes the records: once at most, and not for a write that is refused or takes several commits. It is synchronous,
-   * and must neither throw nor return an invalid record. Calls of one turn of the event loop belong to one commit.
+   * and must neither throw nor return an invalid record. Calls of one turn of the event loop belong to one commit. A
+   * write that ended with `unknown_outcome` may be made later, and then asks for records that nobody waits for.
    */
   records(): readonly StoredRecord[];
   /**

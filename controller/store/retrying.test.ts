@@ -2,12 +2,13 @@ import { expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
 import { realClock } from "../../test/helpers/time/clock.ts";
 import { testRuntime } from "../../test/helpers/time/runtime.ts";
-import type { ObjectStore, RecordsInCommit } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit, StoredRecord } from "./objects.ts";
 import { Retry } from "./retry.ts";
 import { retrying } from "./retrying.ts";
 
 const RETRY = new Retry(testRuntime(realClock));
 const WRITES = ["change", "append"] as const satisfies readonly (keyof ObjectStore)[];
+const RECORD: StoredRecord = { cid: 1, id: "r", value: new Uint8Array(), terms: [] };
 const METHODS = Object.keys(retrying({} as ObjectStore, RETRY)) as (keyof ObjectStore)[];
 
 /** A store that refuses the first call with that error, and answers later calls with their arguments. */
@@ -42,6 +43,21 @@ test.each(WRITES)("%s is repeated with the records that no commit made", async (
   const store = { change: written, append: written } as unknown as ObjectStore;
   await retrying(store, RETRY)[name]([], { records: () => [], ended: () => expect.unreachable() });
   expect(seen).toEqual([1, 1]);
+});
+
+test.each(WRITES)("%s: an attempt that was given up makes no records when it is done after all", async (name) => {
+  const attempts: (RecordsInCommit | undefined)[] = [];
+  const written = (_given: unknown, inCommit?: RecordsInCommit): Promise<void> => {
+    if (attempts.push(inCommit) === 1) return Promise.reject(new AppError("unknown_outcome", "late"));
+    // The commit of the first attempt runs now, before that of the second one.
+    expect(attempts[0]?.records()).toEqual([]);
+    expect(inCommit?.records()).toEqual([RECORD]);
+    return Promise.resolve();
+  };
+  const store = { change: written, append: written } as unknown as ObjectStore;
+  await retrying(store, RETRY)[name]([], { records: () => [RECORD], ended: () => expect.unreachable() });
+  expect(attempts).toHaveLength(2);
+  expect(attempts[1]?.records()).toEqual([]);
 });
 
 test.each(METHODS.filter((name) => !WRITES.some((write) => write === name)))(

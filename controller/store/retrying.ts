@@ -1,4 +1,4 @@
-import type { ObjectStore, RecordsInCommit } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit, StoredRecord } from "./objects.ts";
 import type { Retry } from "./retry.ts";
 
 /**
@@ -24,7 +24,10 @@ export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   };
 }
 
-/** After an attempt that made the records of the commit and failed, the write is repeated without them. */
+/**
+ * After an attempt that made the records of the commit and failed, the write is repeated without them. An attempt that
+ * failed may still run later: then it makes no records, because its outcome is no longer reported.
+ */
 function repeated(
   retry: Retry,
   inCommit: RecordsInCommit | undefined,
@@ -32,19 +35,21 @@ function repeated(
 ): Promise<void> {
   if (inCommit === undefined) return retry.run(() => write());
   let isMade = false;
-  const once: RecordsInCommit = {
-    records() {
+  const attempt = async (): Promise<void> => {
+    let isOver = false;
+    const records = (): readonly StoredRecord[] => {
+      if (isOver) return [];
       isMade = true;
       return inCommit.records();
-    },
-    ended: (error) => inCommit.ended(error),
-  };
-  return retry.run(async () => {
+    };
     try {
-      await write(isMade ? undefined : once);
+      await write(isMade ? undefined : { records, ended: (error) => inCommit.ended(error) });
     } catch (error) {
       if (isMade) inCommit.ended(error);
       throw error;
+    } finally {
+      isOver = true;
     }
-  });
+  };
+  return retry.run(attempt);
 }

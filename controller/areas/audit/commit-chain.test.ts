@@ -102,3 +102,13 @@ test("an entry is not given while it may not be, nor twice, nor if it cannot be 
   once.ended();
   expect(stored).toEqual(["run-1 1"]);
 });
+
+test("an entry is not given after the end of its change, so no later entry waits for it", async () => {
+  const { chain, given, stored } = chainWorld();
+  const late = given();
+  late.ended(new Error("The disk did not answer in time."));
+  expect(asked(late)).toBeUndefined();
+  expect(late.isDurable).toBe(false);
+  await chain.alone([entry()], () => Promise.resolve());
+  expect(stored).toEqual(["run-1 1"]);
+});

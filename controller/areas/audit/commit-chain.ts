@@ -46,13 +46,15 @@ export class CommitChain {
   /** Chains the entries when the commit asks for them, unless entries of another write are open then. */
   inCommit(entries: readonly AuditEntry[], { class: path, isAllowed }: Given): EntryInCommit {
     let open: OpenEntries | undefined;
+    let isOver = false;
     return {
       class: path,
       get isDurable() {
         return open?.isDurable === true;
       },
       records: (encode) => {
-        if (open !== undefined || !isAllowed() || !this.#isJoinable()) return [];
+        // The commit may run after the caller's deadline. Nobody would report its outcome.
+        if (isOver || open !== undefined || !isAllowed() || !this.#isJoinable()) return [];
         const records = this.#chain.link(entries, this.#options.nowMs());
         const stored = encodedBy(encode, records);
         if (stored === undefined) return [];
@@ -60,6 +62,7 @@ export class CommitChain {
         return stored;
       },
       ended: (error) => {
+        isOver = true;
         if (open !== undefined && open.isDurable === undefined) this.#closed(open, error === undefined);
       },
     };
