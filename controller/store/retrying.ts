@@ -24,32 +24,23 @@ export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   };
 }
 
-/**
- * After an attempt that made the records of the commit and failed, the write is repeated without them. An attempt that
- * failed may still run later: then it makes no records, because its outcome is no longer reported.
- */
+/** An attempt that failed may still run later: then it makes no records, because its outcome is no longer reported. */
 function repeated(
   retry: Retry,
   inCommit: RecordsInCommit | undefined,
   write: (inCommit?: RecordsInCommit) => Promise<void>,
 ): Promise<void> {
   if (inCommit === undefined) return retry.run(() => write());
-  let isMade = false;
-  const attempt = async (): Promise<void> => {
+  return retry.run(async () => {
     let isOver = false;
-    const records = (): readonly StoredRecord[] => {
-      if (isOver) return [];
-      isMade = true;
-      return inCommit.records();
-    };
+    const records = (): readonly StoredRecord[] => (isOver ? [] : inCommit.records());
     try {
-      await write(isMade ? undefined : { records, ended: (error) => inCommit.ended(error) });
+      await write({ records, failed: () => inCommit.failed() });
     } catch (error) {
-      if (isMade) inCommit.ended(error);
+      inCommit.failed();
       throw error;
     } finally {
       isOver = true;
     }
-  };
-  return retry.run(attempt);
+  });
 }

@@ -43,7 +43,10 @@ export class CommitChain {
     this.#chain = options.newChain();
   }
 
-  /** Chains the entries when the commit asks for them, unless entries of another write are open then. */
+  /**
+   * Chains the entries when the commit asks for them, unless entries of another write are open then. Each attempt of a
+   * write chains them anew, so a repetition is not without them.
+   */
   inCommit(entries: readonly AuditEntry[], { class: path, isAllowed }: Given): EntryInCommit {
     let open: OpenEntries | undefined;
     let isOver = false;
@@ -53,17 +56,19 @@ export class CommitChain {
         return open?.isDurable === true;
       },
       records: (encode) => {
-        // The commit may run after the caller's deadline. Nobody would report its outcome.
-        if (isOver || open !== undefined || !isAllowed() || !this.#isJoinable()) return [];
+        // A commit may run after the caller's deadline. Nobody would report its outcome.
+        const isGiven = isOver || (open !== undefined && open.isDurable !== false);
+        if (isGiven || !isAllowed() || !this.#isJoinable()) return [];
         const records = this.#chain.link(entries, this.#options.nowMs());
         const stored = encodedBy(encode, records);
         if (stored === undefined) return [];
         this.#opened((open = { records }));
         return stored;
       },
+      failed: () => this.#closed(open, false),
       ended: (error) => {
         isOver = true;
-        if (open !== undefined && open.isDurable === undefined) this.#closed(open, error === undefined);
+        this.#closed(open, error === undefined);
       },
     };
   }
@@ -100,7 +105,8 @@ export class CommitChain {
     queueMicrotask(() => (this.#isSameCommit = false));
   }
 
-  #closed(entries: OpenEntries, isDurable: boolean): void {
+  #closed(entries: OpenEntries | undefined, isDurable: boolean): void {
+    if (entries === undefined || entries.isDurable !== undefined) return;
     entries.isDurable = isDurable;
     if (!isDurable) this.#fail();
     while (this.#open[0]?.isDurable !== undefined) {
