@@ -122,15 +122,13 @@ export interface ObjectStore {
  */
 export interface RecordsInCommit {
   /**
-   * Makes the records: once at most, and not for a write that is refused or takes several commits. It is synchronous,
-   * and must neither throw nor return an invalid record. Calls of one turn of the event loop belong to one commit.
+   * Makes the records: once at most for each attempt of the write, and not if the write is refused or takes several
+   * commits. It is synchronous, and must neither throw nor return an invalid record. Calls of one turn of the event loop
+   * belong to one commit. An attempt that ended with `unknown_outcome` may run later, and asks for records then.
    */
   records(): readonly StoredRecord[];
-  /**
-   * Called if an attempt of the write failed after it made the records, and the write is repeated without them: whether
-   * they are durable is unknown. If the write itself fails, the same holds for it and for the records.
-   */
-  ended(error: unknown): void;
+  /** Called after an attempt that failed: whether its records are durable is unknown. The next one makes them anew. */
+  failed(): void;
 }
 
 export interface EntityKey {

@@ -1,4 +1,4 @@
-import type { ObjectStore, RecordsInCommit } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit, StoredRecord } from "./objects.ts";
 import type { Retry } from "./retry.ts";
 
 /**
@@ -24,27 +24,23 @@ export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   };
 }
 
-/** After an attempt that made the records of the commit and failed, the write is repeated without them. */
+/** An attempt that failed may still run later: then it makes no records, because its outcome is no longer reported. */
 function repeated(
   retry: Retry,
   inCommit: RecordsInCommit | undefined,
   write: (inCommit?: RecordsInCommit) => Promise<void>,
 ): Promise<void> {
   if (inCommit === undefined) return retry.run(() => write());
-  let isMade = false;
-  const once: RecordsInCommit = {
-    records() {
-      isMade = true;
-      return inCommit.records();
-    },
-    ended: (error) => inCommit.ended(error),
-  };
   return retry.run(async () => {
+    let isOver = false;
+    const records = (): readonly StoredRecord[] => (isOver ? [] : inCommit.records());
     try {
-      await write(isMade ? undefined : once);
+      await write({ records, failed: () => inCommit.failed() });
     } catch (error) {
-      if (isMade) inCommit.ended(error);
+      inCommit.failed();
       throw error;
+    } finally {
+      isOver = true;
     }
   });
 }

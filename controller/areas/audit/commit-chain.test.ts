@@ -86,6 +86,28 @@ test("a write of its own waits for the commits, and no commit chains an entry me
   await alone;
   expect(written).toEqual(["2", "3"]);
   expect(stored).toEqual(["run-1 1", "run-1 2", "run-1 3"]);
+  expect(asked(two)).toBe("run-1 4");
+});
+
+test("after a write of its own that failed, a new run begins", async () => {
+  const { chain, given, stored } = chainWorld();
+  await expect(chain.alone([entry()], () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk");
+  const one = given();
+  expect(asked(one)).toBe("run-2 1");
+  one.ended();
+  expect(stored).toEqual(["run-2 1"]);
+});
+
+test("an attempt that failed is repeated with the entry, in a new run", () => {
+  const { given, stored } = chainWorld();
+  const one = given();
+  asked(one);
+  one.failed();
+  one.failed();
+  expect(one.isDurable).toBe(false);
+  expect(asked(one)).toBe("run-2 1");
+  one.ended();
+  expect({ stored, isDurable: one.isDurable }).toEqual({ stored: ["run-2 1"], isDurable: true });
 });
 
 test("an entry is not given while it may not be, nor twice, nor if it cannot be stored", () => {
@@ -100,5 +122,15 @@ test("an entry is not given while it may not be, nor twice, nor if it cannot be 
   const once = given();
   expect([asked(once), asked(once)]).toEqual(["run-1 1", undefined]);
   once.ended();
+  expect(stored).toEqual(["run-1 1"]);
+});
+
+test("an entry is not given after the end of its change, so no later entry waits for it", async () => {
+  const { chain, given, stored } = chainWorld();
+  const late = given();
+  late.ended(new Error("The disk did not answer in time."));
+  expect(asked(late)).toBeUndefined();
+  expect(late.isDurable).toBe(false);
+  await chain.alone([entry()], () => Promise.resolve());
   expect(stored).toEqual(["run-1 1"]);
 });

@@ -43,24 +43,32 @@ export class CommitChain {
     this.#chain = options.newChain();
   }
 
-  /** Chains the entries when the commit asks for them, unless entries of another write are open then. */
+  /**
+   * Chains the entries when the commit asks for them, unless entries of another write are open then. Each attempt of a
+   * write chains them anew, so a repetition is not without them.
+   */
   inCommit(entries: readonly AuditEntry[], { class: path, isAllowed }: Given): EntryInCommit {
     let open: OpenEntries | undefined;
+    let isOver = false;
     return {
       class: path,
       get isDurable() {
         return open?.isDurable === true;
       },
       records: (encode) => {
-        if (open !== undefined || !isAllowed() || !this.#isJoinable()) return [];
+        // A commit may run after the caller's deadline. Nobody would report its outcome.
+        const isGiven = isOver || (open !== undefined && open.isDurable !== false);
+        if (isGiven || !isAllowed() || !this.#isJoinable()) return [];
         const records = this.#chain.link(entries, this.#options.nowMs());
         const stored = encodedBy(encode, records);
         if (stored === undefined) return [];
         this.#opened((open = { records }));
         return stored;
       },
+      failed: () => this.#closed(open, false),
       ended: (error) => {
-        if (open !== undefined && open.isDurable === undefined) this.#closed(open, error === undefined);
+        isOver = true;
+        this.#closed(open, error === undefined);
       },
     };
   }
@@ -97,7 +105,8 @@ export class CommitChain {
     queueMicrotask(() => (this.#isSameCommit = false));
   }
 
-  #closed(entries: OpenEntries, isDurable: boolean): void {
+  #closed(entries: OpenEntries | undefined, isDurable: boolean): void {
+    if (entries === undefined || entries.isDurable !== undefined) return;
     entries.isDurable = isDurable;
     if (!isDurable) this.#fail();
     while (this.#open[0]?.isDurable !== undefined) {

@@ -1,9 +1,12 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
+import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { StoppableStores } from "../../../test/helpers/engines/stoppable-stores.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
-import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { PageFile } from "../../store/embedded/lmdb/page-file.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "../query/index.ts";
@@ -16,23 +19,25 @@ const AT_ONCE = 40;
 /** The trail and the queries of one controller on its own engine. */
 class World implements AsyncDisposable {
   readonly audit: AuditService;
+  readonly stores: StoppableStores;
   readonly #engine: TestEngine;
   readonly #objects: ObjectService;
   readonly #query: QueryService;
 
-  private constructor(engine: TestEngine) {
-    const runtime = testRuntime(realClock);
+  private constructor(engine: TestEngine, clock: Clock) {
+    const runtime = testRuntime(clock);
+    const stores = (this.stores = new StoppableStores(engine));
     this.#engine = engine;
-    this.#objects = new ObjectService({ stores: engine, runtime });
+    this.#objects = new ObjectService({ stores, runtime });
     this.#objects.registerSystemClass(AUDIT_CLASS);
     const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
-    const trail = new StoredTrail({ clock: realClock, stores: engine, objects: this.#objects, ospaceOf });
+    const trail = new StoredTrail({ clock, stores, objects: this.#objects, ospaceOf });
     this.audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
     this.#query = new QueryService({ objects: this.#objects, runtime, audit: this.audit });
   }
 
-  static async open(faultySeed?: number): Promise<World> {
-    const world = new World(await openTestEngine(faultySeed === undefined ? {} : { faultySeed }));
+  static async open(faultySeed?: number, clock: Clock = realClock): Promise<World> {
+    const world = new World(await openTestEngine({ clock, ...(faultySeed !== undefined && { faultySeed }) }), clock);
     for (let attempt = 0; !(await world.isDone(`create class if not exists ${CLASS} (n int, index(n))`)); attempt += 1)
       if (attempt > AT_ONCE) throw new Error("The class could not be created.");
     return world;
@@ -125,3 +130,26 @@ test.each([1, 2, 3])(
     expect(outcomes.filter((outcome) => outcome === "ok").length).toBeGreaterThanOrEqual(ok);
   },
 );
+
+test.skipIf(onCluster).each([
+  ["alone", 0],
+  ["while others insert", 3],
+])("an insert whose commit runs after its deadline leaves a sound chain that goes on: %s", async (_, others) => {
+  const clock = new TestClock();
+  await using world = await World.open(undefined, clock);
+  await world.isDone(insert(0));
+  const held = world.stores.hold("change");
+  const late = world.isDone(insert(1));
+  const call = await held;
+  const meanwhile = Array.from({ length: others }, (_, n) => world.isDone(insert(2 + n)));
+  call.goOn();
+  // The write is in the queue, and its commit runs in a later turn of the event loop.
+  for (let step = 0; step < 10; step += 1) await Promise.resolve();
+  clock.advance(STORE_CALL_DEADLINE_MS + 1);
+  expect(await late).toBe(false);
+  await Promise.all(meanwhile);
+  expect(await world.isDone(`update ${CLASS} set n=9 where n=1`)).toBe(true);
+  expect(await world.isDone(insert(8))).toBe(true);
+  expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
+  expect((await world.outcomes()).filter((outcome) => outcome === "failed")).not.toEqual([]);
+});

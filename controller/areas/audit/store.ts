@@ -79,6 +79,7 @@ export class StoredTrail implements AuditTrail {
     await this.#dependencies.objects.unrestricted.ingestInCommit(principal, {
       class: principal.ospace + AUDIT_CLASS_PATH,
       records: (encode) => records.records(encode),
+      failed: () => records.failed(),
       ended: (error) => records.ended(error),
     });
   }

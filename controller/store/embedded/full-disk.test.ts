@@ -76,7 +76,7 @@ describe.skipIf(disk === undefined)("a store on a disk without room", () => {
       const key = { cid: 1, id: name };
       const cells = new Map([["1", new Uint8Array(500_000)]]);
       const record = { cid: 2, id: encodeTime(1, 10) + name.padStart(16, "0"), value: VALUE, terms: [] };
-      return objects.change([{ key, timeUs: 1, birth: true, cells }], { records: () => [record], ended: () => {} });
+      return objects.change([{ key, timeUs: 1, birth: true, cells }], { records: () => [record], failed: () => {} });
     };
     const there = async (name: string): Promise<readonly boolean[]> => {
       const found = await objects.getRecords([{ cid: 2, id: encodeTime(1, 10) + name.padStart(16, "0") }]);

@@ -76,12 +76,14 @@ export interface InsertOptions extends RowOptions {
 export interface InCommit {
   /** Path of their class. */
   readonly class: string;
-  /** Called inside the commit, once at most; must not throw. `encode` throws for rows that the class does not take. */
-  records(encode: (rows: readonly NewRecord[]) => readonly StoredRecord[]): readonly StoredRecord[];
   /**
-   * Called when the write has ended, also if `records` was not called. `error`: it failed, or an attempt failed that had
-   * called `records`. Only the first call after `records` counts.
+   * Called inside the commit, once at most for each attempt of the write; must not throw. `encode` throws for rows that
+   * the class does not take.
    */
+  records(encode: (rows: readonly NewRecord[]) => readonly StoredRecord[]): readonly StoredRecord[];
+  /** Called after each attempt that failed, also if it did not call `records`. */
+  failed(): void;
+  /** Called when the write has ended. After it, `records` returns none: a late commit may still call it. */
   ended(error?: unknown): void;
 }
 

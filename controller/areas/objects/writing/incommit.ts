@@ -9,8 +9,9 @@ import { recordOf } from "../values/records.ts";
 import { checkRecordRow } from "../values/rows.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 
-/** Records for the commit of one write. `ended` without an error: the write succeeded. */
+/** Records for the commit of one write. */
 export interface WriteInCommit extends RecordsInCommit {
+  /** Without an error: the write succeeded. */
   ended(error?: unknown): void;
 }
 
@@ -29,7 +30,11 @@ export function writeInCommit(inCommit: InCommit, { snapshot, triggers }: Defini
   for (const subscription of snapshot.definitions.subscriptions.values())
     if (covers(subscription, view.path)) return undefined;
   const encode = (rows: readonly NewRecord[]): readonly StoredRecord[] => encoded(view, snapshot, rows);
-  return { records: () => inCommit.records(encode), ended: (error) => inCommit.ended(error) };
+  return {
+    records: () => inCommit.records(encode),
+    failed: () => inCommit.failed(),
+    ended: (error) => inCommit.ended(error),
+  };
 }
 
 /** Makes the write and reports its end. */

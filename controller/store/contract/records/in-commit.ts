@@ -19,7 +19,7 @@ class Given implements RecordsInCommit {
     return [this.record];
   }
 
-  ended(): void {
+  failed(): void {
     this.isUnknown = true;
   }
 }
