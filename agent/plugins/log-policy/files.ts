@@ -66,6 +66,7 @@ export class LogFiles {
       this.#files.set(state.serial, new FollowedFile(this.#work, state));
       this.#nextSerial = Math.max(this.#nextSerial, state.serial + 1);
     }
+    this.#rotations.begin(this.#files.values());
   }
 
   /**

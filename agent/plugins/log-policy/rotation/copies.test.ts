@@ -103,3 +103,21 @@ test("a truncation that is seen while the log is empty is one gap, though nobody
   expect(await log.lines()).toEqual(["one", "two"]);
   expect(await log.gaps()).toHaveLength(1);
 });
+
+test("a truncation while the agent was stopped is one gap as well", async () => {
+  await using log = await LogLooks.begin();
+  log.clock.advance(Date.now() - log.clock.nowMs());
+  await log.looks(2);
+  await log.writer.appendFile("one\n");
+  await log.looks(2);
+  await log.writer.close();
+  await truncate(log.log, 0);
+  await log.restart();
+  await log.looks();
+  expect(await log.gaps()).toMatchObject([{ reason: "truncated", count: 0, unit: "unknown" }]);
+  await log.reopen();
+  await log.writer.appendFile("two\n");
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["one", "two"]);
+  expect(await log.gaps()).toHaveLength(1);
+});
