@@ -150,7 +150,9 @@ export async function contentOf(
   { isWhole = false } = {},
 ): Promise<Examined<PackedContent>> {
   const key = JSON.stringify([at.id, at.size, at.mtimeMs, isWhole || lives.map(({ head, offset }) => [head, offset])]);
-  const content = await search.unpacking.run(key, () => examine(at, search, { lives, isWhole }));
+  const content = await search.unpacking.run(key, () => examine(at, search, { lives, isWhole }), at);
+  // A file that changes again and again would be read from its beginning for ever.
+  if (content === "more" && search.unpacking.isRestarted(at)) return "growing";
   // Only the comparison with one state of a lost life stays valid.
   if (content !== "more" && (isWhole || typeof content === "string")) search.unpacking.forget(key);
   return content;
