@@ -127,6 +127,7 @@ export class LogFiles {
 
   /** Logs with something to read. The files of each log are in reading order. */
   dirtyLogs(): FollowedFile[][] {
+    this.#work.writers.beginLook();
     const isAwaited = (home: string) => this.#missed?.isAwaited(home) === true || this.#copies.isAwaited(home);
     return dirtyLogs(this.#files.values(), isAwaited);
   }
@@ -140,6 +141,7 @@ export class LogFiles {
     const followedHomes = [...homes];
     this.#rotations.beginLook(homes);
     this.#copies.beginLook();
+    this.#work.writers.beginLook();
     this.#unpacking.beginLook();
     this.#complaints.beginLook(await folderProblem(dir));
     const { files, packed, folders, leftOut } = await walk(dir);
@@ -313,7 +315,7 @@ export class LogFiles {
       const home =
         originsOf(at.path).find((origin) =>
           this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) }),
-        ) ?? this.#asItself(at);
+        ) ?? (this.#work.match.test(at.path) ? at.path : undefined);
       if (home === undefined) continue;
       if (await this.#copies.includes(at, scan)) continue;
       scan.taken.add(at.id);
@@ -322,10 +324,6 @@ export class LogFiles {
       if (at.path !== home) for (const file of lives.get(home) ?? []) if (file.displaced) file.losses.forget();
     }
     return found;
-  }
-
-  #asItself({ path }: FileLook): string | undefined {
-    return this.#work.match.test(path) ? path : undefined;
   }
 
   /**
