@@ -1,7 +1,14 @@
 import { appendFile, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_ORDER_WAIT_MS, LOG_PACKED_KNOWN_MAX, LOG_PACKED_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_ORDER_WAIT_MS,
+  LOG_PACKED_JOBS_MAX,
+  LOG_PACKED_KNOWN_MAX,
+  LOG_PACKED_WAIT_MS,
+  LOG_READ_BYTES,
+} from "../../../common/limits.ts";
+import { Unpacking, type UnpackingJob } from "./unpacking.ts";
 import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
 
 /** A packed file of many looks: it is read in parts, and each look reads all other files. */
@@ -175,4 +182,36 @@ test("an archive that changes often does not push others out of the memory", asy
   await writeFile(`${log.log}.2.gz`, gzipSync("second\n"));
   await log.looks(2);
   expect(await rows(log)).toEqual(["first", "second"]);
+});
+
+describe("jobs", () => {
+  async function* job(result: number): UnpackingJob<number> {
+    yield await Promise.resolve(1);
+    return result;
+  }
+
+  test("beyond LOG_PACKED_JOBS_MAX wait for one that ends", async () => {
+    const unpacking = new Unpacking(1);
+    const run = (number: number) => unpacking.run(`${number}`, () => job(number));
+    const numbers = Array.from({ length: LOG_PACKED_JOBS_MAX + 1 }, (_, number) => number);
+    const look = async () => {
+      unpacking.beginLook();
+      const results = [];
+      for (const number of numbers) results.push(await run(number));
+      await unpacking.endLook();
+      return results;
+    };
+    expect(await look()).toEqual(numbers.map(() => "more"));
+    expect(await look()).toEqual([...numbers.slice(0, -1), "more"]);
+    expect(await look()).toEqual(numbers);
+  });
+
+  test("that fail begin again", async () => {
+    const unpacking = new Unpacking(9);
+    async function* failing(): UnpackingJob<number> {
+      throw await Promise.resolve(new Error("damaged"));
+    }
+    await expect(unpacking.run("a", failing)).rejects.toThrow("damaged");
+    expect(await unpacking.run("a", () => job(1))).toBe(1);
+  });
 });
