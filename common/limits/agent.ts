@@ -236,4 +236,6 @@ export const LOG_FOLDERS_MAX = 1_000;
 export const LOG_WALK_ENTRIES_MAX = 50_000;
 /** Different reasons why something is not followed that the agent's log has for a policy. */
 export const LOG_COMPLAINTS_MAX = 20;
+/** Open files of a host that are searched for the writers of a truncated log. With more, no position is known. */
+export const LOG_DESCRIPTORS_MAX = 50_000;
 export const LOG_PARALLEL = 8;

@@ -1,10 +1,11 @@
 import { dirname } from "node:path";
-import { LOG_COMPLAINTS_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../policies/host.ts";
 import type { Emission } from "../../outbox/outbox.ts";
 import { compareWith, firstBytes, NO_TAIL } from "./rotation/content.ts";
 import { Copies } from "./rotation/copies.ts";
 import { Endings } from "./rotation/endings.ts";
+import { Complaints } from "./complaints.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
 import { FollowedFile } from "./followed.ts";
 import { fileMarks, type FileState } from "./rotation/life.ts";
@@ -30,8 +31,7 @@ export class LogFiles {
   #sinceMs = Infinity;
   #missed: MissedLives | undefined;
   #endings: Endings | undefined;
-  readonly #complained = new Set<string>();
-  #problem: string | undefined;
+  readonly #complaints: Complaints;
   /** Homes that were followed when the last scan began. */
   #formerHomes: readonly string[] = [];
   /** A file changed during the scan, so another scan is needed. */
@@ -44,6 +44,7 @@ export class LogFiles {
 
   constructor(work: LogWork, switches: Switches) {
     this.#work = work;
+    this.#complaints = new Complaints(work);
     this.#rotations = new RotationTracker(work.spec.dir, switches);
     this.#copies = new Copies(work, this.#files);
     this.#unpacking = new Unpacking(work.packedLookBytes);
@@ -65,6 +66,7 @@ export class LogFiles {
       this.#files.set(state.serial, new FollowedFile(this.#work, state));
       this.#nextSerial = Math.max(this.#nextSerial, state.serial + 1);
     }
+    this.#rotations.begin(this.#files.values());
   }
 
   /**
@@ -77,7 +79,7 @@ export class LogFiles {
 
   /** The reason why the last scan could not read something. */
   get problem(): string | undefined {
-    return this.#problem;
+    return this.#complaints.problem;
   }
 
   get waiting(): boolean {
@@ -125,6 +127,7 @@ export class LogFiles {
 
   /** Logs with something to read. The files of each log are in reading order. */
   dirtyLogs(): FollowedFile[][] {
+    this.#work.writers.beginLook();
     const isAwaited = (home: string) => this.#missed?.isAwaited(home) === true || this.#copies.isAwaited(home);
     return dirtyLogs(this.#files.values(), isAwaited);
   }
@@ -138,10 +141,11 @@ export class LogFiles {
     const followedHomes = [...homes];
     this.#rotations.beginLook(homes);
     this.#copies.beginLook();
+    this.#work.writers.beginLook();
     this.#unpacking.beginLook();
-    this.#problem = await folderProblem(dir);
+    this.#complaints.beginLook(await folderProblem(dir));
     const { files, packed, folders, leftOut } = await walk(dir);
-    for (const reason of leftOut) this.#complain(reason);
+    for (const reason of leftOut) this.#complaints.add(reason);
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
     const rotated = files.filter(
@@ -152,7 +156,7 @@ export class LogFiles {
       files,
       packed,
       homes,
-      looks: await lookAll(dir, [...wanted, ...rotated], (reason) => this.#complain(reason)),
+      looks: await lookAll(dir, [...wanted, ...rotated], (reason) => this.#complaints.add(reason)),
       taken: new Set(),
     };
     await this.#locate(scan, signal);
@@ -311,7 +315,7 @@ export class LogFiles {
       const home =
         originsOf(at.path).find((origin) =>
           this.#wasMissed(at, origin, { lives: lives.get(origin), isNew: newHomes.has(origin) }),
-        ) ?? this.#asItself(at);
+        ) ?? (this.#work.match.test(at.path) ? at.path : undefined);
       if (home === undefined) continue;
       if (await this.#copies.includes(at, scan)) continue;
       scan.taken.add(at.id);
@@ -320,10 +324,6 @@ export class LogFiles {
       if (at.path !== home) for (const file of lives.get(home) ?? []) if (file.displaced) file.losses.forget();
     }
     return found;
-  }
-
-  #asItself({ path }: FileLook): string | undefined {
-    return this.#work.match.test(path) ? path : undefined;
   }
 
   /**
@@ -360,7 +360,7 @@ export class LogFiles {
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: scan.atMs }));
     }
-    if (room < states.length) this.#complain(`More than ${filesMax} files match; the rest is not followed.`);
+    if (room < states.length) this.#complaints.add(`More than ${filesMax} files match; the rest is not followed.`);
     const renumbered = files.map(
       ({ state, atHome }) => new FollowedFile(this.#work, { ...state, serial: this.#nextSerial++ }, atHome),
     );
@@ -385,14 +385,6 @@ export class LogFiles {
     const seenMs = isEmptied ? birthMs : named.seenMs;
     const state = { ...named, ...nothing, serial, generation: `${id}:${serial}`, path, id, size, mtimeMs, seenMs };
     return new FollowedFile(this.#work, { ...state, ...(link && { link }) }, this.#rotations.beforeLook(path));
-  }
-
-  /** Reports what is not followed: in the state of the policy, and once in the agent's log. */
-  #complain(reason: string): void {
-    this.#problem ??= reason;
-    if (this.#complained.has(reason) || this.#complained.size >= LOG_COMPLAINTS_MAX) return;
-    this.#complained.add(reason);
-    this.#work.host.log("warn", reason, { policy: this.#work.policy.name });
   }
 }
 

@@ -25,6 +25,20 @@ function problemOf(folder: string, error: unknown): string {
     : `The folder ${folder} cannot be read: ${errorText(error)}`;
 }
 
+/** Why the files of a folder are not followed. Undefined for a folder that was removed while others were read. */
+function unreadable(folder: string, error: unknown): string | undefined {
+  if (!["ENOENT", "ENOTDIR"].includes(String(codeOf(error))))
+    return `${problemOf(folder, error)} Its files are not followed.`;
+  return isMisnamed(folder, error)
+    ? `The name of the folder ${folder} is not UTF-8. Its files are not followed.`
+    : undefined;
+}
+
+/** True if the name is not UTF-8. It is then listed with U+FFFD, a name that is not there. */
+function isMisnamed(path: string, error: unknown): boolean {
+  return codeOf(error) === "ENOENT" && path.includes("\uFFFD");
+}
+
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
@@ -48,9 +62,9 @@ export async function walk(root: string): Promise<Walk> {
   for (let index = 0; index < folders.length; index++) {
     const folder = folders[index] ?? "";
     const listed = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
-      // The state of the policy tells of the root itself. A folder may be removed while others are read.
-      if (folder !== "" && codeOf(error) !== "ENOENT" && !leftOut.has("unreadable"))
-        leftOut.set("unreadable", `${problemOf(join(root, folder), error)} Its files are not followed.`);
+      // The state of the policy tells of the root itself.
+      const reason = folder === "" ? undefined : unreadable(join(root, folder), error);
+      if (reason !== undefined && !leftOut.has("unreadable")) leftOut.set("unreadable", reason);
       return [];
     });
     for (const entry of listed) {
@@ -94,8 +108,8 @@ export interface FileLook {
 }
 
 /**
- * Looks at a file. Undefined when there is no regular file, or when its link is not trusted. In the second case
- * `refused` is called with the reason.
+ * Looks at a file. Undefined when there is no regular file, or when its link is not trusted or its name is not UTF-8. In
+ * the last two cases `refused` is called with the reason.
  */
 export async function look(
   root: string,
@@ -111,6 +125,8 @@ export async function look(
     return { path, id: `${dev}:${ino}`, size, mtimeMs, birthMs, ...link };
   } catch (error) {
     if (isAppError(error, "denied")) refused?.(error.message);
+    if (isMisnamed(path, error))
+      refused?.(`The name of the file ${join(root, path)} is not UTF-8. It is not followed.`);
     return undefined;
   }
 }

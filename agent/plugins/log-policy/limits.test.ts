@@ -62,3 +62,20 @@ test("more files than are followed are reported", async () => {
   writeFileSync(join(log.folder, "second.log"), "left out\n");
   await isReported(log, /More than 1 files match/);
 });
+
+test("a file whose name is not UTF-8 is reported if it matches, and a folder always", async () => {
+  await using log = await LogLooks.begin({ match: "\\.log$" });
+  const named = (name: string) => Buffer.concat([Buffer.from(`${log.folder}/`), Buffer.of(0xe9), Buffer.from(name)]);
+  writeFileSync(named(".txt"), "another\n");
+  await log.looks(2);
+  expect(log.problem).toBeUndefined();
+  writeFileSync(named(".log"), "left out\n");
+  await isReported(log, /The name of the file .*\/\uFFFD\.log is not UTF-8/);
+  rmSync(named(".log"));
+  mkdirSync(named("folder"));
+  await log.look();
+  expect(log.problem).toMatch(/The name of the folder .*\/\uFFFDfolder is not UTF-8/);
+  rmSync(named("folder"), { recursive: true });
+  await log.look();
+  expect(log.problem).toBeUndefined();
+});

@@ -49,6 +49,7 @@ export interface Search {
 
 interface Lost extends Print {
   readonly home: string;
+  readonly path: string;
   readonly id: string;
   readonly mtimeMs: number;
 }
@@ -78,8 +79,11 @@ export async function packedRest(
 ): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
   const homes = new Set([lost.home]);
+  // A life that was found packed is usually where it was. Otherwise each of many such lives would look at all archives.
+  const own = search.packed.filter((path) => path === lost.path);
   let found: Packed<PackedRest>;
-  for (const path of search.packed.filter((one) => packedOrigin(one, homes) !== undefined)) {
+  for (const path of [...own, ...search.packed]) {
+    if (packedOrigin(path, homes) === undefined) continue;
     const at = await look(search.root, path);
     // The file was listed a moment ago, so it is being renamed. This does not hold for a link, whose target may be
     // missing.
@@ -150,7 +154,9 @@ export async function contentOf(
   { isWhole = false } = {},
 ): Promise<Examined<PackedContent>> {
   const key = JSON.stringify([at.id, at.size, at.mtimeMs, isWhole || lives.map(({ head, offset }) => [head, offset])]);
-  const content = await search.unpacking.run(key, () => examine(at, search, { lives, isWhole }));
+  const content = await search.unpacking.run(key, () => examine(at, search, { lives, isWhole }), at);
+  // A file that changes again and again would be read from its beginning for ever.
+  if (content === "more" && search.unpacking.isRestarted(at)) return "growing";
   // Only the comparison with one state of a lost life stays valid.
   if (content !== "more" && (isWhole || typeof content === "string")) search.unpacking.forget(key);
   return content;

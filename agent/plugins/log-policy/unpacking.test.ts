@@ -1,7 +1,14 @@
-import { appendFile, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_ORDER_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_ORDER_WAIT_MS,
+  LOG_PACKED_JOBS_MAX,
+  LOG_PACKED_KNOWN_MAX,
+  LOG_PACKED_WAIT_MS,
+  LOG_READ_BYTES,
+} from "../../../common/limits.ts";
+import { Unpacking, type UnpackingJob } from "./unpacking.ts";
 import { LogLooks } from "../../../test/helpers/hosts/log-looks.ts";
 
 /** A packed file of many looks: it is read in parts, and each look reads all other files. */
@@ -125,5 +132,86 @@ describe("a long packed file", () => {
     expect(log.needsLook).toBe(false);
     expect(await rows(log)).toEqual(["first", ...ALL, "next"]);
     expect((await log.gapCounts()).filter((count) => count > 0)).toEqual([]);
+  });
+
+  test("that changes for ever holds its log up for a while, and is told", async () => {
+    await using log = await LogLooks.begin({ bounds: { packedLookBytes: LOOK_BYTES } });
+    await log.writer.appendFile("first\n");
+    await log.looks(2);
+    await writeFile(`${log.log}.1.gz`, gzipSync(lines(COUNT), { level: 1 }));
+    await rename(log.log, `${log.log}.2`);
+    await writeFile(log.log, "next\n");
+    for (let looks = 0; looks < 8; looks++) await lookAfterChange(log);
+    expect(isNextRead(log)).toBe(false);
+    log.clock.advance(LOG_PACKED_WAIT_MS);
+    for (let looks = 0; looks < 8; looks++) await lookAfterChange(log);
+    expect(await rows(log)).toEqual(["first", "next"]);
+    expect(await log.gaps()).toMatchObject([{ reason: "vanished", count: 0 }]);
+    await log.look();
+    expect(log.needsLook).toBe(false);
+  });
+
+  test("into which a followed life may have been packed, and that changes for ever: the same", async () => {
+    await using log = await packedAway();
+    for (let looks = 0; looks < 8; looks++) await lookAfterChange(log);
+    for (let seconds = 0; seconds < LOG_PACKED_WAIT_MS / 1_000 + 10; seconds++) {
+      log.clock.advance(1_000);
+      await lookAfterChange(log);
+    }
+    expect((await rows(log)).at(-1)).toBe("next");
+    expect(await log.gaps()).toMatchObject([{ reason: "vanished", count: 0 }]);
+  });
+});
+
+let changes = 0;
+
+/** A look at an archive that has got another time since the last one. */
+async function lookAfterChange(log: LogLooks): Promise<void> {
+  const seconds = Date.now() / 1_000 + ++changes;
+  await utimes(`${log.log}.1.gz`, seconds, seconds);
+  await log.look();
+}
+
+test("an archive that changes often does not push others out of the memory", async () => {
+  await using log = await LogLooks.begin();
+  await log.writer.appendFile("first\n");
+  await log.looks(2);
+  await writeFile(`${log.log}.1.gz`, "no archive");
+  log.clock.advance(LOG_PACKED_WAIT_MS);
+  for (let looks = 0; looks <= LOG_PACKED_KNOWN_MAX; looks++) await lookAfterChange(log);
+  await writeFile(`${log.log}.2.gz`, gzipSync("second\n"));
+  await log.looks(2);
+  expect(await rows(log)).toEqual(["first", "second"]);
+});
+
+describe("jobs", () => {
+  async function* job(result: number): UnpackingJob<number> {
+    yield await Promise.resolve(1);
+    return result;
+  }
+
+  test("beyond LOG_PACKED_JOBS_MAX wait for one that ends", async () => {
+    const unpacking = new Unpacking(1);
+    const run = (number: number) => unpacking.run(`${number}`, () => job(number));
+    const numbers = Array.from({ length: LOG_PACKED_JOBS_MAX + 1 }, (_, number) => number);
+    const look = async () => {
+      unpacking.beginLook();
+      const results = [];
+      for (const number of numbers) results.push(await run(number));
+      await unpacking.endLook();
+      return results;
+    };
+    expect(await look()).toEqual(numbers.map(() => "more"));
+    expect(await look()).toEqual([...numbers.slice(0, -1), "more"]);
+    expect(await look()).toEqual(numbers);
+  });
+
+  test("that fail begin again", async () => {
+    const unpacking = new Unpacking(9);
+    async function* failing(): UnpackingJob<number> {
+      throw await Promise.resolve(new Error("damaged"));
+    }
+    await expect(unpacking.run("a", failing)).rejects.toThrow("damaged");
+    expect(await unpacking.run("a", () => job(1))).toBe(1);
   });
 });

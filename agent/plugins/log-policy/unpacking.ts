@@ -1,10 +1,15 @@
 import { LOG_PACKED_JOBS_MAX, LOG_PACKED_LOOK_BYTES } from "../../../common/limits.ts";
+import type { FileLook } from "./folder.ts";
 
 /** Work on a packed file. It yields the number of bytes after each piece that it has unpacked. */
 export type UnpackingJob<T> = AsyncGenerator<number, T>;
 
+/** A state of a file. It changes when the file is written. */
+type FileVersion = Pick<FileLook, "id" | "size" | "mtimeMs">;
+
 interface Started {
   readonly job: UnpackingJob<unknown>;
+  readonly file: FileVersion | undefined;
   /** Bytes that the job may still unpack in this look. */
   left: number;
   isAsked: boolean;
@@ -38,10 +43,10 @@ export class Unpacking {
 
   /**
    * Continues a job, or begins it. `more`: the job is not finished in this look. The result is kept while each look asks
-   * for it, so that no file is read twice.
+   * for it, so that no file is read twice. `file`: the state of the file that the job reads.
    */
-  async run<T>(key: string, begin: () => UnpackingJob<T>): Promise<T | "more"> {
-    const started = this.#started(key, begin);
+  async run<T>(key: string, begin: () => UnpackingJob<T>, file?: FileVersion): Promise<T | "more"> {
+    const started = this.#started(key, begin, file);
     if (!started) return "more";
     started.isAsked = true;
     try {
@@ -57,6 +62,13 @@ export class Unpacking {
     return started.end ? (started.end.result as T) : "more";
   }
 
+  /** True if this look or the last one has begun to read the file in another state. */
+  isRestarted({ id, size, mtimeMs }: FileVersion): boolean {
+    return [...this.#jobs.values()].some(
+      ({ file }) => file?.id === id && (file.size !== size || file.mtimeMs !== mtimeMs),
+    );
+  }
+
   /** Forgets a result, so that the next call of `run` begins again. */
   forget(key: string): void {
     this.#jobs.delete(key);
@@ -66,12 +78,12 @@ export class Unpacking {
     for (const key of this.#jobs.keys()) await this.#drop(key);
   }
 
-  #started(key: string, begin: () => UnpackingJob<unknown>): Started | undefined {
+  #started(key: string, begin: () => UnpackingJob<unknown>, file?: FileVersion): Started | undefined {
     const known = this.#jobs.get(key);
     if (known) return known;
     const open = [...this.#jobs.values()].filter(({ end }) => end === undefined);
     if (open.length >= LOG_PACKED_JOBS_MAX) return undefined;
-    const started: Started = { job: begin(), left: this.#lookBytes, isAsked: true };
+    const started: Started = { job: begin(), file, left: this.#lookBytes, isAsked: true };
     this.#jobs.set(key, started);
     return started;
   }

@@ -1,5 +1,5 @@
 import { truncateSync } from "node:fs";
-import { appendFile, copyFile, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, readFile, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { LogLooks } from "../../../../test/helpers/hosts/log-looks.ts";
@@ -83,9 +83,15 @@ async function rotate({ log }: LogLooks, isPacked: boolean): Promise<void> {
   for (const end of ["", ".gz"]) await rename(`${log}.1${end}`, `${log}.2${end}`).catch(() => undefined);
   await copyFile(log, `${log}.1`);
   truncateSync(log);
-  if (!isPacked) return;
-  await writeFile(`${log}.1.gz`, gzipSync(await readFile(`${log}.1`)));
-  await rm(`${log}.1`);
+  if (isPacked) await pack(`${log}.1`);
+}
+
+/** As gzip does: the packed file has the time of the other. */
+async function pack(path: string): Promise<void> {
+  const { atime, mtime } = await stat(path);
+  await writeFile(`${path}.gz`, gzipSync(await readFile(path)));
+  await utimes(`${path}.gz`, atime, mtime);
+  await rm(path);
 }
 
 test("a truncation that is seen while the log is empty is one gap, though nobody knows the place of its writer", async () => {
@@ -102,4 +108,61 @@ test("a truncation that is seen while the log is empty is one gap, though nobody
   await log.looks(2);
   expect(await log.lines()).toEqual(["one", "two"]);
   expect(await log.gaps()).toHaveLength(1);
+});
+
+test("a truncation while the agent was stopped is one gap as well", async () => {
+  await using log = await LogLooks.begin();
+  log.clock.advance(Date.now() - log.clock.nowMs());
+  await log.looks(2);
+  await log.writer.appendFile("one\n");
+  await log.looks(2);
+  await log.writer.close();
+  await truncate(log.log, 0);
+  await log.restart();
+  await log.looks();
+  expect(await log.gaps()).toMatchObject([{ reason: "truncated", count: 0, unit: "unknown" }]);
+  await log.reopen();
+  await log.writer.appendFile("two\n");
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["one", "two"]);
+  expect(await log.gaps()).toHaveLength(1);
+});
+
+test("an empty log that has changed has no gap while its only writer writes nothing", async () => {
+  await using log = await LogLooks.begin();
+  await log.looks(2);
+  for (const text of ["", "one\n"]) {
+    await log.writer.appendFile(text);
+    await log.looks(2);
+    await truncate(log.log, 0);
+    await log.looks();
+    await utimes(log.log, 1, 1);
+    await log.looks(2);
+  }
+  expect(await log.lines()).toEqual(["one"]);
+  expect(await log.gaps()).toEqual([]);
+});
+
+test("a life that was renamed and packed before a look is no copy of the next one: no truncation is told", async () => {
+  await using log = await LogLooks.begin();
+  await log.looks(2);
+  await log.writer.appendFile("one\n");
+  await log.looks(2);
+  for (const [text, number] of [
+    ["two\n", 2],
+    ["three\n", 1],
+  ] as const) {
+    await rename(log.log, `${log.log}.${number}`);
+    await log.writer.close();
+    await log.reopen();
+    await log.writer.appendFile(text);
+  }
+  // The times of files are coarse: the packed file is made after the log.
+  const { birthtimeMs } = await stat(log.log);
+  do await writeFile(`${log.folder}/probe`, "x");
+  while ((await stat(`${log.folder}/probe`)).mtimeMs <= birthtimeMs);
+  await pack(`${log.log}.1`);
+  await log.looks(10);
+  expect(await log.lines()).toEqual(["one", "two", "three"]);
+  expect((await log.gaps()).filter(({ reason }) => reason === "truncated")).toEqual([]);
 });

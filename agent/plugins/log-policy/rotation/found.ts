@@ -64,7 +64,7 @@ export async function unseenLosses(
 ): Promise<Emission[]> {
   const gaps: Emission[] = [];
   for (const { losses, isHome, state } of files) {
-    if (!isHome || state.offset > 0) continue;
+    if (!isHome) continue;
     const home = looks.find(({ id }) => id === state.id);
     const copies = found.filter((one) => one.home === state.home && isCopyOf(one, home));
     gaps.push(...(await losses.ofCopies(copies.map(({ at }) => at.size))));

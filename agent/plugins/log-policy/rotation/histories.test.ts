@@ -13,6 +13,7 @@ const ALSO_ROTATED = "^app\\.log(\\.\\d+)?$";
 
 test.each<[promise: string, steps: string, kind?: LogKind]>([
   ["lines that came and went in an empty file are told", "wt"],
+  ["also between a copy and the truncation, when another copied life followed", "wcwtwct"],
   ["also after an earlier truncation", "wlctclwt"],
   ["also in a file that is newer than the last look", "mwt"],
   ["also when a shorter life than the one before came and went", "wWltwt"],

@@ -174,7 +174,7 @@ export class MissedLives {
       }
       // After a rotation during the scan, the same file may be listed again under another name.
       known.add(keyOf(at));
-      this.#know(keyOf(at));
+      this.#know(at);
     }
     this.#growing = growing;
     this.#undecided = undecided;
@@ -282,8 +282,9 @@ export class MissedLives {
     return false;
   }
 
-  #know(key: string): void {
-    const all = [...this.#memory.known, key];
+  /** A file that changes often takes one place only, so that it does not push others out. */
+  #know(at: FileLook): void {
+    const all = [...this.#memory.known.filter((key) => !key.startsWith(`${at.id}:`)), keyOf(at)];
     const gone = all.slice(0, -LOG_PACKED_KNOWN_MAX).map(timeOf);
     const forgottenMs = Math.max(this.#memory.forgottenMs, ...gone);
     this.#change({ known: all.slice(-LOG_PACKED_KNOWN_MAX), forgottenMs });

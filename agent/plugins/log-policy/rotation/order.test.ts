@@ -1,4 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import { logWork } from "../log-policy.ts";
+import { inOrder } from "./found.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
 
 describe("files that match a log policy", () => {
@@ -25,4 +27,25 @@ describe("files that match a log policy", () => {
       .sort((a, b) => comparePlaces(a.place, b.place));
     expect(sorted.map(({ groups }) => `${groups.month} ${groups.day}`)).toEqual(["jan 9", "jan 10", "feb 3", "dec 1"]);
   });
+});
+
+test("packed files follow one another by their times: a rotation may rename them while they are listed", () => {
+  const at = (path: string, mtimeMs: number) => ({ path, mtimeMs, id: path, size: 1 });
+  const found = [
+    { at: at("app.log.2.gz", 2_000), home: "app.log", head: "b" },
+    { at: at("app.log.1.gz", 1_000), home: "app.log", head: "a" },
+    { at: at("app.log.1", 3_000), home: "app.log" },
+    { at: at("app.log.2", 4_000), home: "app.log" },
+  ];
+  const work = logWork(
+    { name: "p", revision: 1, spec: "", depot: undefined, conf: "" },
+    { kind: "log", name: "p", rule: "/matrix/rules/a", dir: "/logs", match: "^app\\.log$" },
+    { log: () => undefined } as never,
+  );
+  expect(inOrder(found, work).map(({ at: { path } }) => path)).toEqual([
+    "app.log.1.gz",
+    "app.log.2.gz",
+    "app.log.2",
+    "app.log.1",
+  ]);
 });

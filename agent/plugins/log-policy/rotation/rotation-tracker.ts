@@ -16,9 +16,17 @@ export class RotationTracker {
   /** Creation times of the files that the last scan found, by id. */
   #births: ReadonlyMap<string, number | undefined> = new Map();
 
+  /** Times at which the agent last saw the followed files before its start, by id. Empty after the first scan. */
+  #seenMs: ReadonlyMap<string, number> = new Map();
+
   constructor(root: string, switches: Switches) {
     this.#root = root;
     this.#switches = switches;
+  }
+
+  /** Begins with the files that are followed at the start of the agent. */
+  begin(files: Iterable<FollowedFile>): void {
+    this.#seenMs = new Map([...files].map(({ state: { id, seenMs } }) => [id, seenMs]));
   }
 
   beginLook(homes: ReadonlySet<string>): void {
@@ -33,6 +41,7 @@ export class RotationTracker {
   /** Changes of a name during a scan belong to the file that the scan found there, if that file is still there. */
   async endLook(files: Iterable<FollowedFile>, { atMs, looks }: DirectoryScan): Promise<void> {
     this.#lookedMs = atMs;
+    this.#seenMs = new Map();
     this.#births = new Map(looks.map(({ id, birthMs }) => [id, birthMs]));
     const unsure = [...files].filter(
       ({ isHome, atHome, state: { home } }) =>
@@ -52,7 +61,9 @@ export class RotationTracker {
    * truncated. For a file that was there, the gap of its former life says so.
    */
   wasEmptied({ id, size, mtimeMs, birthMs = 0 }: FileLook, sinceMs: number): boolean {
-    return size === 0 && birthMs >= sinceMs && mtimeMs > birthMs && this.#births.get(id) !== birthMs;
+    // An inode that is used again has a later creation time.
+    const wasThere = this.#births.get(id) === birthMs || birthMs <= (this.#seenMs.get(id) ?? -1);
+    return size === 0 && birthMs >= sinceMs && mtimeMs > birthMs && !wasThere;
   }
 
   /**
