@@ -44,7 +44,10 @@ export interface VisibleRead extends Omit<ReadRequest, "columns" | "order"> {
   readonly selects?: (object: ObjectRow) => boolean;
 }
 
-export type VisibleEdges = Omit<EdgeRequest, "asOfMs">;
+export interface VisibleEdges extends Omit<EdgeRequest, "asOfMs"> {
+  /** Called with the number of edges of each page before they are checked, hidden ones included. It may throw. */
+  readonly onRead?: (edges: number) => void;
+}
 
 type Seen = Omit<ObjectRow, "class">;
 

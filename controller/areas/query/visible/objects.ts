@@ -122,10 +122,22 @@ async function edges(
   principal: Principal,
   { refs, request }: { readonly refs: readonly ObjectRef[]; readonly request: VisibleEdges },
 ): Promise<AsyncIterable<readonly ObjectEdge[]>> {
-  const found = objects.unrestricted.edges(principal, refs, request);
+  const { onRead, ...edgesAsked } = request;
+  const read = objects.unrestricted.edges(principal, refs, edgesAsked);
+  const found = onRead === undefined ? read : reported(read, onRead);
   // No edge leads to a class that may not be read.
   const views = (await objects.catalog(principal)).tree("/");
   return views.some((view) => hidesRows(principal, view)) ? visibleEdges(objects, principal, found) : found;
+}
+
+async function* reported(
+  found: AsyncIterable<readonly ObjectEdge[]>,
+  onRead: (edges: number) => void,
+): AsyncGenerator<readonly ObjectEdge[]> {
+  for await (const page of found) {
+    onRead(page.length);
+    yield page;
+  }
 }
 
 async function* visibleEdges(
