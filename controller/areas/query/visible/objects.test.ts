@@ -4,7 +4,7 @@ import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine
 import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { type ObjectRow, ObjectService, type VisibleRead } from "../../objects/index.ts";
+import { type ObjectRef, type ObjectRow, ObjectService, type VisibleRead } from "../../objects/index.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
 import { QueryService, visibleObjects } from "../index.ts";
 
@@ -101,6 +101,29 @@ describe("for a user with a row condition", () => {
     expect(await ends(ann, "box:a", "out")).toEqual(["box:a box:c"]);
     expect(await ends(ann, "box:b", "in")).toEqual([]);
     expect(await ends(admin, "box:a", "out")).toEqual(["box:a box:b", "box:a box:c"]);
+  });
+
+  test("no object is read for an edge between classes of which the caller sees every row", async () => {
+    const refs: ObjectRef[] = [];
+    const visible = visibleObjects({
+      catalog: (principal) => objects.catalog(principal),
+      unrestricted: {
+        ...objects.unrestricted,
+        get: (principal, wanted) => {
+          refs.push(...wanted);
+          return objects.unrestricted.get(principal, wanted);
+        },
+      },
+    });
+    const read = async (principal: Principal) => {
+      refs.length = 0;
+      for await (const page of visible.edges(principal, [{ id: "box:a", class: BOX }], { direction: "out" }))
+        expect(page).not.toEqual([]);
+      return refs.map(({ id }) => id).sort();
+    };
+    // The owner of the shelves limits them for every user but the administrator.
+    expect(await read({ ...admin, user: "ann" })).toEqual([]);
+    expect(await read(ann)).toEqual(["box:a", "box:b", "box:c"]);
   });
 
   test("a read is narrowed by the condition, so an index serves it", async () => {

@@ -127,7 +127,8 @@ async function edges(
   const found = onRead === undefined ? read : reported(read, onRead);
   // No edge leads to a class that may not be read.
   const views = (await objects.catalog(principal)).tree("/");
-  return views.some((view) => hidesRows(principal, view)) ? visibleEdges(objects, principal, found) : found;
+  const whole = views.filter((view) => !hidesRows(principal, view)).map(({ path }) => path);
+  return whole.length === views.length ? found : visibleEdges(objects, principal, { found, whole: new Set(whole) });
 }
 
 async function* reported(
@@ -143,16 +144,26 @@ async function* reported(
 async function* visibleEdges(
   objects: Source,
   principal: Principal,
-  found: AsyncIterable<readonly ObjectEdge[]>,
+  { found, whole }: { readonly found: AsyncIterable<readonly ObjectEdge[]>; readonly whole: ReadonlySet<string> },
 ): AsyncGenerator<readonly ObjectEdge[]> {
   for await (const page of found) {
-    const ends = page.flatMap(endsOf);
-    const rows = await get(objects, principal, ends);
-    yield page.filter((_, at) => rows[2 * at] !== undefined && rows[2 * at + 1] !== undefined);
+    const asked = new Map<string, ObjectRef>();
+    for (const end of page.flatMap(endsOf)) if (!whole.has(end.class)) asked.set(keyOf(end), end);
+    const refs = [...asked.values()];
+    const rows = refs.length === 0 ? [] : await get(objects, principal, refs);
+    const hidden = new Set([...asked.keys()].filter((_, at) => rows[at] === undefined));
+    yield page.filter((edge) => !endsOf(edge).some((end) => hidden.has(keyOf(end))));
   }
 }
 
-function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): readonly [ObjectRef, ObjectRef] {
+/** Two classes may have objects with the same id. */
+function keyOf({ id, class: path }: EdgeEnd): string {
+  return `${path} ${id}`;
+}
+
+type EdgeEnd = Required<ObjectRef>;
+
+function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): readonly [EdgeEnd, EdgeEnd] {
   return [
     { id: source, class: sourceClass },
     { id: target, class: targetClass },
