@@ -13,7 +13,7 @@ import { openWorld, type World } from "./world.ts";
 
 /**
  * Every endpoint that reads, called by a user who may call all of them, but from whom rules hide a column or an object
- * of each class. The hidden data contain a mark that is in no call, so no answer may contain it.
+ * of each class below. The hidden data contain a mark that is in no call, so no answer may contain it.
  */
 
 const MARK = "qmarkq";

@@ -12,9 +12,8 @@ import type {
   VisibleObject,
   VisibleObjects,
   VisibleRead,
-  VisibleTarget,
 } from "../../objects/index.ts";
-import { classAccess, type Principal, rowLimit, seesAll } from "../../permissions/index.ts";
+import { classAccess, type Principal, rowLimit } from "../../permissions/index.ts";
 import { readsOf } from "../plan/plan.ts";
 import { cellsOf, scopeOf, visibility, type Scope } from "../plan/scope.ts";
 import { visibleRecords } from "./records.ts";
@@ -27,7 +26,6 @@ export function visibleObjects(objects: Source): VisibleObjects {
   return {
     get: (principal, refs) => get(objects, principal, refs),
     read: (principal, request) => lazyPages(() => read(objects, principal, request)),
-    count: (principal, request) => count(objects, principal, request),
     edges: (principal, refs, request) => lazyPages(() => edges(objects, principal, { refs, request })),
     of: async (principal, path) => visibleClass(principal, await objects.catalog(principal), path),
     records: (principal, path) => visibleRecords(principal, objects, path),
@@ -50,7 +48,9 @@ function lookOf(scope: Scope): Look {
   };
 }
 
-function targetScope(principal: Principal, catalog: ClassCatalog, { class: path, subtree }: VisibleTarget): Scope {
+type Target = Pick<VisibleRead, "class" | "subtree">;
+
+function targetScope(principal: Principal, catalog: ClassCatalog, { class: path, subtree }: Target): Scope {
   return scopeOf(principal, catalog, { path, subtree, alias: undefined });
 }
 
@@ -105,16 +105,6 @@ function requireVisible(scope: Scope, { where = [] }: VisibleRead): void {
   for (const condition of where)
     if ("column" in condition && !scope.has(condition.column))
       throw new AppError("not_found", `Field ${condition.column} Not Exist`);
-}
-
-async function count(objects: Source, principal: Principal, target: VisibleTarget): Promise<number> {
-  const catalog = await objects.catalog(principal);
-  const scope = targetScope(principal, catalog, target);
-  const counts = isRuled(scope) ? undefined : await objects.unrestricted.count(principal, target);
-  let count = 0;
-  if (counts !== undefined) for await (const page of counts) for (const tally of page) count += tally.count;
-  else for await (const page of pages(objects, scope, target)) count += page.length;
-  return count;
 }
 
 async function edges(
@@ -172,9 +162,4 @@ function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): reado
 
 function hidesRows(principal: Principal, view: ClassView): boolean {
   return classAccess(principal, view).where !== undefined || rowLimit(principal, view) !== undefined;
-}
-
-/** True if the principal does not see every row and column of the scope. */
-function isRuled(scope: Scope): boolean {
-  return !scope.whole || !seesAll(scope.principal, scope.classes);
 }
