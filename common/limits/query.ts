@@ -145,6 +145,10 @@ export const QUERY_MEANINGS_KEPT_MAX = 4_096;
 export const GRAPH_CHAINS_MAX = 64;
 /** Edges written in one chain. */
 export const GRAPH_STEPS_MAX = 32;
+/** Rules that EXPLAIN names for each class or tree that is read. */
+export const EXPLAINED_RULES_MAX = 100;
+/** Characters of one rule in EXPLAIN. */
+export const EXPLAINED_RULE_MAX_CHARACTERS = 2_000;
 /** Edges that `[*]` and `[*n]` follow. */
 export const GRAPH_DEPTH_MAX = 100;
 /** Objects that one MATCH visits. */

@@ -2,7 +2,14 @@ import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Objects } from "../objects/index.ts";
-import { allows, classAccess, requirePermission, type Permission, type Principal } from "../permissions/index.ts";
+import {
+  allows,
+  classAccess,
+  decidingRules,
+  requirePermission,
+  type Permission,
+  type Principal,
+} from "../permissions/index.ts";
 import { nameOf, parentOf } from "./keys.ts";
 import { isDelete, type Content, type Entry } from "./stored.ts";
 
@@ -93,6 +100,25 @@ export async function visibilityOf(
       const owner = ownerOf(owners, principal, key);
       if (owner) requirePermission(principal, owner.permissions.write);
     },
+  };
+}
+
+/**
+ * The entries whose keys and texts an owner may answer to the principal under its own permission. Only rules on the
+ * class of configuration itself restrict them: rules on classes above it do not speak of the owner's data.
+ */
+export async function ownedVisibility(
+  principal: Principal,
+  objects: Pick<Objects, "visible">,
+): Promise<(entry: Entry) => boolean> {
+  const path = `${principal.ospace}${CONFIG_PATH}`;
+  if (!decidingRules(principal, path).some((rule) => rule.class === path)) return () => true;
+  const filter = await objects.visible.records(principal, path);
+  return (entry) => {
+    const record = recordOf(principal, entry);
+    if (!filter.sees(record)) return false;
+    const shown: Partial<ConfigRecord> = filter.shown(record);
+    return shown.key !== undefined && shown.value !== undefined;
   };
 }
 

@@ -154,10 +154,15 @@ function decidingRule(rules: readonly DataRule[], path: string): DataRule | unde
 
 function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = []): AccessPart | undefined {
   if (rule.access === "none") return undefined;
-  const asked = (rule.anywhere ?? []).filter(({ fields }) => fields.every((name) => isField(view, name)));
-  const conditions = [...(rule.where === undefined ? [] : [rule.where]), ...asked.map(({ where }) => where)];
+  const conditions = conditionsOf(rule, view);
   if (rule.rowsOnly && conditions.length === 0) return undefined;
   return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld, view) };
+}
+
+/** The conditions of the rule that apply to the class. A row must fulfil one of them; without any, all rows do. */
+export function conditionsOf({ where, anywhere = [] }: DataRule, view: RuledClass): readonly string[] {
+  const asked = anywhere.filter(({ fields }) => fields.every((name) => isField(view, name)));
+  return [...(where === undefined ? [] : [where]), ...asked.map((one) => one.where)];
 }
 
 /** Fields that every object of every class has. */

@@ -2,6 +2,7 @@ export {
   accessKey,
   classAccess,
   closingOf,
+  conditionsOf,
   decidingRules,
   FIELDS_OF_ALL,
   hasRawBytes,

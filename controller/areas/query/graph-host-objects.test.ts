@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GRAPH_EDGES_MAX } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { HostObjects } from "../../scripting/index.ts";
-import { ObjectService } from "../objects/index.ts";
+import { type ObjectEdge, ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AI_HOST_OBJECT, graphHostObject } from "./graph-host-objects.ts";
 import { QueryService, visibleObjects } from "./index.ts";
@@ -35,8 +36,13 @@ afterAll(async () => {
   await engine.close();
 });
 
-function call(name: string, args: readonly Value[], principal: Principal = admin): Promise<Value | undefined> {
-  const bound = new HostObjects([graphHostObject({ query, objects }), AI_HOST_OBJECT]).bind({
+function call(
+  name: string,
+  args: readonly Value[],
+  principal: Principal = admin,
+  over: Pick<ObjectService, "visible"> = objects,
+): Promise<Value | undefined> {
+  const bound = new HostObjects([graphHostObject({ query, objects: over }), AI_HOST_OBJECT]).bind({
     principal,
     kind: "serverjs",
     log: () => undefined,
@@ -101,6 +107,28 @@ describe("graphalg", () => {
       await expect(connected(["app:web"], level)).rejects.toMatchObject({ code: "invalid" });
     await expect(connected(["app:web"], 1, { ...admin, grants: [] })).rejects.toMatchObject({ code: "denied" });
   });
+});
+
+test("a walk reads no more edges than its bound, hidden ones included", async () => {
+  const few: Principal = { ...admin, user: "few", data: [{ class: "/matrix", access: "read", where: "name='web'" }] };
+  let given = 0;
+  async function* hiddenEdges(): AsyncGenerator<readonly ObjectEdge[]> {
+    for (; given < 2 * GRAPH_EDGES_MAX; given += 1_000)
+      yield Array.from({ length: 1_000 }, (_, at) => ({
+        ...{ type: "uses", source: "app:web", sourceClass: "/matrix/app" },
+        ...{ target: `app:${at}`, targetClass: "/matrix/app", timeMs: 0 },
+      }));
+    await Promise.resolve();
+  }
+  const visible = visibleObjects({
+    catalog: (principal) => objects.catalog(principal),
+    unrestricted: { ...objects.unrestricted, edges: hiddenEdges },
+  });
+  await expect(call("graphalg.connectedGraphs", [["app:web"], 1], few, { visible })).rejects.toMatchObject({
+    code: "too_large",
+    details: { limit: "GRAPH_EDGES_MAX" },
+  });
+  expect(given).toBeLessThanOrEqual(GRAPH_EDGES_MAX + 1_000);
 });
 
 test("aialg is refused by its name", async () => {

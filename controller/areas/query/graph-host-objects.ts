@@ -103,14 +103,15 @@ async function walked(objects: GraphParts["objects"], { principal, signal, ids, 
   );
   for (const { id } of last) seen.set(id, true);
   let edges = 0;
+  const onRead = (read: number): void => {
+    edges += read;
+    if (edges > GRAPH_EDGES_MAX) throw tooMany("GRAPH_EDGES_MAX", `${GRAPH_EDGES_MAX} edges`);
+  };
   for (let step = 0; step < level && last.length > 0; step++) {
     const found: ObjectEdge[] = [];
     for (const direction of ["out", "in"] as const)
-      for await (const page of objects.visible.edges(principal, last, { direction, signal })) {
+      for await (const page of objects.visible.edges(principal, last, { direction, signal, onRead }))
         found.push(...page);
-        if (edges + found.length > GRAPH_EDGES_MAX) throw tooMany("GRAPH_EDGES_MAX", `${GRAPH_EDGES_MAX} edges`);
-      }
-    edges += found.length;
     const others = found.flatMap(endsOf).filter(({ id }) => !seen.has(id));
     for (const { id } of others) seen.set(id, false);
     if (seen.size > GRAPH_NODES_MAX) throw tooMany("GRAPH_NODES_MAX", `${GRAPH_NODES_MAX} objects`);

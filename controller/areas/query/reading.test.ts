@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import { EXPLAINED_RULE_MAX_CHARACTERS, EXPLAINED_RULES_MAX } from "../../../common/limits.ts";
+import type { DataRule } from "../permissions/index.ts";
 import { admin, boxes, objects, openQueries, query, ruled } from "../../../test/helpers/mql/query-world.ts";
 
 openQueries();
@@ -237,6 +239,31 @@ describe("reading", () => {
     const few = { ...admin, data: [first], grants: ["objects:read"] };
     expect((await query.rows(few, `explain ${text}`)).map(({ work }) => work)).toContain(rows);
     expect(await query.rows({ ...admin, data: [{ class: "/", access: "read" }] }, `explain ${text}`)).toHaveLength(2);
+  });
+
+  test("EXPLAIN names only what a rule hides of the classes that are read, in one bounded line each", async () => {
+    const told = async (data: readonly DataRule[]) => {
+      const who = { ...admin, data, grants: ["objects:read", "perms:read"] };
+      const steps = await query.rows(who, "explain select host from /matrix/ent/box");
+      return steps.map(({ work }) => String(work)).filter((work) => /^rule|^more/.test(work));
+    };
+    const elsewhere = { where: "nowhere = 'secret'", fields: ["nowhere"] };
+    const here = { where: "size\n>\r\n1", fields: ["size"] };
+    const rule = { class: "/", access: "read", group: "g" } as const;
+    expect(await told([{ ...rule, anywhere: [elsewhere, here], rowsOnly: true }])).toEqual([
+      "rule of the group g for /: rows where size > 1",
+    ]);
+    expect(await told([{ ...rule, anywhere: [elsewhere] }])).toEqual([]);
+    const long = `host in ('${"x".repeat(EXPLAINED_RULE_MAX_CHARACTERS)}')`;
+    const [line = ""] = await told([{ ...rule, where: long }]);
+    expect(line).toHaveLength(EXPLAINED_RULE_MAX_CHARACTERS);
+    expect(line).toMatch(/^rule of the group g for \/: rows where host in \('x+ … \(cut off\)$/);
+    const many = Array.from({ length: 1_000 }, (_, at) => ({ ...rule, group: `g${at}`, where: `size > ${at}` }));
+    const lines = await told(many);
+    expect([lines.length, lines.at(-1)]).toEqual([
+      EXPLAINED_RULES_MAX + 1,
+      `more rules than EXPLAINED_RULES_MAX (${EXPLAINED_RULES_MAX}): the others are not named`,
+    ]);
   });
 
   test("the row condition narrows too, and is not shown by EXPLAIN", async () => {

@@ -6,6 +6,7 @@ import { testEntries } from "../../../test/helpers/areas/config.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
+import type { DataRule } from "../permissions/index.ts";
 import { RuleService } from "./service.ts";
 import { visibleObjects } from "../query/index.ts";
 
@@ -226,4 +227,32 @@ test("a grok rule whose mapping names several of its fields is one line of these
     name: "sshd",
     n: "17",
   });
+});
+
+test("a data rule on the class of configuration itself hides rules, one on a class above does not", async () => {
+  const key = "/matrix/rules/ruled";
+  await rules.put({ ...admin, user: "ruler" }, key, text("name,n"));
+  const access = "write";
+  const seenUnder = async (...data: readonly DataRule[]) => {
+    const who = { ...admin, data: [{ class: "/", access }, ...data] as const };
+    const listed = (await rules.list(who)).some((rule) => rule.key === key);
+    const stops = (await rules.endsWith(who, "ruler")).join().includes(key);
+    const table = await rules.extension(who, key).then(
+      () => true,
+      ({ code }: { code: string }) => code !== "not_found",
+    );
+    return { listed, stops, table };
+  };
+  const config = "/matrix/system/config";
+  const [all, none] = [
+    { listed: true, stops: true, table: true },
+    { listed: false, stops: false, table: false },
+  ];
+  expect(await seenUnder()).toEqual(all);
+  expect(await seenUnder({ class: "/matrix/system", access: "none" })).toEqual(all);
+  expect(await seenUnder({ class: config, access, hidden: ["author"] })).toEqual(all);
+  for (const hidden of ["value", "key"])
+    expect(await seenUnder({ class: config, access, hidden: [hidden] })).toEqual(none);
+  expect(await seenUnder({ class: config, access: "none" })).toEqual(none);
+  expect(await seenUnder({ class: config, access: "none" }, { class: "/", access, group: "other" })).toEqual(all);
 });

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
-import { anyKey } from "../config/index.ts";
+import { anyKey, type Entry, ownedVisibility } from "../config/index.ts";
 import {
   allows,
   classAccess,
@@ -117,20 +117,25 @@ export class RuleService implements Rules {
 
   /**
    * Rules whose records are stored in the class; without `path` all rules. A rule that names no class is listed with an
-   * empty class. Rules of classes that the principal may not read are left out.
+   * empty class. Rules of classes that the principal may not read are left out, and so are rules whose entries or texts
+   * are hidden by a data rule on the class of configuration itself.
    */
   async list(principal: Principal, path?: string): Promise<readonly RuleListing[]> {
     requirePermission(principal, "rules:read");
-    const rules = await this.#store.list(principal);
+    const rules = await this.#visible(principal);
     const seen = rules.map(listing).filter((rule) => rule.class === "" || classAccess(principal, rule.class).readable);
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
+  }
+
+  async #visible(principal: Principal): Promise<readonly StoredRule[]> {
+    return this.#store.list(principal, await ownedVisibility(principal, this.#objects));
   }
 
   /** Warning about the rules that stop when the user is removed, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "rules:read")) return [];
-    const own = (await this.#store.list(principal)).filter(
+    const own = (await this.#visible(principal)).filter(
       ({ text, by }) => by === username && isReadable(principal, text),
     );
     if (own.length === 0) return [];
@@ -183,7 +188,7 @@ export class RuleService implements Rules {
   /** The rule's extension table as LTSV text; empty if it has none. `AppError("not_found")` if there is no rule. */
   async extension(principal: Principal, key: string): Promise<string> {
     requirePermission(principal, "rules:read");
-    await this.#readable(principal, key);
+    await this.#readable(principal, key, await ownedVisibility(principal, this.#objects));
     return this.#store.extension(principal.tenant, key);
   }
 
@@ -198,9 +203,9 @@ export class RuleService implements Rules {
     await this.#store.putExtension(principal.tenant, key, text);
   }
 
-  async #readable(principal: Principal, key: string): Promise<StoredRule> {
+  async #readable(principal: Principal, key: string, sees?: (entry: Entry) => boolean): Promise<StoredRule> {
     checkKey(principal, key);
-    const stored = await this.#store.find(principal.tenant, key);
+    const stored = await this.#store.find(principal.tenant, key, sees);
     if (!stored || !isReadable(principal, stored.text))
       throw new AppError("not_found", `There is no rule ${key}.`, NO_RULE);
     return stored;

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { RULE_FORWARDED_RULES_MAX, RULE_PINNED_MAX_BYTES, RULE_TEXT_RENEW_MS } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { ConfigEntries } from "../config/index.ts";
+import type { ConfigEntries, Entry } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { TableRow } from "../tables/index.ts";
 import { grokExpressions } from "./definitions/compile.ts";
@@ -62,9 +62,14 @@ export class RuleStore {
     this.#entries = entries;
   }
 
-  async find(tenant: string, key: string): Promise<StoredRule | undefined> {
+  /** `undefined` also if the entry does not pass `sees`. */
+  async find(
+    tenant: string,
+    key: string,
+    sees: (entry: Entry) => boolean = () => true,
+  ): Promise<StoredRule | undefined> {
     const entry = await this.#entries.get(tenant, key);
-    return entry && { key, text: entry.text ?? "", by: entry.by };
+    return entry && sees(entry) ? { key, text: entry.text ?? "", by: entry.by } : undefined;
   }
 
   async put({ tenant, user }: Principal, key: string, text: string): Promise<void> {
@@ -82,11 +87,13 @@ export class RuleStore {
     return isThere;
   }
 
-  /** All rules below `/<ospace>/rules/`, sorted by key. */
-  async list({ tenant, ospace }: Principal): Promise<readonly StoredRule[]> {
+  /** The rules below `/<ospace>/rules/` whose entries pass `sees`, sorted by key. */
+  async list({ tenant, ospace }: Principal, sees: (entry: Entry) => boolean): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
-    for await (const { key, text = "", by } of this.#entries.under(tenant, `${ospace}/rules/`))
-      rules.push({ key, text, by });
+    for await (const entry of this.#entries.under(tenant, `${ospace}/rules/`)) {
+      const { key, text = "", by } = entry;
+      if (sees(entry)) rules.push({ key, text, by });
+    }
     return rules;
   }
 

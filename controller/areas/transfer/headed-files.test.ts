@@ -120,6 +120,23 @@ describe("a plan", () => {
     });
   });
 
+  test("does not tell whether an object is there that rules hide", async () => {
+    await sheets.emptied();
+    await sheets.take("host\nseen\nvault\n");
+    const who = {
+      ...admin,
+      data: [{ class: SERVERS, access: "write" as const, where: "host not in ('vault', 'none')" }],
+    };
+    const told = async (host: string) =>
+      sheets.take(`host\nseen\n${host}\n`, { plan: true, who }).then(
+        ({ changes = [] }) => changes.map(({ action }) => action),
+        (error: Error) => error.message,
+      );
+    expect(await told("vault")).toBe(await told("none"));
+    expect(await told("vault")).toContain("it does not fulfil the row condition");
+    expect(await told("new")).toEqual(["update", "create"]);
+  });
+
   test("is refused for what the import would be refused for", async () => {
     expect(await sheets.refusal("host,big\na,x\n", { plan: true })).toContain('row 2 column "big"');
     await expect(sheets.take("host\na\n", { plan: true, who: testPrincipal("viewer") })).rejects.toMatchObject({

@@ -151,6 +151,26 @@ test("targets of edges need a class, and too many faults end the check", async (
   expect(await count("/matrix/lead")).toBe(0);
 });
 
+test("a target that rules hide is told as a missing one", async () => {
+  await transfer.query.rows(
+    admin,
+    `create edge type trails; create class /matrix/wagon (host varchar, keys(host));
+     create class /matrix/other/wagon (host varchar, keys(host)); insert into /matrix/wagon (host) values ('seen'), ('vault')`,
+  );
+  const few = { ...admin, data: [{ class: "/matrix", access: "write" as const, where: "host <> 'vault'" }] };
+  const told = async (id: string) => {
+    const text = `insert into /matrix/wagon host='a', trails=['wagon:${id}']`;
+    const message = await transfer.take(few, text).then(
+      () => "written",
+      (error: Error) => error.message,
+    );
+    return message.replace(id, "…");
+  };
+  expect(await told("vault")).toBe(await told("none"));
+  expect(await told("vault")).toContain("none has this one");
+  expect(await told("seen")).toBe("written");
+});
+
 test("what is no script is refused", async () => {
   expect((await faults("insert into /matrix/lead host='a"))[0]).toContain(
     "line 1 column 31: [Parser]: expected a closing '",

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { parseObjectId } from "../../../common/ids.ts";
 import { EXPORT_PAGE_ROWS, IMPORT_OPEN_TARGETS_MAX } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import type { ClassCatalog, ClassView, Unrestricted } from "../objects/index.ts";
+import type { ClassCatalog, ClassView, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
@@ -48,13 +48,13 @@ export class OpenTargets {
     );
   }
 
-  /** A fault for each id to which the script refers, and which neither the script creates nor the store has. */
-  async faults(objects: Unrestricted<"get">, principal: Principal): Promise<readonly AppError[]> {
+  /** A fault for each id to which the script refers, and which neither the script creates nor the principal sees. */
+  async faults(objects: Pick<Objects, "visible">, principal: Principal): Promise<readonly AppError[]> {
     const open = [...this.#wanted].filter(([id]) => !this.#brought.has(id));
     const faults: AppError[] = [];
     for (let at = 0; at < open.length; at += EXPORT_PAGE_ROWS) {
       const some = open.slice(at, at + EXPORT_PAGE_ROWS);
-      const found = await objects.unrestricted.get(
+      const found = await objects.visible.get(
         principal,
         some.map(([id]) => ({ id })),
       );

@@ -78,12 +78,31 @@ describe("the unrestricted calls themselves are not handed on", () => {
     "const read = objects.unrestricted.read;",
     "const read = objects.unrestricted.read.bind(objects.unrestricted);",
     "const over = { unrestricted: other };",
+    'const { "unrestricted": raw } = objects;',
+    "const { [`unrestricted`]: raw } = objects;",
+    "for (const { unrestricted: raw } of [objects]) raw.read();",
+    "function read({ unrestricted }: Objects) { return unrestricted.read(); }",
+    "const raw = objects?.unrestricted ?? none;",
+    "void objects.unrestricted!.read(principal, request);",
+    'void objects.unrestricted["read"](principal, request);',
+    "void objects.unrestricted.read.call(objects.unrestricted, principal, request);",
+    "void (objects.unrestricted).read(principal, request);",
   ])("%s", (text) => {
     const complaints = unrestrictedComplaints(found(text), {});
     expect(complaints).toContainEqual(expect.stringContaining(`unrestricted: ${SERVICE}:1 does not call it.`));
   });
 
   test("a type names them", () => {
+    expect(found("const use = (one: Objects['unrestricted'], parts: Unrestricted<'read'>) => one;\n")).toEqual({
+      counts: {},
+      misuses: [],
+    });
+    expect(
+      found("// objects.unrestricted.read()\n/** `unrestricted` */ const text = 'an unrestricted call';\n"),
+    ).toEqual({
+      counts: {},
+      misuses: [],
+    });
     expect(found('type Used = Pick<Objects, "unrestricted" | "catalog">;\n')).toEqual({ counts: {}, misuses: [] });
   });
 });

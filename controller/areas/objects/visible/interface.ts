@@ -15,8 +15,6 @@ export interface VisibleObjects {
    * permission of the class. With `newestFirst`, the order holds within each class.
    */
   read(principal: Principal, request: VisibleRead): AsyncIterable<readonly VisibleObject[]>;
-  /** Number of visible objects of the class or tree. Throws like `read`. */
-  count(principal: Principal, request: VisibleTarget): Promise<number>;
   /** Edges whose ends are both visible, each once, in no order. */
   edges(principal: Principal, refs: readonly ObjectRef[], request: VisibleEdges): AsyncIterable<readonly ObjectEdge[]>;
   /** The rights on one class, for an owner that has its objects at hand. */
@@ -33,8 +31,6 @@ export interface VisibleObject extends ObjectRow {
   readonly hidden: HiddenColumns;
 }
 
-export type VisibleTarget = Pick<ReadRequest, "class" | "subtree" | "signal">;
-
 /** `where` only narrows the read: the caller checks again. `AppError("not_found")` for a hidden column in it. */
 export interface VisibleRead extends Omit<ReadRequest, "columns" | "order"> {
   /**
@@ -44,7 +40,10 @@ export interface VisibleRead extends Omit<ReadRequest, "columns" | "order"> {
   readonly selects?: (object: ObjectRow) => boolean;
 }
 
-export type VisibleEdges = Omit<EdgeRequest, "asOfMs">;
+export interface VisibleEdges extends Omit<EdgeRequest, "asOfMs"> {
+  /** Called with the number of edges of each page before they are checked, hidden ones included. It may throw. */
+  readonly onRead?: (edges: number) => void;
+}
 
 type Seen = Omit<ObjectRow, "class">;
 

@@ -12,9 +12,8 @@ import type {
   VisibleObject,
   VisibleObjects,
   VisibleRead,
-  VisibleTarget,
 } from "../../objects/index.ts";
-import { classAccess, type Principal, rowLimit, seesAll } from "../../permissions/index.ts";
+import { classAccess, type Principal, rowLimit } from "../../permissions/index.ts";
 import { readsOf } from "../plan/plan.ts";
 import { cellsOf, scopeOf, visibility, type Scope } from "../plan/scope.ts";
 import { visibleRecords } from "./records.ts";
@@ -27,7 +26,6 @@ export function visibleObjects(objects: Source): VisibleObjects {
   return {
     get: (principal, refs) => get(objects, principal, refs),
     read: (principal, request) => lazyPages(() => read(objects, principal, request)),
-    count: (principal, request) => count(objects, principal, request),
     edges: (principal, refs, request) => lazyPages(() => edges(objects, principal, { refs, request })),
     of: async (principal, path) => visibleClass(principal, await objects.catalog(principal), path),
     records: (principal, path) => visibleRecords(principal, objects, path),
@@ -50,7 +48,9 @@ function lookOf(scope: Scope): Look {
   };
 }
 
-function targetScope(principal: Principal, catalog: ClassCatalog, { class: path, subtree }: VisibleTarget): Scope {
+type Target = Pick<VisibleRead, "class" | "subtree">;
+
+function targetScope(principal: Principal, catalog: ClassCatalog, { class: path, subtree }: Target): Scope {
   return scopeOf(principal, catalog, { path, subtree, alias: undefined });
 }
 
@@ -107,40 +107,53 @@ function requireVisible(scope: Scope, { where = [] }: VisibleRead): void {
       throw new AppError("not_found", `Field ${condition.column} Not Exist`);
 }
 
-async function count(objects: Source, principal: Principal, target: VisibleTarget): Promise<number> {
-  const catalog = await objects.catalog(principal);
-  const scope = targetScope(principal, catalog, target);
-  const counts = isRuled(scope) ? undefined : await objects.unrestricted.count(principal, target);
-  let count = 0;
-  if (counts !== undefined) for await (const page of counts) for (const tally of page) count += tally.count;
-  else for await (const page of pages(objects, scope, target)) count += page.length;
-  return count;
-}
-
 async function edges(
   objects: Source,
   principal: Principal,
   { refs, request }: { readonly refs: readonly ObjectRef[]; readonly request: VisibleEdges },
 ): Promise<AsyncIterable<readonly ObjectEdge[]>> {
-  const found = objects.unrestricted.edges(principal, refs, request);
+  const { onRead, ...edgesAsked } = request;
+  const read = objects.unrestricted.edges(principal, refs, edgesAsked);
+  const found = onRead === undefined ? read : reported(read, onRead);
   // No edge leads to a class that may not be read.
   const views = (await objects.catalog(principal)).tree("/");
-  return views.some((view) => hidesRows(principal, view)) ? visibleEdges(objects, principal, found) : found;
+  const whole = views.filter((view) => !hidesRows(principal, view)).map(({ path }) => path);
+  return whole.length === views.length ? found : visibleEdges(objects, principal, { found, whole: new Set(whole) });
+}
+
+async function* reported(
+  found: AsyncIterable<readonly ObjectEdge[]>,
+  onRead: (edges: number) => void,
+): AsyncGenerator<readonly ObjectEdge[]> {
+  for await (const page of found) {
+    onRead(page.length);
+    yield page;
+  }
 }
 
 async function* visibleEdges(
   objects: Source,
   principal: Principal,
-  found: AsyncIterable<readonly ObjectEdge[]>,
+  { found, whole }: { readonly found: AsyncIterable<readonly ObjectEdge[]>; readonly whole: ReadonlySet<string> },
 ): AsyncGenerator<readonly ObjectEdge[]> {
   for await (const page of found) {
-    const ends = page.flatMap(endsOf);
-    const rows = await get(objects, principal, ends);
-    yield page.filter((_, at) => rows[2 * at] !== undefined && rows[2 * at + 1] !== undefined);
+    const asked = new Map<string, ObjectRef>();
+    for (const end of page.flatMap(endsOf)) if (!whole.has(end.class)) asked.set(keyOf(end), end);
+    const refs = [...asked.values()];
+    const rows = refs.length === 0 ? [] : await get(objects, principal, refs);
+    const hidden = new Set([...asked.keys()].filter((_, at) => rows[at] === undefined));
+    yield page.filter((edge) => !endsOf(edge).some((end) => hidden.has(keyOf(end))));
   }
 }
 
-function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): readonly [ObjectRef, ObjectRef] {
+/** Two classes may have objects with the same id. */
+function keyOf({ id, class: path }: EdgeEnd): string {
+  return `${path} ${id}`;
+}
+
+type EdgeEnd = Required<ObjectRef>;
+
+function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): readonly [EdgeEnd, EdgeEnd] {
   return [
     { id: source, class: sourceClass },
     { id: target, class: targetClass },
@@ -149,9 +162,4 @@ function endsOf({ source, sourceClass, target, targetClass }: ObjectEdge): reado
 
 function hidesRows(principal: Principal, view: ClassView): boolean {
   return classAccess(principal, view).where !== undefined || rowLimit(principal, view) !== undefined;
-}
-
-/** True if the principal does not see every row and column of the scope. */
-function isRuled(scope: Scope): boolean {
-  return !scope.whole || !seesAll(scope.principal, scope.classes);
 }

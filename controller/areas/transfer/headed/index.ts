@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { suggestion } from "../../../../common/text/nearest.ts";
-import type { ClassCatalog, ClassView, Column, Objects, Unrestricted } from "../../objects/index.ts";
+import type { ClassCatalog, ClassView, Column, Objects } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import type { Slices } from "../../query/index.ts";
 import type { NotedRow } from "../check.ts";
@@ -36,7 +36,7 @@ export interface MappedSheet {
 
 interface MappingContext {
   readonly principal: Principal;
-  readonly objects: Pick<Objects, "catalog"> & Unrestricted<"get">;
+  readonly objects: Pick<Objects, "catalog" | "visible">;
   readonly slices: Slices;
 }
 

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
 import { IMPORT_PLAN_SHOWN_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import type { ClassView, Unrestricted } from "../../objects/index.ts";
+import type { ClassView, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { NotedRow } from "../check.ts";
 import type { RowPlan } from "./types.ts";
@@ -12,7 +12,7 @@ interface Held {
 }
 
 interface TallyOptions {
-  readonly objects: Unrestricted<"get">;
+  readonly objects: Pick<Objects, "visible">;
   readonly principal: Principal;
   readonly view: ClassView;
   /** False: existing objects are not looked up; only objects that occur twice are found. */
@@ -21,7 +21,7 @@ interface TallyOptions {
 
 /** Counts the objects that a sheet creates and updates, and finds objects that occur twice in the sheet. */
 export class RowTally {
-  readonly #objects: Unrestricted<"get">;
+  readonly #objects: Pick<Objects, "visible">;
   readonly #principal: Principal;
   readonly #view: ClassView;
   readonly #isPlan: boolean;
@@ -51,7 +51,7 @@ export class RowTally {
     if (this.#isPlan) this.#held.push({ row, id });
   }
 
-  /** Finds out which of the noted objects exist. Does nothing if fewer than `atLeast` are noted. */
+  /** Finds out which of the noted objects exist for the principal. Does nothing if fewer than `atLeast` are noted. */
   async lookUp(atLeast = 1): Promise<void> {
     if (this.#held.length < atLeast) return;
     const held = this.#held;
@@ -59,7 +59,7 @@ export class RowTally {
     for (let at = 0; at < held.length; at += OBJECT_PAGE_MAX) {
       const some = held.slice(at, at + OBJECT_PAGE_MAX);
       const refs = some.map(({ id }) => ({ id, class: this.#view.path }));
-      const found = await this.#objects.unrestricted.get(this.#principal, refs);
+      const found = await this.#objects.visible.get(this.#principal, refs);
       for (const [index, { row, id }] of some.entries())
         this.#count({ row, id, action: found[index] ? "update" : "create" });
     }
