@@ -49,7 +49,6 @@ export interface Search {
 
 interface Lost extends Print {
   readonly home: string;
-  readonly path: string;
   readonly id: string;
   readonly mtimeMs: number;
 }
@@ -79,11 +78,8 @@ export async function packedRest(
 ): Promise<Packed<PackedRest>> {
   if (lost.head === "") return undefined;
   const homes = new Set([lost.home]);
-  // A life that was found packed is usually where it was. Otherwise each of many such lives would look at all archives.
-  const own = search.packed.filter((path) => path === lost.path);
   let found: Packed<PackedRest>;
-  for (const path of [...own, ...search.packed]) {
-    if (packedOrigin(path, homes) === undefined) continue;
+  for (const path of search.packed.filter((one) => packedOrigin(one, homes) !== undefined)) {
     const at = await look(search.root, path);
     // The file was listed a moment ago, so it is being renamed. This does not hold for a link, whose target may be
     // missing.
