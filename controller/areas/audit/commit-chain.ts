@@ -56,7 +56,7 @@ export class CommitChain {
         return open?.isDurable === true;
       },
       records: (encode) => {
-        // A commit may run after the caller's deadline. Nobody would report its outcome.
+        // A commit may run after the caller's deadline. Its outcome would not be reported.
         const isGiven = isOver || (open !== undefined && open.isDurable !== false);
         if (isGiven || !isAllowed() || !this.#isJoinable()) return [];
         const records = this.#chain.link(entries, this.#options.nowMs());
