@@ -56,6 +56,7 @@ const AREAS_ON_CLUSTER = [
   "controller/store/once.test.ts",
   "controller/store/journal/{deaths,journal,lost-answers}.test.ts",
   "test/mql/{random,scripts}.test.ts",
+  "test/revisions/revisions.test.ts",
   "test/security/{neighbours,owned-records,owned-users}.test.ts",
   "test/values/values.test.ts",
 ];

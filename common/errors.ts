@@ -15,6 +15,7 @@ export const ERROR_CODES = {
   },
   not_found: { status: 404, meaning: "The thing named does not exist." },
   conflict: { status: 409, meaning: "The thing exists already, is in use, or was changed by somebody else meanwhile." },
+  stale: { status: 412, meaning: "The thing is not as the request expects it; nothing was done. Read it again." },
   compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },
   too_large: { status: 413, meaning: "A named limit on size, count or depth was passed." },
   limited: { status: 429, meaning: "The tenant's admission limit is reached: come back later." },

@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import { ApiPermissions } from "./areas/groups/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
@@ -226,7 +227,7 @@ describe("a principal without rights is refused by", () => {
 });
 
 test("services that routes reach as members of another service are checked, too", () => {
-  for (const service of [FactorService, OperatorAccess, SignInPolicyService, SignInsService])
+  for (const service of [ApiPermissions, FactorService, OperatorAccess, SignInPolicyService, SignInsService])
     expect(classes.get(service.name)).toBe(service.prototype);
 });
 

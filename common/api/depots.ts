@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../limits.ts";
+import { Revision } from "./revision.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
@@ -67,6 +68,7 @@ export const DepotSummary = Type.Object({
   size: Type.Integer(),
   created: Type.Integer(),
   creator: Type.String(),
+  revision: Revision,
 });
 export type DepotSummary = Static<typeof DepotSummary>;
 

@@ -11,6 +11,7 @@ import {
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
+import { Revision } from "./revision.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -129,6 +130,7 @@ export const JobRecord = Type.Object({
   created: Type.Integer(),
   changed: Type.Integer(),
   creator: Type.String(),
+  revision: Revision,
 });
 export type JobRecord = Static<typeof JobRecord>;
 
@@ -313,5 +315,6 @@ export const GroupView = Type.Object({
       sshkey: Type.String(),
     }),
   ),
+  revision: Revision,
 });
 export type GroupView = Static<typeof GroupView>;

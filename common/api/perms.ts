@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { Revision } from "./revision.ts";
 
 /** Schemas of `/admin/perms`. */
 
@@ -47,6 +48,7 @@ export const GroupReply = Type.Object({
   tags: Type.Array(Type.String()),
   isParent: Type.Boolean(),
   isldap: Type.Boolean(),
+  revision: Revision,
 });
 
 export const GroupReplies = Type.Array(GroupReply);
@@ -65,6 +67,7 @@ export const ApiReply = Type.Object({
   name: Type.String(),
   pprefix: Type.Array(Type.String()),
   _group: Type.Object({ _all: Type.Array(Type.String()) }),
+  revision: Revision,
 });
 
 export const ApiReplies = Type.Array(ApiReply);

@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { Revision } from "./revision.ts";
 
 /** The two kinds of policy as stored and as sent to agents. The HTTP schemas of the area extend them. */
 
@@ -99,5 +100,6 @@ export const PolicyRecord = Type.Object({
   created: Type.Integer(),
   changed: Type.Integer(),
   creator: Type.String(),
+  revision: Revision,
 });
 export type PolicyRecord = Static<typeof PolicyRecord>;

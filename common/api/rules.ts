@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { RECENT_RECORDS_DEFAULT, RECENT_RECORDS_MAX } from "../limits.ts";
+import { Revision } from "./revision.ts";
 
 const Key = Type.String({
   minLength: 1,
@@ -17,6 +18,7 @@ export const RuleList = Type.Array(
     class: Type.String(),
     type: Type.String(),
     value: Type.String({ description: "The rule's text" }),
+    revision: Revision,
   }),
 );
 
@@ -166,6 +168,11 @@ export const PatternPut = Type.Object({
   ),
 });
 
-export const Pattern = Type.Object({ name: Type.String(), pattern: Type.String(), eg: Type.String() });
+export const Pattern = Type.Object({
+  name: Type.String(),
+  pattern: Type.String(),
+  eg: Type.String(),
+  revision: Revision,
+});
 
 export const PatternList = Type.Array(Pattern);

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { Revision } from "./revision.ts";
 
 /** Schemas of `/mxobject/trigger`. */
 
@@ -32,5 +33,6 @@ export const TriggerList = Type.Array(
     vtime: Type.Number({ description: "Of the latest change, in milliseconds" }),
     script: Type.Record(Type.String(), Type.String()),
     attr: Type.Record(Type.String(), Type.String({ description: "The attributes as JSON" })),
+    revision: Type.Record(Type.String(), Revision),
   }),
 );

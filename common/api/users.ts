@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MAX, TOKEN_SCOPES_MAX } from "../limits.ts";
+import { Revision } from "./revision.ts";
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
@@ -139,6 +140,7 @@ export const UserNodeReply = Type.Object({
   telephone: Type.Optional(Type.Array(Type.String())),
   grpset: Type.Optional(Type.Array(Type.String())),
   config: Type.Optional(Type.Record(Type.String(), Type.String())),
+  revision: Revision,
   nodes: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
     description: "Organisations, then users, by name; nodes of this same form",
   }),

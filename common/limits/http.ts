@@ -84,6 +84,8 @@ export const HTTP_SILENCE_CHECK_MS = 5_000;
 /** Texts of at least this size are compressed for clients that accept it. */
 export const HTTP_COMPRESS_MIN_BYTES = 4 * KIB;
 /** Size of the pieces sent to the network. Only few of them wait for a slow reader. */
+/** Revisions in one `If-Match`. */
+export const HTTP_ETAGS_MAX = 100;
 export const HTTP_PIECE_BYTES = 64 * KIB;
 /** Interval at which deadlines of connections are checked. */
 export const HTTP_DEADLINE_CHECK_MS = 1_000;

@@ -14,8 +14,8 @@ beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `ways-round-${process.pid}.mjs`);
   hidden = await openHidden({ scripts: pathToFileURL(file) });
   const { groups, query } = hidden.world.assembly;
-  await groups.createApiPermission(admin, "scripts", ["/script"]);
-  await groups.addGroups(admin, "scripts", ["/everyone"]);
+  await groups.api.create(admin, "scripts", ["/script"]);
+  await groups.api.addGroups(admin, "scripts", ["/everyone"]);
   await scripted("admin", [{ name: "dfs.write", args: ["/closed/file.txt", "VAULTtext"] }]);
   // Values that are invalid as regular expressions: a query that uses them as such reports an error.
   await query.rows(

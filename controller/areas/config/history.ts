@@ -1,11 +1,12 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_DIFF_MAX_EDITS } from "../../../common/limits.ts";
+import { requireExpected, type Expected } from "../../../common/revisions.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { entryKey } from "./keys.ts";
 import { outsideRule, visibilityOf, unknownKey, type ConfigVisibility, type ShownRecord } from "./rights.ts";
 import type { ConfigDependencies } from "./service.ts";
-import { isDelete, sealContext, type Content, type Entry, type Version } from "./stored.ts";
+import { isDelete, sealContext, stampOf, type Content, type Entry, type Version } from "./stored.ts";
 import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf as sealedOrText } from "./values.ts";
 
@@ -66,7 +67,7 @@ export class ConfigHistory {
    * Restores the content of a version, without its expiry. If the version is a deletion, deletes the key. The rollback
    * is a new change, to which the present rules apply.
    */
-  async rollback(principal: Principal, text: string, number: number): Promise<void> {
+  async rollback(principal: Principal, text: string, number: number, expected?: Expected): Promise<void> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, text);
     const visibility = await this.#visibility(principal);
@@ -77,6 +78,7 @@ export class ConfigHistory {
     const content = this.#conforming(principal.tenant, schema, { ...version, key, revision: 0 });
     const decide = (found: Entry | undefined): Content | "delete" => {
       if (found && !visibility.sees(found)) throw outsideRule(principal, key);
+      requireExpected(expected, key, found && stampOf(found));
       if (isDelete(content)) return "delete";
       visibility.requireSeenAfter({ key, found, content });
       return content;

@@ -6,7 +6,7 @@ export { ConfigHistory } from "./history.ts";
 export { ConfigImport } from "./import.ts";
 export { anyKey } from "./keys.ts";
 export { type ConfigOwner, ownedVisibility } from "./rights.ts";
-export type { Entry } from "./stored.ts";
+export { stampOf, type Content, type Entry } from "./stored.ts";
 export { sealedConfig } from "./sealed.ts";
 export { ConfigSchemas } from "./schemas.ts";
 export { ConfigService } from "./service.ts";

@@ -19,6 +19,7 @@ import {
 import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
+import { etagOf } from "../../../common/revisions.ts";
 import { encodingGiven } from "../../../common/text/encodings.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import { followOnSocket } from "../../http/sockets/following.ts";
@@ -72,9 +73,11 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       summary: "An entry of configuration, or a directory with everything below it",
       input: ConfigGetInput,
       output: ConfigNodeReply,
-      handler: async ({ principal, input: { key, cached = false }, signal }) => ({
-        message: await config.tree(principal, key, { cached, signal }),
-      }),
+      revised: true,
+      handler: async ({ principal, input: { key, cached = false }, signal }) => {
+        const { node, revision } = await config.read(principal, key, { cached, signal });
+        return { message: node, ...(revision !== undefined && { headers: { etag: etagOf(revision) } }) };
+      },
     }),
     endpoint({
       method: "GET",
@@ -96,8 +99,9 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       input: ConfigSet,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input: { ttl, ...entry } }) => {
-        const { warnings } = await config.set(principal, { ...entry, ttlSeconds: ttl });
+      revised: true,
+      handler: async ({ principal, input: { ttl, ...entry }, expected }) => {
+        const { warnings } = await config.set(principal, { ...entry, ttlSeconds: ttl, expected });
         return { message: "", warnings };
       },
     }),
@@ -110,8 +114,9 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       input: ConfigEntryKey,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input }) => {
-        await config.remove(principal, input.key);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await config.remove(principal, input.key, expected);
         return { message: "" };
       },
     }),
@@ -180,8 +185,9 @@ function historyRoutes({ history }: ConfigServices): readonly Endpoint[] {
       input: ConfigRollback,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input: { key, version } }) => {
-        await history.rollback(principal, key, version);
+      revised: true,
+      handler: async ({ principal, input: { key, version }, expected }) => {
+        await history.rollback(principal, key, version, expected);
         return { message: "" };
       },
     }),

@@ -2,6 +2,7 @@ import type { ConfigNode } from "../../../common/api/config.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_CHANGE_MAX_KEYS } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
+import { requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
@@ -22,7 +23,7 @@ import {
   type ConfigVisibility,
   type ShownRecord,
 } from "./rights.ts";
-import type { Content, Entry } from "./stored.ts";
+import { stampOf, type Content, type Entry } from "./stored.ts";
 import { emptyDirectory, treeOf } from "./tree.ts";
 import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf, expiryOf } from "./values.ts";
@@ -46,6 +47,7 @@ export interface SetRequest {
   readonly secret?: boolean | undefined;
   /** True: changes nothing if the principal sees no such entry. */
   readonly mustExist?: boolean;
+  readonly expected?: Expected | undefined;
 }
 
 export interface SetOutcome {
@@ -74,6 +76,13 @@ export interface ListPage {
   readonly next?: string;
 }
 
+export interface ReadConfig {
+  readonly node: ConfigNode;
+  readonly revision?: string;
+}
+
+type View = Pick<ConfigVisibility, "sees" | "shown">;
+
 /** Reads, writes and deletes configuration entries with the rights of a principal. */
 export class ConfigService {
   readonly #with: ConfigDependencies;
@@ -95,6 +104,7 @@ export class ConfigService {
       isThere = found !== undefined && visibility.sees(found);
       if (request.mustExist && !isThere) return undefined;
       if (found && !isThere) throw outsideRule(principal, key);
+      requireExpected(request.expected, key, found && stampOf(found));
       const wanted = conforming(schema, { ...request, key }, found);
       const held = contentOf(wanted, { tenant: principal.tenant, found, secrets: this.#with.secrets });
       const content = { ...held, ...(expiresAtMs !== undefined && { expiresAtMs }) };
@@ -108,9 +118,9 @@ export class ConfigService {
   /**
    * Deletes the entry and everything below it, limited to what the principal sees. Returns the number of deleted
    * entries. `AppError("not_found")` if there is none. Entries that others write below the key during the call may
-   * stay.
+   * stay. Only a single entry has a revision that can be expected.
    */
-  async remove(principal: Principal, text: string): Promise<number> {
+  async remove(principal: Principal, text: string, expected?: Expected): Promise<number> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, text);
     const visibility = await this.#visibility(principal);
@@ -126,11 +136,25 @@ export class ConfigService {
         );
     }
     if (keys.length === 0) throw unknownKey(key);
+    if (expected !== undefined) {
+      if (keys.length > 1 || keys[0] !== key)
+        throw new AppError("invalid", `${key} is a directory, which has no revision.`);
+      return this.#removeExpected(principal, key, expected);
+    }
     await this.#with.changes.make(
       principal,
       keys.map((one) => ({ key: one })),
     );
     return keys.length;
+  }
+
+  async #removeExpected({ tenant, user }: Principal, key: string, expected: Expected): Promise<number> {
+    const decide = (found: Entry | undefined): "delete" => {
+      requireExpected(expected, key, found && stampOf(found));
+      return "delete";
+    };
+    await this.#with.entries.write(tenant, [key], () => decide, { by: user });
+    return 1;
   }
 
   /** Deletes exactly these entries. Returns the number of those that existed and that the principal sees. */
@@ -153,16 +177,27 @@ export class ConfigService {
    * and the ospace always exist.
    */
   async tree(principal: Principal, text: string, options: TreeOptions = {}): Promise<ConfigNode> {
+    return (await this.read(principal, text, options)).node;
+  }
+
+  /** As `tree`, with the revision of the entry at the key itself; a directory has none. */
+  async read(principal: Principal, text: string, options: TreeOptions = {}): Promise<ReadConfig> {
     requirePermission(principal, "config:read");
     const key = anyKey(text);
     const visibility = await this.#visibility(principal);
     const { signal, cached = false } = options;
     const held = cached ? await this.#with.cache.at(principal.tenant, key) : undefined;
-    const shown = held ? shownOf(held, visibility) : this.#shown(principal, { key, visibility, signal });
+    let own: Entry | undefined;
+    const shows = (entry: Entry): ShownRecord => {
+      if (entry.key === key) own = entry;
+      return visibility.shown(entry);
+    };
+    const view = { sees: (entry: Entry) => visibility.sees(entry), shown: shows };
+    const shown = held ? shownOf(held, view) : this.#shown(principal, { key, visibility: view, signal });
     const tree = await treeOf(key, shown, this.#with.runtime.clock.nowMs());
     const node = tree ?? emptyDirectory(key, principal.ospace);
-    if (node) return node;
-    throw unknownKey(key);
+    if (node === undefined) throw unknownKey(key);
+    return { node, ...(own && { revision: revisionOf(stampOf(own)) }) };
   }
 
   /**
@@ -221,7 +256,7 @@ export class ConfigService {
       key,
       visibility,
       signal,
-    }: { readonly key: string; readonly visibility: ConfigVisibility; readonly signal: AbortSignal | undefined },
+    }: { readonly key: string; readonly visibility: View; readonly signal: AbortSignal | undefined },
   ): AsyncGenerator<ShownRecord> {
     const slices = new Slices({ tenant: principal.tenant, clock: this.#with.runtime.clock, signal });
     for await (const entry of this.#with.entries.at(principal.tenant, key)) {
@@ -236,6 +271,6 @@ export class ConfigService {
   }
 }
 
-function shownOf(entries: readonly Entry[], visibility: ConfigVisibility): readonly ShownRecord[] {
+function shownOf(entries: readonly Entry[], visibility: View): readonly ShownRecord[] {
   return entries.filter((entry) => visibility.sees(entry)).map((entry) => visibility.shown(entry));
 }

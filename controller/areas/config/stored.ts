@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_HISTORY_MAX_ENTRIES, CONFIG_STORED_MAX_BYTES } from "../../../common/limits.ts";
+import type { Stamped } from "../../../common/revisions.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 
@@ -81,6 +82,11 @@ export function decodeVersion(bytes: Uint8Array): Version {
 
 export function entryOf({ key, value, revision }: KvEntry): Entry {
   return { ...decodeVersion(value), key: keyOf(key), revision };
+}
+
+/** The stamp of the entry's last change: the id of its write is its revision. */
+export function stampOf({ id, by, atMs }: Version): Stamped {
+  return id === "" ? {} : { stamp: { revision: id, by, atMs } };
 }
 
 export function isDelete({ text, sealed }: Content): boolean {

@@ -47,7 +47,7 @@ function depotClass(depots: DepotOwner): SystemClass {
       },
     },
     async *provide(principal) {
-      yield (await depots.all(principal)).map((depot): Row => ({ ...depot }));
+      yield (await depots.all(principal)).map(({ revision: _revision, ...depot }): Row => depot);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { DEPOT_FILES_MAX } from "../../../common/limits.ts";
+import { newStamp } from "../../../common/revisions.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { DepotFile } from "../hosts/index.ts";
@@ -105,6 +106,7 @@ export class VersionContent {
       command: description.command ?? made.over?.stored.command ?? "",
       createdMs: this.#runtime.clock.nowMs(),
       creator: principal.user,
+      stamp: newStamp(principal.user, this.#runtime),
     };
   }
 }

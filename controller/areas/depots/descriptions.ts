@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../../../common/limits.ts";
 import { fileName, relativePath } from "../../../common/paths.ts";
+import { revisionOf } from "../../../common/revisions.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
@@ -54,7 +55,13 @@ export function summary(
     versions: versions.map(({ stored }) => stored.version),
     status: "ok",
     created: createdMs,
+    revision: revisionOf(entry.stored),
   };
+}
+
+/** The version in messages. */
+export function named({ name, version }: DepotDescription): string {
+  return `The depot ${name} ${version}`;
 }
 
 export function exists({ name, version }: DepotDescription, hint = ""): AppError {

@@ -1,5 +1,6 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
-import { DEPOT_DIFF_MAX_BYTES, DEPOT_DIFF_MAX_EDITS } from "../../../common/limits.ts";
+import { AppError } from "../../../common/errors.ts";
+import { DEPOT_DIFF_MAX_BYTES, DEPOT_DIFF_MAX_EDITS, DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { DepotDifference } from "./types.ts";
 
@@ -7,8 +8,20 @@ type Read = (file: DepotFile) => Promise<Uint8Array>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
+/**
+ * The content as a text. `AppError("too_large")` beyond `DEPOT_TEXT_MAX_BYTES`, `AppError("invalid")` if it is no text.
+ */
+export async function shownText(file: DepotFile, read: Read): Promise<string> {
+  const { path, size } = file;
+  if (size > DEPOT_TEXT_MAX_BYTES)
+    throw new AppError("too_large", `${path} has ${size} bytes; at most ${DEPOT_TEXT_MAX_BYTES} can be shown.`);
+  const text = textOf(await read(file));
+  if (text === undefined) throw new AppError("invalid", `${path} is a binary file and cannot be shown as text.`);
+  return text;
+}
+
 /** The text; `undefined` for bytes that are not UTF-8 or contain NUL. */
-export function textOf(bytes: Uint8Array): string | undefined {
+function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
     return decoder.decode(bytes);

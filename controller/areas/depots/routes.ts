@@ -16,6 +16,7 @@ import {
 } from "../../../common/api/depots.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
 import { nameEncoding } from "./entry-names.ts";
@@ -36,9 +37,9 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       body: "multipart",
       input: DepotCreate,
       output: DepotRecord,
-      handler: async ({ principal, input: { encoding, ...description }, files }) => ({
-        message: await depots.create(principal, description, contentOf(files, encoding)),
-      }),
+      revised: true,
+      handler: async ({ principal, input: { encoding, ...description }, files, expected }) =>
+        recordOf(await depots.create(principal, description, contentOf(files, encoding), expected)),
     }),
     endpoint({
       method: "PUT",
@@ -48,12 +49,11 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       body: "multipart",
       input: DepotUpdate,
       output: DepotRecord,
-      handler: async ({ principal, input: { overwrite, encoding, ...description }, files }) => ({
-        message: await depots.update(principal, description, {
-          uploads: contentOf(files, encoding),
-          overwrite: overwrite ?? false,
-        }),
-      }),
+      revised: true,
+      handler: async ({ principal, input: { overwrite = false, encoding, ...description }, files, expected }) =>
+        recordOf(
+          await depots.update(principal, description, { uploads: contentOf(files, encoding), overwrite, expected }),
+        ),
     }),
   ];
 }
@@ -76,9 +76,9 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       summary: "One depot version with its files, the newest by default",
       input: DepotSelect,
       output: DepotRecord,
-      handler: async ({ principal, input }) => ({
-        message: await depots.get(principal, input.name, input.version || undefined),
-      }),
+      revised: true,
+      handler: async ({ principal, input }) =>
+        recordOf(await depots.get(principal, input.name, input.version || undefined)),
     }),
     endpoint({
       method: "GET",
@@ -98,8 +98,9 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       summary: "Deletes a depot, or one version of it",
       input: DepotSelect,
       output: Type.Integer({ description: "how many versions are gone" }),
-      handler: async ({ principal, input }) => ({
-        message: await depots.remove(principal, input.name, input.version || undefined),
+      revised: true,
+      handler: async ({ principal, input, expected }) => ({
+        message: await depots.remove(principal, input.name, input.version || undefined, expected),
       }),
     }),
   ];
@@ -115,9 +116,9 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
       type === "D" || contentOf(files).length > 0 ? [] : ["content"],
     input: DepotFileChange,
     output: DepotRecord,
-    handler: async (call: Call<Static<typeof DepotFileChange>>) => ({
-      message: await depots.changeFile(call.principal, await withContent(call.input, call.files)),
-    }),
+    revised: true,
+    handler: async ({ principal, input, files, expected }: Call<Static<typeof DepotFileChange>>) =>
+      recordOf(await depots.changeFile(principal, await withContent(input, files), expected)),
   } as const;
   return [
     endpoint({
@@ -145,6 +146,10 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
       }),
     }),
   ];
+}
+
+function recordOf(record: DepotRecord): Answer<DepotRecord> {
+  return { message: record, headers: { etag: etagOf(record.revision) } };
 }
 
 function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {

@@ -1,13 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
-import { DEPOT_TEXT_MAX_BYTES, DEPOT_VERSIONS_MAX } from "../../../common/limits.ts";
+import { DEPOT_VERSIONS_MAX } from "../../../common/limits.ts";
 import { fileName } from "../../../common/paths.ts";
+import { newStamp, requireExpected, type Expected } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { DepotFile, DepotToDeploy } from "../hosts/index.ts";
+import type { DepotToDeploy } from "../hosts/index.ts";
 import type { Objects, TenantRoom } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { VersionContent } from "./content.ts";
-import { differencesOf, textOf } from "./difference.ts";
+import { differencesOf, shownText } from "./difference.ts";
 import { DepotStore, type StoredVersion, type VersionEntry } from "./store.ts";
 import type {
   DepotChange,
@@ -20,7 +21,16 @@ import type {
   DepotUpload,
 } from "./types.ts";
 import { VisibleDepots } from "./visible.ts";
-import { changedMeanwhile, checkedDescription, chosen, exists, fileOf, summary, unknownDepot } from "./descriptions.ts";
+import {
+  changedMeanwhile,
+  checkedDescription,
+  chosen,
+  exists,
+  fileOf,
+  named,
+  summary,
+  unknownDepot,
+} from "./descriptions.ts";
 
 export interface DepotDependencies {
   readonly stores: Stores;
@@ -30,8 +40,15 @@ export interface DepotDependencies {
   readonly room?: TenantRoom;
 }
 
+interface DepotReplacement {
+  readonly uploads: readonly DepotUpload[];
+  readonly overwrite: boolean;
+  readonly expected?: Expected | undefined;
+}
+
 export class DepotService implements Depots {
   readonly #store: DepotStore;
+  readonly #runtime: Runtime;
   readonly #content: VersionContent;
   readonly #visible: VisibleDepots;
   readonly #checks: ((change: DepotChange) => Promise<void>)[] = [];
@@ -39,6 +56,7 @@ export class DepotService implements Depots {
 
   constructor(dependencies: DepotDependencies) {
     this.#store = new DepotStore(dependencies.stores, dependencies.room);
+    this.#runtime = dependencies.runtime;
     this.#content = new VersionContent({ store: this.#store, runtime: dependencies.runtime });
     this.#visible = new VisibleDepots({ store: this.#store, objects: dependencies.objects });
   }
@@ -56,17 +74,23 @@ export class DepotService implements Depots {
     principal: Principal,
     description: DepotDescription,
     uploads: readonly DepotUpload[],
+    expected?: Expected,
   ): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
     if (uploads.length === 0) throw new AppError("invalid", "A new depot version needs at least one uploadfile.");
     const existing = await this.#store.list(principal.tenant, checked.name);
     await this.#visible.requireChangeable(principal, checked.name, existing);
-    if (existing.some(({ stored }) => stored.version === checked.version)) throw exists(checked);
+    const same = existing.find(({ stored }) => stored.version === checked.version);
+    requireExpected(expected, named(checked), same?.stored);
+    if (same !== undefined) throw exists(checked);
     if (existing.length >= DEPOT_VERSIONS_MAX)
       throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
     const stored = await this.#content.fill(principal, checked, undefined, this.#content.uploaded(principal, uploads));
-    if (stored === undefined) throw exists(checked);
+    if (stored === undefined) {
+      await this.#requireStill(principal, checked, expected);
+      throw exists(checked);
+    }
     return this.get(principal, checked.name, checked.version);
   }
 
@@ -74,20 +98,24 @@ export class DepotService implements Depots {
    * Adds the version if it does not exist. Without uploads, its files stay. With uploads, replacing its files requires
    * `overwrite`.
    */
-  async update(
-    principal: Principal,
-    description: DepotDescription,
-    options: { readonly uploads: readonly DepotUpload[]; readonly overwrite: boolean },
-  ): Promise<DepotRecord> {
+  async update(principal: Principal, description: DepotDescription, options: DepotReplacement): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const checked = checkedDescription(description);
     const versions = await this.#store.list(principal.tenant, checked.name);
     await this.#visible.requireChangeable(principal, checked.name, versions);
     const existing = await this.#store.get(principal.tenant, checked.name, checked.version);
-    if (existing === undefined) return this.create(principal, checked, options.uploads);
-    if (options.uploads.length === 0) await this.#describe(principal, checked, existing);
-    else if (!options.overwrite) throw exists(checked, "; overwrite=true replaces it");
-    else await this.#replace(principal, checked, existing, options.uploads);
+    const { uploads, overwrite, expected } = options;
+    requireExpected(expected, named(checked), existing?.stored);
+    if (existing === undefined) return this.create(principal, checked, uploads, expected);
+    if (uploads.length > 0 && !overwrite) throw exists(checked, "; overwrite=true replaces it");
+    const isMade =
+      uploads.length === 0
+        ? await this.#describe(principal, checked, existing)
+        : await this.#replace(principal, checked, existing, uploads);
+    if (!isMade) {
+      await this.#requireStill(principal, checked, expected);
+      throw changedMeanwhile(existing.stored);
+    }
     return this.get(principal, checked.name, checked.version);
   }
 
@@ -102,11 +130,8 @@ export class DepotService implements Depots {
     const newest = versions.at(-1);
     if (newest === undefined) return false;
     const { version } = newest.stored;
-    await this.#describe(
-      principal,
-      checkedDescription({ ...change(summary(principal, versions, newest)), name, version }),
-      newest,
-    );
+    const next = checkedDescription({ ...change(summary(principal, versions, newest)), name, version });
+    if (!(await this.#describe(principal, next, newest))) throw changedMeanwhile(newest.stored);
     return true;
   }
 
@@ -144,12 +169,17 @@ export class DepotService implements Depots {
     return versions.some(({ stored }) => version === undefined || stored.version === version);
   }
 
-  /** Removes one version, or all of them; returns the number of removed versions. */
-  async remove(principal: Principal, name: string, version?: string): Promise<number> {
+  /**
+   * Removes one version, or all of them; returns the number of removed versions. The revision of a depot is that of its
+   * newest version.
+   */
+  async remove(principal: Principal, name: string, version?: string, expected?: Expected): Promise<number> {
     requirePermission(principal, "depots:write");
     const versions = await this.#visible.versions(principal, name);
     const doomed = version === undefined ? versions : [chosen(versions, name, version)];
-    if (doomed.length === 0) throw unknownDepot(name, version);
+    const newest = doomed.at(-1);
+    if (newest === undefined) throw unknownDepot(name, version);
+    requireExpected(expected, named(newest.stored), newest.stored);
     for (const { stored } of doomed) await this.#askChecks(principal, stored);
     for (const entry of doomed) {
       const digests = await this.#store.digests(principal.tenant, entry.stored);
@@ -164,21 +194,14 @@ export class DepotService implements Depots {
     requirePermission(principal, "depots:read");
     const entry = await this.#visible.version(principal, name, version);
     const file = fileOf(await this.#store.manifest(principal.tenant, entry.stored), filepath, entry.stored);
-    if (file.size > DEPOT_TEXT_MAX_BYTES) {
-      throw new AppError(
-        "too_large",
-        `${file.path} has ${file.size} bytes; at most ${DEPOT_TEXT_MAX_BYTES} can be shown.`,
-      );
-    }
-    const text = textOf(await this.#store.content(principal.tenant, file.digest));
-    if (text === undefined) throw new AppError("invalid", `${file.path} is a binary file and cannot be shown as text.`);
-    return text;
+    return shownText(file, ({ digest }) => this.#store.content(principal.tenant, digest));
   }
 
   /** Makes `newVersion` from `version` with one file modified, added or deleted. */
-  async changeFile(principal: Principal, change: DepotFileChange): Promise<DepotRecord> {
+  async changeFile(principal: Principal, change: DepotFileChange, expected?: Expected): Promise<DepotRecord> {
     requirePermission(principal, "depots:write");
     const source = await this.#visible.version(principal, change.name, change.version);
+    requireExpected(expected, named(source.stored), source.stored);
     const { remark, tags, command } = source.stored;
     const description = checkedDescription({
       name: change.name,
@@ -189,12 +212,8 @@ export class DepotService implements Depots {
     });
     if (await this.exists(principal, change.name, change.newVersion)) throw exists(description);
     const before = await this.#store.manifest(principal.tenant, source.stored);
-    const stored = await this.#content.fill(
-      principal,
-      description,
-      undefined,
-      this.#content.changed(principal, change, before),
-    );
+    const content = this.#content.changed(principal, change, before);
+    const stored = await this.#content.fill(principal, description, undefined, content);
     if (stored === undefined) throw exists(description);
     return this.get(principal, description.name, description.version);
   }
@@ -208,8 +227,8 @@ export class DepotService implements Depots {
   ): Promise<readonly DepotDifference[]> {
     requirePermission(principal, "depots:read");
     const [from, to] = [
-      await this.#files(principal, name, version),
-      await this.#files(principal, name, compareVersion),
+      await this.#visible.files(principal, name, version),
+      await this.#visible.files(principal, name, compareVersion),
     ];
     return differencesOf(from, to, ({ digest }) => this.#store.content(principal.tenant, digest));
   }
@@ -226,18 +245,13 @@ export class DepotService implements Depots {
     };
   }
 
-  async #files(principal: Principal, name: string, version: string): Promise<ReadonlyMap<string, DepotFile>> {
-    const entry = await this.#visible.version(principal, name, version);
-    const files = await this.#store.manifest(principal.tenant, entry.stored);
-    return new Map(files.map((file) => [file.path, file]));
-  }
-
+  /** Replaces the files. False if another write came first. */
   async #replace(
     principal: Principal,
     description: DepotDescription,
     existing: VersionEntry,
     uploads: readonly DepotUpload[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const old = await this.#store.digests(principal.tenant, existing.stored);
     const stored = await this.#content.fill(
       principal,
@@ -245,22 +259,31 @@ export class DepotService implements Depots {
       existing,
       this.#content.uploaded(principal, uploads),
     );
-    if (stored === undefined) throw changedMeanwhile(existing.stored);
+    if (stored === undefined) return false;
     await this.#store.release(principal.tenant, existing.stored.owner, old);
     await this.#tellReplaced(principal, stored);
+    return true;
   }
 
-  /** Changes remark, tags and command; the files stay. */
-  async #describe(principal: Principal, description: DepotDescription, existing: VersionEntry): Promise<void> {
+  /** Changes remark, tags and command; the files stay. False if another write came first. */
+  async #describe(principal: Principal, description: DepotDescription, existing: VersionEntry): Promise<boolean> {
     const { stored } = existing;
     const next: StoredVersion = {
       ...stored,
       remark: description.remark ?? stored.remark,
       tags: description.tags ?? stored.tags,
       command: description.command ?? stored.command,
+      stamp: newStamp(principal.user, this.#runtime),
     };
-    if (!(await this.#store.put(principal.tenant, next, existing.revision))) throw changedMeanwhile(stored);
+    if (!(await this.#store.put(principal.tenant, next, existing.revision))) return false;
     if (next.command !== stored.command) await this.#tellReplaced(principal, next);
+    return true;
+  }
+
+  /** After a lost race: `AppError("stale")` if the version is no longer as the caller expects it. */
+  async #requireStill({ tenant }: Principal, version: DepotDescription, expected: Expected | undefined): Promise<void> {
+    if (expected === undefined) return;
+    requireExpected(expected, named(version), (await this.#store.get(tenant, version.name, version.version))?.stored);
   }
 
   async #askChecks({ tenant }: Principal, { name, version }: StoredVersion): Promise<void> {

@@ -1,6 +1,7 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_PARALLEL_FILES } from "../../../common/limits.ts";
+import type { Stamped } from "../../../common/revisions.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
@@ -16,7 +17,7 @@ import { compareVersions } from "./version.ts";
  * manifest, a blob of JSON. Manifest and files have marks of `owner`, which is new with every upload, so that the loser
  * of a race removes only its own marks.
  */
-export interface StoredVersion {
+export interface StoredVersion extends Stamped {
   readonly name: string;
   readonly version: string;
   readonly owner: string;

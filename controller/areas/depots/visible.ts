@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
+import type { DepotFile } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
@@ -8,7 +9,7 @@ import type { DepotStore, VersionEntry } from "./store.ts";
 import { depotVersion } from "./version.ts";
 
 interface Dependencies {
-  readonly store: Pick<DepotStore, "list">;
+  readonly store: Pick<DepotStore, "list" | "manifest">;
   readonly objects: Pick<Objects, "visible">;
 }
 
@@ -38,6 +39,13 @@ export class VisibleDepots {
     const versions = await this.versions(principal, name);
     if (versions.length === 0) throw unknownDepot(name, version);
     return chosen(versions, name, version === undefined ? undefined : depotVersion(version));
+  }
+
+  /** The files of a version, by path. Throws like `version`. */
+  async files(principal: Principal, name: string, version: string): Promise<ReadonlyMap<string, DepotFile>> {
+    const entry = await this.version(principal, name, version);
+    const files = await this.#store.manifest(principal.tenant, entry.stored);
+    return new Map(files.map((file) => [file.path, file]));
   }
 
   /** `AppError("denied")` if the depot has versions and the principal may not see them. */

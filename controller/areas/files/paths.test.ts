@@ -35,7 +35,7 @@ beforeAll(async () => {
   ])
     await controller.files.write(admin, { path, space: "user" }, { text: path });
   await http.groups.create(admin, { name: "crew", member: ["U/bob"] });
-  await http.groups.createApiPermission(admin, "tools", ["/opt/tools"]);
+  await http.groups.api.create(admin, "tools", ["/opt/tools"]);
 });
 afterAll(async () => {
   await controller[Symbol.asyncDispose]();
@@ -72,10 +72,10 @@ describe("a user", () => {
     expect(await kept("/home/bob/b", { "if-none-match": etag })).toEqual([304, "no-store"]);
     expect(await kept("/home/ann/a")).toEqual([500, "no-store"]);
     const admin = testPrincipal();
-    await http.groups.createApiPermission(admin, "for all", ["/home/bob"]);
-    await http.groups.addGroups(admin, "for all", ["/everyone"]);
+    await http.groups.api.create(admin, "for all", ["/home/bob"]);
+    await http.groups.api.addGroups(admin, "for all", ["/everyone"]);
     expect(await kept("/home/bob/b")).toEqual([200, "private, no-cache"]);
-    await http.groups.removeApiPermission(admin, "for all");
+    await http.groups.api.remove(admin, "for all");
     expect(await kept("/home/bob/b")).toEqual([200, "no-store"]);
     const everyone = await http.groups.find(admin, "/everyone");
     const readexps = ["/matrix/filesystem: fullname like '/web/*'"];
@@ -123,13 +123,13 @@ describe("a user", () => {
 
   test("reads and changes below a path from the call on in which its group is given it, and not any more after", async () => {
     const admin = testPrincipal();
-    await http.groups.addGroups(admin, "tools", ["/crew"]);
+    await http.groups.api.addGroups(admin, "tools", ["/crew"]);
     expect(await get("/fs/opt/tools/a.js?type=file")).toMatchObject({ message: "/opt/tools/a.js" });
     expect(await names("/fs/opt?type=dir")).toEqual(["/opt/tools"]);
     expect(await get("/fs/opt/toolsmith?type=file")).toEqual(denied);
     const put = { method: "PUT", url: "/fs/opt/tools/b.js", payload: { data: "b" } } as const;
     expect(await http.call(bob, put)).toMatchObject({ status: "ok" });
-    await http.groups.removeGroups(admin, "tools", ["/crew"]);
+    await http.groups.api.removeGroups(admin, "tools", ["/crew"]);
     expect(await get("/fs/opt/tools/a.js?type=file")).toEqual(denied);
     expect(await http.call(bob, put)).toEqual(denied);
   });

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROUP_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import { newStamp, type Stamp } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import { requireNoPartToken, type Principal } from "../permissions/index.ts";
 import { Definitions } from "./definitions.ts";
@@ -21,7 +22,13 @@ type Make<T> = (definitions: Definitions) => Change<T>;
 interface Dependencies {
   readonly store: GroupStore;
   readonly current: Pick<TenantDefinitions, "of">;
-  readonly random: Pick<Runtime["random"], "bytes">;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+}
+
+interface Writer {
+  readonly tenant: string;
+  /** The user; `undefined`: odp itself. */
+  readonly by: string | undefined;
 }
 
 /**
@@ -41,26 +48,28 @@ export class GroupChanges {
    */
   byCaller<T>(principal: Principal, make: Make<T>): Promise<T> {
     requireNoPartToken(principal);
-    return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
+    const check = (change: GivenChange): void => requireHoldingAll(principal, change);
+    return this.#written({ tenant: principal.tenant, by: principal.user }, make, check);
   }
 
   /** For changes that need no rights of a caller. */
   byPlatform<T>(tenant: string, make: Make<T>): Promise<T> {
-    return this.#written(tenant, make, () => {});
+    return this.#written({ tenant, by: undefined }, make, () => {});
   }
 
   /**
    * Plans, checks and stores the change. If another change came first, repeats all three on the new state;
    * `AppError("conflict")` after `GROUP_CHANGE_ATTEMPTS_MAX` attempts.
    */
-  async #written<T>(tenant: string, make: Make<T>, check: (change: GivenChange) => void): Promise<T> {
-    const { store, current, random } = this.#with;
+  async #written<T>({ tenant, by }: Writer, make: Make<T>, check: (change: GivenChange) => void): Promise<T> {
+    const { store, current, runtime } = this.#with;
     for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
       const on = new Definitions(await store.load(tenant));
-      const { change, answer } = make(on);
+      const { change: made, answer } = make(on);
+      const change = stamped(made, newStamp(by, runtime));
       const after = changed(on, change);
       check({ change, before: on, after });
-      const mark = Buffer.from(random.bytes(MARK_BYTES)).toString("base64url");
+      const mark = Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url");
       try {
         if (await store.change(tenant, on.stored, { change, mark })) return answer(after);
       } finally {
@@ -69,6 +78,15 @@ export class GroupChanges {
     }
     throw new AppError("conflict", "Others change the groups of this tenant all the time: nothing was changed.");
   }
+}
+
+function stamped(change: StoredChange, stamp: Stamp): StoredChange {
+  const { groups = [], paths = [] } = change;
+  return {
+    ...change,
+    groups: groups.map((group) => ({ ...group, stamp })),
+    paths: paths.map((path) => ({ ...path, stamp })),
+  };
 }
 
 function changed({ stored }: Definitions, change: StoredChange): Definitions {

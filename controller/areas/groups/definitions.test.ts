@@ -18,7 +18,7 @@ test("a group has the names above it before its own, and one that is gone has no
   });
   expect(all.view(all.get("10")!)).toMatchObject({ parent: "", hasChildren: true });
   const named = { name: "p", paths: ["/x"], groups: ["11", "99", "10"] };
-  expect(all.apiView(named)).toEqual({ name: "p", paths: ["/x"], groups: ["/g10", "/g10/g11"] });
+  expect(all.apiView(named)).toEqual({ name: "p", paths: ["/x"], groups: ["/g10", "/g10/g11"], revision: "0" });
 });
 
 test("a user is in the groups that name him, in those that he names, and in those that have these as members", () => {

@@ -1,5 +1,6 @@
 import { ROLES, type DataRule, type Principal } from "../permissions/index.ts";
 import { GROUP_SETS_KEPT_MAX } from "../../../common/limits.ts";
+import { revisionOf } from "../../../common/revisions.ts";
 import { ADMINISTRATORS_ID, EVERYONE_ID, FILLED_BY_THEMSELVES, GRANTS_BY_GROUP } from "./builtin.ts";
 import { rulesOf } from "./compile.ts";
 import type { Stored } from "./store.ts";
@@ -73,12 +74,13 @@ export class Definitions {
       parent: this.fullname(group.parent),
       member: group.member.flatMap((member) => this.#memberView(member)),
       hasChildren: this.stored.groups.some(({ parent }) => parent === id),
+      revision: revisionOf(group),
     };
   }
 
-  apiView({ name, paths, groups }: PathRecord): ApiPermission {
+  apiView({ name, paths, groups, stamp }: PathRecord): ApiPermission {
     const names = groups.map((id) => this.fullname(id)).filter((fullname) => fullname !== "");
-    return { name, paths, groups: names.sort() };
+    return { name, paths, groups: names.sort(), revision: revisionOf({ stamp }) };
   }
 
   /** Ids of all groups of a user, direct ones and those that contain them. */

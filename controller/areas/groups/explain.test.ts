@@ -28,8 +28,8 @@ beforeAll(async () => {
   const opened = { writable: ["/matrix/box"], readexps: ["/matrix/box: a = 1"], fields: { "/matrix/box": "-b" } };
   await groups.create(admin, { name: "noc", member: ["U/bob"], ...opened });
   await groups.create(admin, { name: "all", member: ["G/noc"], readonly: ["/matrix/box"] });
-  await groups.createApiPermission(admin, "tools", ["/opt/tools"]);
-  await groups.addGroups(admin, "tools", ["/all"]);
+  await groups.api.create(admin, "tools", ["/opt/tools"]);
+  await groups.api.addGroups(admin, "tools", ["/all"]);
 });
 afterAll(() => http[Symbol.asyncDispose]());
 

@@ -28,8 +28,8 @@ beforeAll(async () => {
   await groups.create(admin, { name: "between", member: ["G/inner"] });
   await groups.update(admin, { name: "store", member: ["U/bob", "G/between"] });
   await groups.create(admin, { name: "high", parent: "/shop", writable: ["/matrix/high"] });
-  await groups.createApiPermission(admin, "closed", ["/opt/closed"]);
-  await groups.createApiPermission(admin, "open", ["/app/more"]);
+  await groups.api.create(admin, "closed", ["/opt/closed"]);
+  await groups.api.create(admin, "open", ["/app/more"]);
   keeper = await present("keeper");
 });
 afterAll(() => http[Symbol.asyncDispose]());
@@ -57,16 +57,16 @@ describe("who may change groups, and has not what one gives,", () => {
     ["renames it", async () => http.groups.update(keeper, { id: await idOf("store"), name: "other" })],
     ["renames one above it", () => http.groups.update(keeper, { id: shopId, name: "market" })],
     ["removes it", async () => void (await http.groups.remove(keeper, "/store"))],
-    ["opens closed paths", () => http.groups.addGroups(keeper, "closed", ["/plain"])],
-    ["closes paths that are closed for him", () => http.groups.removeGroups(keeper, "closed", ["/plain"])],
-    ["makes an API permission of closed paths", () => http.groups.createApiPermission(keeper, "mine", ["/"])],
-    ["widens an API permission", () => http.groups.setPaths(keeper, "open", ["/app/more", "/opt"])],
-    ["replaces closed paths", () => http.groups.setPaths(keeper, "closed", ["/app/more"])],
-    ["removes closed paths", () => http.groups.removeApiPermission(keeper, "closed")],
+    ["opens closed paths", () => http.groups.api.addGroups(keeper, "closed", ["/plain"])],
+    ["closes paths that are closed for him", () => http.groups.api.removeGroups(keeper, "closed", ["/plain"])],
+    ["makes an API permission of closed paths", () => http.groups.api.create(keeper, "mine", ["/"])],
+    ["widens an API permission", () => http.groups.api.setPaths(keeper, "open", ["/app/more", "/opt"])],
+    ["replaces closed paths", () => http.groups.api.setPaths(keeper, "closed", ["/app/more"])],
+    ["removes closed paths", () => http.groups.api.remove(keeper, "closed")],
   ])("never %s", async (_way, change) => {
-    const before = JSON.stringify([await http.groups.list(admin), await http.groups.apiPermissions(admin)]);
+    const before = JSON.stringify([await http.groups.list(admin), await http.groups.api.list(admin)]);
     await expect(change()).rejects.toMatchObject(BEYOND);
-    expect(JSON.stringify([await http.groups.list(admin), await http.groups.apiPermissions(admin)])).toBe(before);
+    expect(JSON.stringify([await http.groups.list(admin), await http.groups.api.list(admin)])).toBe(before);
   });
 
   test("gives what he has", async () => {
@@ -80,7 +80,7 @@ describe("who may change groups, and has not what one gives,", () => {
     expect((await present("bob")).data).toContainEqual(
       expect.objectContaining({ class: "/matrix/shop", access: "write" }),
     );
-    await groups.addGroups(keeper, "open", ["/mine"]);
+    await groups.api.addGroups(keeper, "open", ["/mine"]);
     expect((await present("bob")).paths).toContain("/app/more");
     await groups.remove(keeper, "/mine");
     expect((await present("bob")).paths).not.toContain("/app/more");
@@ -108,11 +108,11 @@ describe("a token with a part of its user's rights", () => {
       () => groups.update(part, { name: "plain", member: ["U/bob"] }),
       () => groups.update(part, { name: "operators", member: ["U/bob"] }),
       () => groups.remove(part, "/plain"),
-      () => groups.createApiPermission(part, "p", ["/app"]),
-      () => groups.setPaths(part, "open", ["/app/less"]),
-      () => groups.addGroups(part, "open", ["/plain"]),
-      () => groups.removeGroups(part, "open", ["/plain"]),
-      () => groups.removeApiPermission(part, "open"),
+      () => groups.api.create(part, "p", ["/app"]),
+      () => groups.api.setPaths(part, "open", ["/app/less"]),
+      () => groups.api.addGroups(part, "open", ["/plain"]),
+      () => groups.api.removeGroups(part, "open", ["/plain"]),
+      () => groups.api.remove(part, "open"),
       () => users.signInPolicy.set(part, { secondFactor: "optional" }),
       () => users.create(part, { ...person("t1"), rights: { grants: ["objects:read"], data: [] } }),
       () => users.create(part, { ...person("t2"), groups: ["/plain"] }),

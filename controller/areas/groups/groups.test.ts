@@ -45,6 +45,7 @@ describe("a fresh tenant has", () => {
       tags: [],
       isParent: false,
       isldap: false,
+      revision: "0",
     });
   });
 
@@ -57,6 +58,7 @@ describe("a fresh tenant has", () => {
         ...["/matrix/lang/getLangList.js", "/matrix/system/getAppNameByUrl.js"],
       ],
       _group: { _all: ["/everyone"] },
+      revision: "0",
     });
   });
 
@@ -91,7 +93,8 @@ describe("a group", () => {
       member: ["U/viewer", "G/operators"],
       isParent: true,
     });
-    const whole = { ...night, id: nightId, fullname: "/noc/night", isParent: false, isldap: false };
+    const revision = expect.any(String) as string;
+    const whole = { ...night, id: nightId, fullname: "/noc/night", isParent: false, isldap: false, revision };
     expect((await listed(`${GROUP}?parent=/noc`)).message).toEqual([whole]);
     expect((await listed(`${GROUP}/${String(nightId)}`)).message).toEqual(whole);
   });
@@ -165,6 +168,7 @@ describe("an API permission", () => {
       name: "tools",
       pprefix: ["/opt/tools", "/script/a.js"],
       _group: { _all: [] },
+      revision: expect.any(String) as string,
     });
     expect(await call("POST", API, "name=tools&path=/x")).toMatchObject({ code: "conflict" });
     await call("PUT", `${API}/tools`, "path=/opt");
@@ -177,6 +181,7 @@ describe("an API permission", () => {
       name: "tools",
       pprefix: ["/opt"],
       _group: { _all: ["/operators"] },
+      revision: expect.any(String) as string,
     });
     expect(await http.call(admin, { method: "DELETE", url: `${API}/tools` })).toMatchObject({ status: "ok" });
     for (const method of ["GET", "DELETE"] as const)

@@ -1,3 +1,4 @@
+export { ApiPermissions } from "./api-permissions.ts";
 export { groupsArea } from "./area.ts";
 export { isAdministrators } from "./builtin.ts";
 export type { Member } from "./definitions.ts";

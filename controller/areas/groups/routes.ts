@@ -16,6 +16,7 @@ import {
   GroupReply,
 } from "../../../common/api/perms.ts";
 import { GROUP_BODY_MAX_BYTES } from "../../../common/limits.ts";
+import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ExplainService } from "./explain.ts";
 import type { GroupService } from "./service.ts";
@@ -23,7 +24,13 @@ import { groupReply } from "./shown.ts";
 import type { ApiPermission } from "./types.ts";
 
 export function groupRoutes(groups: GroupService): readonly Endpoint[] {
-  return [...ownRoutes(groups), ...apiRoutes(groups), ...apiPathRoutes(groups), ...refreshRoutes(groups)];
+  return [
+    ...changingRoutes(groups),
+    ...readingRoutes(groups),
+    ...apiRoutes(groups),
+    ...apiPathRoutes(groups),
+    ...refreshRoutes(groups),
+  ];
 }
 
 export function explainRoutes(explaining: ExplainService): readonly Endpoint[] {
@@ -44,39 +51,60 @@ export function explainRoutes(explaining: ExplainService): readonly Endpoint[] {
   ];
 }
 
-function ownRoutes(groups: GroupService): readonly Endpoint[] {
-  const path = "/admin/perms/group";
+const GROUP_PATH = "/admin/perms/group";
+
+function changingRoutes(groups: GroupService): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
-      path,
+      path: GROUP_PATH,
       permission: "perms:write",
       summary: "Make a group; the message is its id",
       input: GroupCreate,
       output: Type.String(),
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,
-      handler: async ({ principal, input }) => {
-        const { id, warnings } = await groups.create(principal, input);
-        return { message: id, warnings };
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const { id, warnings, revision } = await groups.create(principal, input, expected);
+        return { message: id, warnings, headers: { etag: etagOf(revision) } };
       },
     }),
     endpoint({
       method: "PUT",
-      path,
+      path: GROUP_PATH,
       permission: "perms:write",
       summary: "Change a group: members that are absent stay; the message is its id",
       input: GroupChange,
       output: Type.String(),
       body: "json",
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,
-      handler: async ({ principal, input }) => {
-        const { id, warnings } = await groups.update(principal, input);
-        return { message: id, warnings };
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const { id, warnings, revision } = await groups.update(principal, input, expected);
+        return { message: id, warnings, headers: { etag: etagOf(revision) } };
       },
     }),
     endpoint({
+      method: "DELETE",
+      path: `${GROUP_PATH}/:id`,
+      permission: "perms:write",
+      summary: "Delete a group; what it opened is closed at once",
+      input: GroupId,
+      output: Type.String(),
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const warnings = await groups.remove(principal, input.id, expected);
+        return { message: "", warnings };
+      },
+    }),
+  ];
+}
+
+function readingRoutes(groups: GroupService): readonly Endpoint[] {
+  return [
+    endpoint({
       method: "GET",
-      path,
+      path: GROUP_PATH,
       permission: "perms:read",
       summary: "Groups below a group, or those below none",
       input: GroupList,
@@ -87,23 +115,15 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "GET",
-      path: `${path}/:id`,
+      path: `${GROUP_PATH}/:id`,
       permission: "perms:read",
       summary: "One group",
       input: GroupId,
       output: GroupReply,
-      handler: async ({ principal, input }) => ({ message: groupReply(await groups.find(principal, input.id)) }),
-    }),
-    endpoint({
-      method: "DELETE",
-      path: `${path}/:id`,
-      permission: "perms:write",
-      summary: "Delete a group; what it opened is closed at once",
-      input: GroupId,
-      output: Type.String(),
+      revised: true,
       handler: async ({ principal, input }) => {
-        const warnings = await groups.remove(principal, input.id);
-        return { message: "", warnings };
+        const group = await groups.find(principal, input.id);
+        return { message: groupReply(group), headers: { etag: etagOf(group.revision) } };
       },
     }),
   ];
@@ -122,8 +142,9 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiCreate,
       output: Type.String(),
       body: "multipart",
-      handler: async ({ principal, input }) => {
-        await groups.createApiPermission(principal, input.name, input.path);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await groups.api.create(principal, input.name, input.path, expected);
         return { message: "" };
       },
     }),
@@ -134,7 +155,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "All API permissions",
       input: Type.Object({}),
       output: ApiReplies,
-      handler: async ({ principal }) => ({ message: (await groups.apiPermissions(principal)).map(apiReply) }),
+      handler: async ({ principal }) => ({ message: (await groups.api.list(principal)).map(apiReply) }),
     }),
     endpoint({
       method: "GET",
@@ -143,9 +164,11 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "One API permission",
       input: ApiName,
       output: ApiReply,
-      handler: async ({ principal, input }) => ({
-        message: apiReply(await groups.apiPermission(principal, input.name)),
-      }),
+      revised: true,
+      handler: async ({ principal, input }) => {
+        const found = await groups.api.find(principal, input.name);
+        return { message: apiReply(found), headers: { etag: etagOf(found.revision) } };
+      },
     }),
     endpoint({
       method: "DELETE",
@@ -154,8 +177,9 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "Delete an API permission; its paths are closed at once",
       input: ApiName,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        const warnings = await groups.removeApiPermission(principal, input.name);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const warnings = await groups.api.remove(principal, input.name, expected);
         return { message: "", warnings };
       },
     }),
@@ -173,8 +197,9 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiPaths,
       output: Type.String(),
       body: "multipart",
-      handler: async ({ principal, input }) => {
-        const warnings = await groups.setPaths(principal, input.name, input.path);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const warnings = await groups.api.setPaths(principal, input.name, input.path, expected);
         return { message: "", warnings };
       },
     }),
@@ -186,8 +211,9 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiGroups,
       output: Type.String(),
       body: "multipart",
-      handler: async ({ principal, input }) => {
-        await groups.addGroups(principal, input.name, input.group);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await groups.api.addGroups(principal, input.name, input.group, expected);
         return { message: "" };
       },
     }),
@@ -198,8 +224,9 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       summary: "Close the paths of an API permission to groups",
       input: ApiGroups,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        const warnings = await groups.removeGroups(principal, input.name, input.group);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const warnings = await groups.api.removeGroups(principal, input.name, input.group, expected);
         return { message: "", warnings };
       },
     }),
@@ -223,6 +250,6 @@ function refreshRoutes(groups: GroupService): readonly Endpoint[] {
   );
 }
 
-function apiReply({ name, paths, groups }: ApiPermission) {
-  return { name, pprefix: [...paths], _group: { _all: [...groups] } };
+function apiReply({ name, paths, groups, revision }: ApiPermission) {
+  return { name, pprefix: [...paths], _group: { _all: [...groups] }, revision };
 }

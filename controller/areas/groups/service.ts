@@ -1,9 +1,11 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { GROUPS_PER_CHANGE_MAX, GROUPS_PER_TENANT_MAX } from "../../../common/limits.ts";
+import { requireExpected, type Expected } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EvidenceList } from "../../store/evidence.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { ApiPermissions, type Changed } from "./api-permissions.ts";
 import { EVERYONE_ID } from "./builtin.ts";
 import { GroupChanges } from "./changes.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
@@ -22,8 +24,7 @@ import { type KnownSources, usernameOf, warningsOf } from "./known.ts";
 import { isNarrower } from "./narrowing.ts";
 import { GroupStore } from "./store.ts";
 import { type TenantChange, TenantDefinitions } from "./tenants.ts";
-import { apiPaths, newApiPermission, pathsIn, requireRoomFor } from "./paths.ts";
-import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./types.ts";
+import type { Group, GroupEdit, NewGroup } from "./types.ts";
 
 export interface GroupDependencies extends KnownSources {
   readonly runtime: Runtime;
@@ -41,13 +42,6 @@ export interface NarrowedGroup {
   readonly isNarrower: (member: Member) => boolean;
 }
 
-/** The name of a changed group or API permission, with all definitions before and after the change. */
-interface Changed {
-  readonly name: string;
-  readonly before: Definitions;
-  readonly after: Definitions;
-}
-
 /** Warnings of a change, for example of work that continues with rights its user has lost. */
 interface Told {
   readonly warnings: readonly string[];
@@ -55,6 +49,7 @@ interface Told {
 
 /** Groups of users, API permissions, and the rights that follow from them. */
 export class GroupService {
+  readonly api: ApiPermissions;
   readonly #runtime: Runtime;
   readonly #store: GroupStore;
   readonly #seenNames: GroupDependencies["seenNames"];
@@ -70,7 +65,8 @@ export class GroupService {
     this.#seenNames = seenNames;
     const store = (this.#store = new GroupStore(stores));
     const current = (this.#current = new TenantDefinitions({ store, runtime }));
-    this.#changes = new GroupChanges({ store, current, random: runtime.random });
+    const changes = (this.#changes = new GroupChanges({ store, current, runtime }));
+    this.api = new ApiPermissions({ current, changes, told: (principal, change) => this.#toldLeft(principal, change) });
   }
 
   /**
@@ -122,13 +118,14 @@ export class GroupService {
    * Creates a group and answers it, with a warning for each class that does not exist yet. `AppError("conflict")` if
    * the name is taken, `AppError("invalid")` for users and columns that do not exist.
    */
-  async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
+  async create(principal: Principal, group: NewGroup, expected?: Expected): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const warnings = await warningsOf(principal, group, { ...this.#known, members: [] });
     const made = await this.#changes.byCaller(principal, (definitions) => {
       checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
+      requireExpected(expected, `The group ${group.name}`, definitions.named(fullnameOf(group)));
       const record = edited(definitions, freeId(definitions, this.#runtime), { ...group });
-      return { change: { groups: [record] }, answer: (after) => after.view(record) };
+      return { change: { groups: [record] }, answer: (after) => viewIn(after, record.id) };
     });
     return { ...made, warnings };
   }
@@ -137,7 +134,7 @@ export class GroupService {
    * Changes a group. Absent members of the edit stay unchanged. Users of the group whom the principal may not see stay
    * in it. `AppError("not_found")` if the group does not exist; otherwise the errors of `create`.
    */
-  async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
+  async update(principal: Principal, edit: GroupEdit, expected?: Expected): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const sees = await this.#visibility(principal);
     const now = await this.#current.of(principal.tenant).read();
@@ -145,8 +142,13 @@ export class GroupService {
     const warnings = await warningsOf(principal, edit, { ...this.#known, members });
     const { group, ...change } = await this.#changes.byCaller(principal, (before) => {
       const id = idOf(before, edit);
+      requireExpected(expected, `The group ${before.fullname(id)}`, before.get(id));
       const record = edited(before, id, withUnseen(before.get(id), edit, sees));
-      const answer = (after: Definitions) => ({ group: withSeen(after.view(record), sees), before, after });
+      const answer = (after: Definitions) => ({
+        group: withSeen(viewIn(after, id), sees),
+        before,
+        after,
+      });
       return { change: { groups: [record] }, answer };
     });
     const left = await this.#toldLeft(principal, { name: group.fullname, ...change });
@@ -157,10 +159,11 @@ export class GroupService {
    * Removes a group; its members lose the rights it gives. Answers the work that continues with these rights. Built-in
    * groups, and groups with groups below them, cannot be removed.
    */
-  async remove(principal: Principal, id: string): Promise<readonly string[]> {
+  async remove(principal: Principal, id: string, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#changes.byCaller(principal, (before) => {
       const group = removable(before, id);
+      requireExpected(expected, `The group ${before.fullname(group.id)}`, group);
       const answer = (after: Definitions) => ({ name: before.fullname(group.id), before, after });
       return { change: { goneGroups: [group.id] }, answer };
     });
@@ -183,66 +186,6 @@ export class GroupService {
         return { change: { groups }, answer: () => naming.length > groups.length };
       });
     }
-  }
-
-  /** The API permissions, sorted by name. */
-  async apiPermissions(principal: Principal): Promise<readonly ApiPermission[]> {
-    requirePermission(principal, "perms:read");
-    const definitions = await this.#current.of(principal.tenant).read();
-    return definitions.stored.paths.map((one) => definitions.apiView(one)).sort((a, b) => (a.name < b.name ? -1 : 1));
-  }
-
-  async apiPermission(principal: Principal, name: string): Promise<ApiPermission> {
-    requirePermission(principal, "perms:read");
-    const definitions = await this.#current.of(principal.tenant).read();
-    return definitions.apiView(pathsIn(definitions, name));
-  }
-
-  /** Creates an API permission without groups. `AppError("conflict")` if the name is taken. */
-  async createApiPermission(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
-    requirePermission(principal, "perms:write");
-    const record = newApiPermission(name, paths);
-    await this.#changes.byCaller(principal, (definitions) => {
-      requireRoomFor(definitions, name);
-      return { change: { paths: [record] }, answer: () => undefined };
-    });
-  }
-
-  /** Replaces the paths of an API permission. Answers the work that continues although its paths are now closed. */
-  async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
-    requirePermission(principal, "perms:write");
-    const wanted = apiPaths(paths);
-    const change = await this.#changePaths(principal, name, (record) => ({ ...record, paths: wanted }));
-    return this.#toldLeft(principal, change);
-  }
-
-  /** Opens the paths of an API permission to these groups, in addition to the groups that have it. */
-  async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
-    requirePermission(principal, "perms:write");
-    await this.#changePaths(principal, name, (record, definitions) => {
-      const ids = groups.map((group) => groupIn(definitions, group).id);
-      return { ...record, groups: [...new Set([...record.groups, ...ids])] };
-    });
-  }
-
-  /** Takes an API permission from groups that have it. Answers the work that continues with its paths. */
-  async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
-    requirePermission(principal, "perms:write");
-    const change = await this.#changePaths(principal, name, (record, definitions) => {
-      const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
-      return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
-    });
-    return this.#toldLeft(principal, change);
-  }
-
-  /** Removes an API permission. Answers the work that continues with its paths. */
-  async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
-    requirePermission(principal, "perms:write");
-    const change = await this.#changes.byCaller(principal, (before) => {
-      pathsIn(before, name);
-      return { change: { gonePaths: [name] }, answer: (after) => ({ name, before, after }) };
-    });
-    return this.#toldLeft(principal, change);
   }
 
   /**
@@ -282,17 +225,6 @@ export class GroupService {
     return (member) => !member.startsWith("U") || seen(usernameOf(member));
   }
 
-  #changePaths(
-    principal: Principal,
-    name: string,
-    edit: (record: PathRecord, definitions: Definitions) => PathRecord,
-  ): Promise<Changed> {
-    return this.#changes.byCaller(principal, (before) => {
-      const record = edit(pathsIn(before, name), before);
-      return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
-    });
-  }
-
   async #toldLeft(principal: Principal, { name, before, after }: Changed): Promise<readonly string[]> {
     const isLess = (member: Member): boolean => isNarrower(before.rightsOf(member), after.rightsOf(member));
     return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
@@ -303,8 +235,17 @@ function withSeen(group: Group, sees: MemberSight): Group {
   return { ...group, member: group.member.filter(sees) };
 }
 
+/** The stored group, with the stamp of its change. */
+function viewIn(definitions: Definitions, id: string): Group {
+  return definitions.view(definitions.get(id)!);
+}
+
+function fullnameOf({ name, parent = "" }: NewGroup): string {
+  return `${parent === "/" ? "" : parent}/${name}`;
+}
+
 function idOf(definitions: Definitions, { id, name, parent = "" }: GroupEdit): string {
   if (id !== undefined && id !== "") return (definitions.get(id) ?? groupIn(definitions, id)).id;
   if (name === undefined) throw new AppError("invalid", "Which group: id, or name and parent, is missing.");
-  return groupIn(definitions, `${parent === "/" ? "" : parent}/${name}`).id;
+  return groupIn(definitions, fullnameOf({ name, parent })).id;
 }

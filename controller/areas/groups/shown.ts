@@ -1,7 +1,7 @@
 import type { Group } from "./types.ts";
 
 export function groupReply(group: Group) {
-  const { id, name, fullname, parent, hasChildren } = group;
+  const { id, name, fullname, parent, hasChildren, revision } = group;
   const { member, fields, readexps, readonly, writable, tags } = group;
   return {
     ...{ id, name, fullname, parent },
@@ -13,5 +13,6 @@ export function groupReply(group: Group) {
     tags: [...tags],
     isParent: hasChildren,
     isldap: false,
+    revision,
   };
 }

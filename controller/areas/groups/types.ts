@@ -1,3 +1,5 @@
+import type { Stamped } from "../../../common/revisions.ts";
+
 /** Rights that a group gives to its members, as an administrator writes them. */
 export interface GroupRights {
   /** Class paths of the trees whose objects members read. */
@@ -12,6 +14,7 @@ export interface GroupRights {
 
 /** A group as callers see it. */
 export interface Group extends GroupRights {
+  readonly revision: string;
   /** A decimal number. */
   readonly id: string;
   readonly name: string;
@@ -44,6 +47,7 @@ export interface GroupEdit extends GroupContent {
 
 /** Opens paths of scripts and files to groups. */
 export interface ApiPermission {
+  readonly revision: string;
   readonly name: string;
   /** Paths of files, and of folders with everything below them. */
   readonly paths: readonly string[];
@@ -52,7 +56,7 @@ export interface ApiPermission {
 }
 
 /** A stored group. It refers to other groups by their ids, so that they can be renamed. */
-export interface GroupRecord extends GroupRights {
+export interface GroupRecord extends GroupRights, Stamped {
   readonly id: string;
   readonly name: string;
   /** Id of the group above; empty: none. */
@@ -62,7 +66,7 @@ export interface GroupRecord extends GroupRights {
   readonly tags: readonly string[];
 }
 
-export interface PathRecord {
+export interface PathRecord extends Stamped {
   readonly name: string;
   readonly paths: readonly string[];
   /** Ids of groups; readers ignore ids that no longer exist. */

@@ -83,7 +83,7 @@ function definitionClass(jobs: JobOwner): SystemClass {
       },
     },
     async *provide(principal) {
-      yield (await jobs.all(principal)).map((job): Row => ({ ...job, tags: [...job.tag] }));
+      yield (await jobs.all(principal)).map(({ revision: _revision, ...job }): Row => ({ ...job, tags: [...job.tag] }));
     },
   };
 }

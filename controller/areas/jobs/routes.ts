@@ -22,6 +22,7 @@ import {
   JOB_CALL_GRACE_MS,
   JOB_MAX_S,
 } from "../../../common/limits.ts";
+import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/sockets/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
@@ -30,7 +31,7 @@ import { runBatch } from "./runs/batch.ts";
 import type { RunCancelling } from "./runs/cancelling.ts";
 import type { JobContexts } from "./context/contexts.ts";
 import { definitionRoutes } from "./definitions/routes.ts";
-import type { JobGroups } from "./groups/groups.ts";
+import type { JobGroups, SavedGroup } from "./groups/groups.ts";
 import type { OutputFollowing } from "./output/following.ts";
 import type { JobRuns } from "./runs/runs.ts";
 import { endOf, outputOf, untilAborted } from "./history/answers.ts";
@@ -161,6 +162,7 @@ export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
     input: GroupInput,
     output: Type.String(),
     body: "json",
+    revised: true,
   } as const;
   return [
     endpoint({
@@ -176,19 +178,13 @@ export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
       ...written,
       method: "POST",
       summary: "Make a group, or replace the one of that type and name",
-      handler: async ({ principal, input }) => {
-        const { warnings } = await groups.save(principal, input);
-        return { message: "", warnings };
-      },
+      handler: async ({ principal, input, expected }) => answerOf(await groups.save(principal, input, expected)),
     }),
     endpoint({
       ...written,
       method: "PUT",
       summary: "Replace the group of that type and name",
-      handler: async ({ principal, input }) => {
-        const { warnings } = await groups.replace(principal, input);
-        return { message: "", warnings };
-      },
+      handler: async ({ principal, input, expected }) => answerOf(await groups.replace(principal, input, expected)),
     }),
     endpoint({
       method: "DELETE",
@@ -197,12 +193,17 @@ export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
       summary: "Remove a group",
       input: GroupSelect,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await groups.remove(principal, input);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await groups.remove(principal, input, expected);
         return { message: "" };
       },
     }),
   ];
+}
+
+function answerOf({ group, warnings }: SavedGroup): Answer<string> {
+  return { message: "", warnings, headers: { etag: etagOf(group.revision) } };
 }
 
 function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly Endpoint[] {
@@ -224,11 +225,14 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       summary: "The job <name>@<dir>; with param, its execution",
       input: JobExecution,
       output: Type.Unknown(),
+      revised: true,
       deadlineMs: waitsFor,
       handler: async (call) => {
         const { principal, input } = call;
-        if (input.param === undefined && input.receive_output === undefined && input.stream === undefined)
-          return { message: await jobs.get(principal, input["*"]) };
+        if (input.param === undefined && input.receive_output === undefined && input.stream === undefined) {
+          const job = await jobs.get(principal, input["*"]);
+          return { message: job, headers: { etag: etagOf(job.revision) } };
+        }
         return audited(audit, call, () => execute(runs, call));
       },
     }),

@@ -1,5 +1,6 @@
 import type { JobChange, JobInput, JobRecord } from "../../../common/api/jobs.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/limits.ts";
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
@@ -28,6 +29,7 @@ interface Change {
   readonly make: (before: StoredJob | undefined) => StoredJob;
   /** True if the change makes the principal the author, with whose rights the schedule and the scripts run. */
   readonly adopts: boolean;
+  readonly expected?: Expected | undefined;
 }
 
 /** Definitions of jobs. */
@@ -51,17 +53,20 @@ export class JobService {
   }
 
   /** Adds the job, or replaces the one of that name. `AppError("conflict")` if another write came first. */
-  async save(principal: Principal, input: JobInput): Promise<SavedJob> {
+  async save(principal: Principal, input: JobInput, expected?: Expected): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(input);
     const make: Change["make"] = (before) => changedJob(this.#new(principal, name, before), input);
-    const saved = await this.#write(principal, name, { make, adopts: true });
+    const change = { make, adopts: true, expected };
+    // After a lost race the expected state is checked again.
+    if (expected !== undefined) return this.#change(principal, name, change);
+    const saved = await this.#write(principal, name, change);
     if (!saved) throw changedMeanwhile(name);
     return saved;
   }
 
   /** Changes the given members. `AppError("not_found")` if the job does not exist or the principal does not see it. */
-  async edit(principal: Principal, change: JobChange): Promise<SavedJob> {
+  async edit(principal: Principal, change: JobChange, expected?: Expected): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
     await this.visible(principal, formatJobName(name));
@@ -69,15 +74,15 @@ export class JobService {
       if (!before) throw unknownJob(formatJobName(name));
       return changedJob(before, change);
     };
-    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
+    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change), expected });
   }
 
   /** Like `edit`, but adds the job if it is missing. A new job needs an `exec`. */
-  async merge(principal: Principal, change: JobChange): Promise<SavedJob> {
+  async merge(principal: Principal, change: JobChange, expected?: Expected): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
     const make: Change["make"] = (before) => changedJob(before ?? this.#new(principal, name), change);
-    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
+    return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change), expected });
   }
 
   /** Sets whether schedules start the job. It can always be started on request. */
@@ -149,12 +154,13 @@ export class JobService {
     await this.#change(principal, { name, dir }, { make, adopts: false });
   }
 
-  async remove(principal: Principal, fullName: string): Promise<void> {
+  async remove(principal: Principal, fullName: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "jobs:write");
     const name = formatJobName(await this.visible(principal, fullName));
     refuseSystem(parseJobName(name));
     const existing = await this.#store.definition(principal.tenant, name);
     if (existing === undefined) throw unknownJob(fullName);
+    requireExpected(expected, `The job ${name}`, existing.job);
     if (!(await this.#store.removeDefinition(principal.tenant, name, existing.revision)))
       throw changedMeanwhile(parseJobName(name));
   }
@@ -192,6 +198,7 @@ export class JobService {
     const existing = await this.#store.definition(tenant, formatJobName(name));
     const { sees, shown } = await this.#filter(principal);
     if (existing && !sees(record(principal, existing.job))) throw outsideRule(name);
+    requireExpected(change.expected, `The job ${formatJobName(name)}`, existing?.job);
     const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
@@ -213,7 +220,8 @@ export class JobService {
     const isStarted = isSet || (job.enable !== 0 && before.enable === 0);
     if ((adopts || isSet) && job.schedule !== "") requireAllOwnGrants(principal);
     const savedBy = adopts || before?.savedBy === undefined ? principal.user : before.savedBy;
-    return { ...job, savedBy, scheduledMs: isStarted ? nowMs : (before.scheduledMs ?? nowMs), changedMs: nowMs };
+    const scheduledMs = isStarted ? nowMs : (before.scheduledMs ?? nowMs);
+    return { ...job, savedBy, scheduledMs, changedMs: nowMs, stamp: newStamp(principal.user, this.#runtime) };
   }
 
   #checkSchedule(text: string, nowMs: number): void {
@@ -283,7 +291,7 @@ function formatted(fullName: string): string | undefined {
 
 function record(
   principal: Principal,
-  { createdMs, changedMs, savedBy: _by, scheduledMs: _since, ...job }: StoredJob,
+  { createdMs, changedMs, savedBy: _by, scheduledMs: _since, stamp, ...job }: StoredJob,
 ): JobRecord {
   const fullname = formatJobName(job);
   return {
@@ -302,6 +310,7 @@ function record(
     system: isSystemDir(job.dir),
     created: createdMs,
     changed: changedMs,
+    revision: revisionOf({ stamp }),
   };
 }
 

@@ -1,10 +1,11 @@
+import type { Stamped } from "../../../common/revisions.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { putOnce } from "../../store/once.ts";
 
 /** A stored job. KvStore: `jobs/definition/<name>@<dir>`. */
-export interface StoredJob {
+export interface StoredJob extends Stamped {
   readonly name: string;
   readonly dir: string;
   readonly description: string;

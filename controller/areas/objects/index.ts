@@ -2,6 +2,7 @@ export { columns, meaningsOf, textColumns, type SystemClass, type SystemColumn }
 export { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
 export { hasWords, RECORD_COLUMNS, TAGS_COLUMN } from "./definitions/definition.ts";
 export { nameAmong, triggerName } from "./definitions/naming.ts";
+export { triggerStamp } from "./definitions/triggers.ts";
 export { objectOf } from "./values/events.ts";
 export type { IndexScrubPage } from "./indexing/indexscrub.ts";
 export type * from "./interface.ts";

@@ -1,4 +1,5 @@
 import type { Row } from "../../../common/value.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { SystemClass } from "./definitions/system-class.ts";
 import type {
@@ -77,9 +78,14 @@ export interface ClassTriggers {
   putTrigger(
     principal: Principal,
     trigger: Omit<TriggerDefinition, "author" | "modifiedAtMs">,
+    expected?: Expected,
   ): Promise<TriggerDefinition>;
   /** Like `putTrigger`. `AppError("not_found")` if there is no trigger of that name. */
-  dropTrigger(principal: Principal, trigger: Pick<TriggerDefinition, "class" | "name">): Promise<void>;
+  dropTrigger(
+    principal: Principal,
+    trigger: Pick<TriggerDefinition, "class" | "name">,
+    expected?: Expected,
+  ): Promise<void>;
   /**
    * Takes part in the delivery of changes to triggers, also of changes that another controller left. Call it regularly;
    * idempotent.

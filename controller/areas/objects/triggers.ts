@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_EVENTS_AT_ONCE } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import type { Principal } from "../permissions/index.ts";
 import { requireDefiner } from "./definitions/definers.ts";
 import type { Definitions } from "./definitions/definition.ts";
@@ -52,6 +53,7 @@ export class Triggers implements ClassTriggers {
   async putTrigger(
     principal: Principal,
     trigger: Omit<TriggerDefinition, "author" | "modifiedAtMs">,
+    expected?: Expected,
   ): Promise<TriggerDefinition> {
     requireDefiner(principal, trigger.class);
     const stored = { ...trigger, author: principal.user, modifiedAtMs: this.#options.clock.nowMs() };
@@ -61,15 +63,19 @@ export class Triggers implements ClassTriggers {
     let former: TriggerDefinition | undefined;
     await this.#changeTriggers(principal, (draft) => {
       former = draft.triggers.get(name);
-      putTrigger(draft, stored);
+      putTrigger(draft, stored, expected);
     });
     await versions.keep(former);
     return stored;
   }
 
-  async dropTrigger(principal: Principal, trigger: Pick<TriggerDefinition, "class" | "name">): Promise<void> {
+  async dropTrigger(
+    principal: Principal,
+    trigger: Pick<TriggerDefinition, "class" | "name">,
+    expected?: Expected,
+  ): Promise<void> {
     requireDefiner(principal, trigger.class);
-    await this.#changeTriggers(principal, (draft) => dropTrigger(draft, trigger));
+    await this.#changeTriggers(principal, (draft) => dropTrigger(draft, trigger, expected));
   }
 
   async followTriggers(principal: Principal): Promise<void> {

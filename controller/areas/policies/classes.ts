@@ -137,7 +137,7 @@ const GAP_CLASS: SystemClass = {
 };
 
 /** Converts the map `translation` to texts, because a map column holds texts. Leaves out absent members. */
-export function rowOf({ translation, ...record }: PolicyRecord): Row {
+export function rowOf({ translation, revision: _revision, ...record }: PolicyRecord): Row {
   const row: Record<string, Row[string] | undefined> = { ...record };
   if (translation) {
     row["translation"] = Object.fromEntries(

@@ -7,12 +7,17 @@ import {
   PolicyRecord,
   PolicySelect,
 } from "../../../common/api/policies.ts";
-import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
+import { etagOf } from "../../../common/revisions.ts";
+import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
 
 export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
   return [...savingRoutes(policies), ...readingRoutes(policies), ...placingRoutes(policies)];
+}
+
+function answerOf(policy: PolicyRecord): Answer<PolicyRecord> {
+  return { message: policy, headers: { etag: etagOf(policy.revision) } };
 }
 
 function savingRoutes(policies: PolicyService): readonly Endpoint[] {
@@ -25,9 +30,9 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       body: "json",
       input: CommandPolicyInput,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({
-        message: await policies.save(principal, policyInput("command", input)),
-      }),
+      revised: true,
+      handler: async ({ principal, input, expected }) =>
+        answerOf(await policies.save(principal, policyInput("command", input), expected)),
     }),
     endpoint({
       method: "POST",
@@ -37,7 +42,9 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       body: "json",
       input: LogPolicyInput,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.save(principal, policyInput("log", input)) }),
+      revised: true,
+      handler: async ({ principal, input, expected }) =>
+        answerOf(await policies.save(principal, policyInput("log", input), expected)),
     }),
     endpoint({
       method: "DELETE",
@@ -46,8 +53,9 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       summary: "Stops a policy everywhere and deletes it",
       input: PolicySelect,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await policies.remove(principal, input.name);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await policies.remove(principal, input.name, expected);
         return { message: "" };
       },
     }),
@@ -72,7 +80,8 @@ function readingRoutes(policies: PolicyService): readonly Endpoint[] {
       summary: "One policy",
       input: PolicySelect,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.get(principal, input.name) }),
+      revised: true,
+      handler: async ({ principal, input }) => answerOf(await policies.get(principal, input.name)),
     }),
   ];
 }
@@ -86,7 +95,9 @@ function placingRoutes(policies: PolicyService): readonly Endpoint[] {
       summary: "Deploys a policy to its hosts",
       input: PolicyDeploy,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.deploy(principal, input.name, input.hosts) }),
+      revised: true,
+      handler: async ({ principal, input: { name, hosts }, expected }) =>
+        answerOf(await policies.deploy(principal, name, hosts, expected)),
     }),
     endpoint({
       method: "POST",
@@ -95,7 +106,9 @@ function placingRoutes(policies: PolicyService): readonly Endpoint[] {
       summary: "Stops a policy on all its hosts",
       input: PolicySelect,
       output: PolicyRecord,
-      handler: async ({ principal, input }) => ({ message: await policies.undeploy(principal, input.name) }),
+      revised: true,
+      handler: async ({ principal, input, expected }) =>
+        answerOf(await policies.undeploy(principal, input.name, expected)),
     }),
   ];
 }

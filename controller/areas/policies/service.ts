@@ -2,6 +2,7 @@ import type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
+import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -75,7 +76,7 @@ export class PolicyService implements DesiredStateSource {
    * revision stay, so agents restart nothing. `AppError("conflict")` if another writer changed the policy at the same
    * time.
    */
-  async save(principal: Principal, input: PolicyInput): Promise<PolicyRecord> {
+  async save(principal: Principal, input: PolicyInput, expected?: Expected): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
     const { name } = input.spec;
     await this.#check(principal, input.spec);
@@ -83,8 +84,10 @@ export class PolicyService implements DesiredStateSource {
     const seen = await this.#store.get(principal.tenant, name);
     if (seen.definition.value) await this.#refuseOutsideRule(principal, seen.definition.value, seen.targets.value);
     const former = seen.targets.value ?? NO_TARGETS;
+    requireExpected(expected, `The policy ${name}`, seen.definition.value && former);
     const targets = toSettle(former, {
       ...former,
+      stamp: newStamp(principal.user, this.#runtime),
       ...(input.tags && { tags: input.tags }),
       ...(hosts && { hosts, deployed: hosts.length > 0 }),
     });
@@ -92,8 +95,11 @@ export class PolicyService implements DesiredStateSource {
     const definition = this.#definition(principal, seen.definition.value, input.spec);
     const next = definition.definition ?? seen.definition.value;
     if (next) await this.#refuseOutsideRule(principal, next, targets);
-    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition })))
+    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) {
+      const now = await this.#store.get(principal.tenant, name);
+      requireExpected(expected, `The policy ${name}`, now.definition.value && (now.targets.value ?? NO_TARGETS));
       throw changedMeanwhile(name);
+    }
     await this.#assignments.settle(principal.tenant, name);
     return this.get(principal, name);
   }
@@ -129,11 +135,12 @@ export class PolicyService implements DesiredStateSource {
   }
 
   /** Stops the policy on all hosts, then deletes it. Its depot stays. */
-  async remove(principal: Principal, name: string): Promise<void> {
+  async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "policies:write");
     await this.#visible(principal, name);
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
-      await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
+      const first = race === 0 ? expected : undefined;
+      await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), first);
       const { seen, targets } = await this.#find(principal.tenant, name);
       // The lists of the hosts must be updated before. Otherwise they would contain a deleted policy forever.
       if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
@@ -142,25 +149,31 @@ export class PolicyService implements DesiredStateSource {
   }
 
   /** Deploys the policy to its hosts. `hosts` are added to them. */
-  async deploy(principal: Principal, name: string, hosts: readonly string[] = []): Promise<PolicyRecord> {
+  async deploy(
+    principal: Principal,
+    name: string,
+    hosts: readonly string[] = [],
+    expected?: Expected,
+  ): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     const { definition } = await this.#visible(principal, name);
     await this.#check(principal, definition.spec);
     const added = await this.#knownHosts(principal, hosts);
-    await this.#setTargets(principal, name, (now) => {
+    const deployed = (now: StoredTargets): StoredTargets => {
       const all = [...new Set([...now.hosts, ...added])];
       if (all.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
       if (all.length > POLICY_HOSTS_MAX) throw tooManyHosts();
       return { ...now, hosts: all, deployed: true };
-    });
+    };
+    await this.#setTargets(principal, name, deployed, expected);
     return this.get(principal, name);
   }
 
   /** Stops the policy on all its hosts. The hosts are remembered for the next deployment. */
-  async undeploy(principal: Principal, name: string): Promise<PolicyRecord> {
+  async undeploy(principal: Principal, name: string, expected?: Expected): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     await this.#visible(principal, name);
-    await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }));
+    await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), expected);
     return this.get(principal, name);
   }
 
@@ -238,11 +251,17 @@ export class PolicyService implements DesiredStateSource {
     return { seen, definition, targets: seen.targets.value ?? NO_TARGETS };
   }
 
-  async #setTargets(principal: Principal, name: string, change: (now: StoredTargets) => StoredTargets): Promise<void> {
+  async #setTargets(
+    principal: Principal,
+    name: string,
+    change: (now: StoredTargets) => StoredTargets,
+    expected: Expected | undefined,
+  ): Promise<void> {
     const { tenant } = principal;
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const { seen, targets: now } = await this.#find(tenant, name);
-      const targets = toSettle(now, change(now));
+      requireExpected(expected, `The policy ${name}`, now);
+      const targets = toSettle(now, { ...change(now), stamp: newStamp(principal.user, this.#runtime) });
       if (await this.#store.write(tenant, name, { seen, targets })) return this.#assignments.settle(tenant, name);
     }
     throw changedMeanwhile(name);
@@ -281,6 +300,7 @@ function record(principal: Principal, definition: StoredDefinition, targets: Sto
     created: createdMs,
     changed: changedMs,
     creator,
+    revision: revisionOf(targets),
   };
 }
 

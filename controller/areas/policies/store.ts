@@ -1,5 +1,6 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
+import type { Stamped } from "../../../common/revisions.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -19,7 +20,8 @@ export interface StoredDefinition {
   readonly creator: string;
 }
 
-export interface StoredTargets {
+/** Its stamp is that of the last change of the policy, because each change writes the targets. */
+export interface StoredTargets extends Stamped {
   readonly hosts: readonly string[];
   readonly deployed: boolean;
   readonly tags: readonly string[];

@@ -58,9 +58,10 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       input: RulePut,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input }) => ({
+      revised: true,
+      handler: async ({ principal, input, expected }) => ({
         message: "",
-        warnings: await rules.put(principal, input.key, input.value),
+        warnings: await rules.put(principal, input.key, input.value, expected),
       }),
     }),
     endpoint({
@@ -70,8 +71,9 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       summary: "Remove a rule; a warning names the policies that need it",
       input: RuleKey,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        const warnings = await rules.remove(principal, input.key);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const warnings = await rules.remove(principal, input.key, expected);
         return { message: "", warnings };
       },
     }),
@@ -83,7 +85,8 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       input: RuleNew,
       output: Type.String(),
       body: "json",
-      handler: async ({ principal, input }) => ({ message: await rules.create(principal, input) }),
+      revised: true,
+      handler: async ({ principal, input, expected }) => ({ message: await rules.create(principal, input, expected) }),
     }),
   ];
 }

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import { revisionOf, type Expected } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey, type Entry, ownedVisibility } from "../config/index.ts";
@@ -32,6 +33,7 @@ export interface RuleListing {
   readonly class: string;
   readonly type: string;
   readonly value: string;
+  readonly revision: string;
 }
 
 export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entries"> {
@@ -146,10 +148,10 @@ export class RuleService implements Rules {
    * Inserts or replaces a rule; returns warnings. Refuses a text that does not parse, or that uses unknown parsers or
    * types. A missing class or option is an error only when the rule is used.
    */
-  async put(principal: Principal, key: string, text: string): Promise<readonly string[]> {
+  async put(principal: Principal, key: string, text: string, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     const warnings = await this.check(principal, key, text);
-    await this.#store.put(principal, key, text);
+    await this.#store.put(principal, key, { text, expected });
     return warnings;
   }
 
@@ -171,12 +173,14 @@ export class RuleService implements Rules {
    * Removes a rule. Returns a warning if policies need it: their records wait on their hosts until the rule is stored
    * again.
    */
-  async remove(principal: Principal, key: string): Promise<readonly string[]> {
+  async remove(principal: Principal, key: string, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
     const stored = await this.#store.find(principal.tenant, key);
     const found =
-      stored !== undefined && isReadable(principal, stored.text) && (await this.#store.remove(principal, key));
+      stored !== undefined &&
+      isReadable(principal, stored.text) &&
+      (await this.#store.remove(principal, key, expected));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
     await this.#store.putExtension(principal.tenant, key, "");
     const policies = await this.#neededBy(principal, key);
@@ -212,7 +216,7 @@ export class RuleService implements Rules {
   }
 
   /** Creates or replaces the rule of a class and type; returns its key. */
-  async create(principal: Principal, rule: NewRule): Promise<string> {
+  async create(principal: Principal, rule: NewRule, expected?: Expected): Promise<string> {
     requirePermission(principal, "rules:write");
     requireAllOwnGrants(principal);
     const view = await presentClass(this.#objects, principal, rule.class);
@@ -226,7 +230,7 @@ export class RuleService implements Rules {
         : fieldOptions(rule, view)),
     ]);
     await this.#compileWith(principal, { key, text }, view);
-    await this.#store.put(principal, key, text);
+    await this.#store.put(principal, key, { text, expected });
     return key;
   }
 
@@ -298,9 +302,10 @@ function refuseForeign({ tenant, ospace }: Principal, text: string): void {
   throw new AppError("denied", `--keyspace=${keyspace} is another tenant than ${tenant}.`);
 }
 
-function listing({ key, text }: StoredRule): RuleListing {
+function listing({ key, text, stamp }: StoredRule): RuleListing {
   const rule = readRuleText(text);
-  return { key, class: classOrEmpty(text), type: (lenient(rule, "parser") ?? "").toLowerCase(), value: text };
+  const type = (lenient(rule, "parser") ?? "").toLowerCase();
+  return { key, class: classOrEmpty(text), type, value: text, revision: revisionOf({ stamp }) };
 }
 
 function lenient(rule: ReturnType<typeof readRuleText>, name: string): string | undefined {

@@ -1,8 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 import { RULE_FORWARDED_RULES_MAX, RULE_PINNED_MAX_BYTES, RULE_TEXT_RENEW_MS } from "../../../common/limits.ts";
+import { requireExpected, type Expected, type Stamp } from "../../../common/revisions.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { ConfigEntries, Entry } from "../config/index.ts";
+import { stampOf, type ConfigEntries, type Content, type Entry } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { TableRow } from "../tables/index.ts";
 import { grokExpressions } from "./definitions/compile.ts";
@@ -29,6 +30,12 @@ export interface StoredRule {
   readonly text: string;
   /** User who stored the text. Empty or absent: the platform stored it, and the rule has the platform's rights. */
   readonly by?: string;
+  readonly stamp?: Stamp | undefined;
+}
+
+export interface RuleWrite {
+  readonly text: string;
+  readonly expected?: Expected | undefined;
 }
 
 /** A rule text with all data that determines how it parses. */
@@ -69,18 +76,23 @@ export class RuleStore {
     sees: (entry: Entry) => boolean = () => true,
   ): Promise<StoredRule | undefined> {
     const entry = await this.#entries.get(tenant, key);
-    return entry && sees(entry) ? { key, text: entry.text ?? "", by: entry.by } : undefined;
+    return entry && sees(entry) ? ruleOf(entry) : undefined;
   }
 
-  async put({ tenant, user }: Principal, key: string, text: string): Promise<void> {
-    await this.#entries.write(tenant, [key], () => () => ({ text }), { by: user });
+  async put({ tenant, user }: Principal, key: string, { text, expected }: RuleWrite): Promise<void> {
+    const decide = (found: Entry | undefined): Content => {
+      requireExpected(expected, `The rule ${key}`, found && stampOf(found));
+      return { text };
+    };
+    await this.#entries.write(tenant, [key], () => decide, { by: user });
   }
 
   /** Returns false if there was no such rule. */
-  async remove({ tenant, user }: Principal, key: string): Promise<boolean> {
+  async remove({ tenant, user }: Principal, key: string, expected?: Expected): Promise<boolean> {
     let isThere = false;
-    const decide = (found: unknown): "delete" => {
+    const decide = (found: Entry | undefined): "delete" => {
       isThere = found !== undefined;
+      if (found) requireExpected(expected, `The rule ${key}`, stampOf(found));
       return "delete";
     };
     await this.#entries.write(tenant, [key], () => decide, { by: user });
@@ -90,10 +102,8 @@ export class RuleStore {
   /** The rules below `/<ospace>/rules/` whose entries pass `sees`, sorted by key. */
   async list({ tenant, ospace }: Principal, sees: (entry: Entry) => boolean): Promise<readonly StoredRule[]> {
     const rules: StoredRule[] = [];
-    for await (const entry of this.#entries.under(tenant, `${ospace}/rules/`)) {
-      const { key, text = "", by } = entry;
-      if (sees(entry)) rules.push({ key, text, by });
-    }
+    for await (const entry of this.#entries.under(tenant, `${ospace}/rules/`))
+      if (sees(entry)) rules.push(ruleOf(entry));
     return rules;
   }
 
@@ -211,4 +221,8 @@ export function textGone(message: string): AppError {
 
 function tooMuch(message: string, limit: string): AppError {
   return new AppError("too_large", message, { details: { limit } });
+}
+
+function ruleOf(entry: Entry): StoredRule {
+  return { key: entry.key, text: entry.text ?? "", by: entry.by, ...stampOf(entry) };
 }

@@ -1,9 +1,9 @@
-import { Type } from "typebox";
+import { Type, type Static } from "typebox";
 import { TableName, TableNames, TableRows, TableWrite } from "../../../common/api/tables.ts";
 import { TABLE_BODY_MAX_BYTES } from "../../../common/limits.ts";
-
-import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
-import type { TableService } from "./service.ts";
+import { etagOf } from "../../../common/revisions.ts";
+import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
+import type { Table, TableService } from "./service.ts";
 
 export function tableRoutes(tables: TableService): readonly Endpoint[] {
   const written = {
@@ -13,6 +13,7 @@ export function tableRoutes(tables: TableService): readonly Endpoint[] {
     output: TableRows,
     body: "json",
     bodyMaxBytes: TABLE_BODY_MAX_BYTES,
+    revised: true,
   } as const;
   return [
     endpoint({
@@ -31,23 +32,22 @@ export function tableRoutes(tables: TableService): readonly Endpoint[] {
       summary: "Rows of an extension table",
       input: TableName,
       output: TableRows,
-      handler: async ({ principal, input }) => ({ message: [...(await tables.rows(principal, input.name))] }),
+      revised: true,
+      handler: async ({ principal, input }) => answerOf(await tables.read(principal, input.name)),
     }),
     endpoint({
       ...written,
       method: "POST",
       summary: "Make an extension table, or replace all of its rows; the message is its rows",
-      handler: async ({ principal, input }) => ({
-        message: [...(await tables.replace(principal, input.name, input.items))],
-      }),
+      handler: async ({ principal, input: { name, items }, expected }) =>
+        answerOf(await tables.replace(principal, name, items, expected)),
     }),
     endpoint({
       ...written,
       method: "PUT",
       summary: "Replace rows of equal key and add the others; the message is the table's rows",
-      handler: async ({ principal, input }) => ({
-        message: [...(await tables.merge(principal, input.name, input.items))],
-      }),
+      handler: async ({ principal, input: { name, items }, expected }) =>
+        answerOf(await tables.merge(principal, name, items, expected)),
     }),
     endpoint({
       method: "DELETE",
@@ -56,10 +56,15 @@ export function tableRoutes(tables: TableService): readonly Endpoint[] {
       summary: "Remove an extension table; the message is an empty list",
       input: TableName,
       output: TableRows,
-      handler: async ({ principal, input }) => {
-        await tables.remove(principal, input.name);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await tables.remove(principal, input.name, expected);
         return { message: [] };
       },
     }),
   ];
+}
+
+function answerOf({ rows, revision }: Table): Answer<Static<typeof TableRows>> {
+  return { message: [...rows], headers: { etag: etagOf(revision) } };
 }

@@ -52,9 +52,12 @@ function storesWith(change: (kv: KvStore) => Partial<KvStore>): Stores {
 describe("a table", () => {
   test("is made, listed, read, replaced, merged and removed, at once for another controller", async () => {
     const other = serviceOf(engine);
-    expect(await tables.replace(admin, "life", [{ key: "a", n: 1 }, { n: 2 }])).toEqual([{ key: "a", n: 1 }, { n: 2 }]);
+    expect((await tables.replace(admin, "life", [{ key: "a", n: 1 }, { n: 2 }])).rows).toEqual([
+      { key: "a", n: 1 },
+      { n: 2 },
+    ]);
     expect(await other.rows(admin, "life")).toEqual([{ key: "a", n: 1 }, { n: 2 }]);
-    expect(await other.merge(admin, "life", [{ key: "b" }, { key: "a", n: 3 }])).toEqual([
+    expect((await other.merge(admin, "life", [{ key: "b" }, { key: "a", n: 3 }])).rows).toEqual([
       { key: "a", n: 3 },
       { n: 2 },
       { key: "b" },
@@ -97,16 +100,16 @@ describe("a table", () => {
 describe("what is refused", () => {
   test("is said by name: names, keys, sizes", async () => {
     const long = "é".repeat(TABLE_NAME_MAX_BYTES / 2);
-    expect(await tables.replace(admin, long, [])).toEqual([]);
+    expect((await tables.replace(admin, long, [])).rows).toEqual([]);
     await expect(tables.replace(admin, `${long}x`, [])).rejects.toMatchObject({ code: "too_large" });
     for (const name of ["", "a\nb", "\ud800"])
       await expect(tables.merge(admin, name, [])).rejects.toMatchObject({ code: "invalid" });
     await expect(tables.merge(admin, "large", [{ key: true }])).rejects.toThrow("The key of row 1");
     const rows = Array.from({ length: TABLE_ROWS_MAX }, (_, key) => ({ key }));
-    expect(await tables.replace(admin, "large", rows)).toHaveLength(TABLE_ROWS_MAX);
+    expect((await tables.replace(admin, "large", rows)).rows).toHaveLength(TABLE_ROWS_MAX);
     const tooMany = { details: { limit: "TABLE_ROWS_MAX" } };
     await expect(tables.merge(admin, "large", [{ key: "more" }])).rejects.toMatchObject(tooMany);
-    expect(await tables.merge(admin, "large", [{ key: "7", n: 1 }])).toHaveLength(TABLE_ROWS_MAX);
+    expect((await tables.merge(admin, "large", [{ key: "7", n: 1 }])).rows).toHaveLength(TABLE_ROWS_MAX);
     const text = (length: number) => [{ text: "x".repeat(length) }];
     await tables.replace(admin, "large", text(TABLE_MAX_BYTES - 100));
     const tooLarge = { details: { limit: "TABLE_MAX_BYTES" } };
@@ -121,8 +124,8 @@ describe("what is refused", () => {
     await mapLimited(made, AT_ONCE, (name) => tables.replace(neighbour, name, []));
     const tooMany = { details: { limit: "TABLES_PER_TENANT_MAX" } };
     await expect(tables.merge(neighbour, "one more", [])).rejects.toMatchObject(tooMany);
-    expect(await tables.merge(neighbour, "t1", [{ n: 1 }])).toEqual([{ n: 1 }]);
-    expect(await tables.replace(admin, "not the neighbour's", [])).toEqual([]);
+    expect((await tables.merge(neighbour, "t1", [{ n: 1 }])).rows).toEqual([{ n: 1 }]);
+    expect((await tables.replace(admin, "not the neighbour's", [])).rows).toEqual([]);
     await mapLimited(made, AT_ONCE, (name) => tables.remove(neighbour, name));
   });
 
@@ -163,7 +166,7 @@ describe("with a store that fails", () => {
         return answer;
       },
     }));
-    expect(await serviceOf(stores).merge(admin, "lost", [{ n: 1 }])).toEqual([{ n: 0 }, { n: 1 }]);
+    expect((await serviceOf(stores).merge(admin, "lost", [{ n: 1 }])).rows).toEqual([{ n: 0 }, { n: 1 }]);
     expect(await tables.rows(admin, "lost")).toEqual([{ n: 0 }, { n: 1 }]);
     lost = 0;
     await serviceOf(stores).remove(admin, "lost");
@@ -179,7 +182,7 @@ describe("with a store that fails", () => {
         return kv.txn(request);
       },
     }));
-    expect(await serviceOf(stores).merge(admin, "crossed", [{ key: "mine" }])).toEqual([
+    expect((await serviceOf(stores).merge(admin, "crossed", [{ key: "mine" }])).rows).toEqual([
       { key: "theirs 1" },
       { key: "theirs 2" },
       { key: "theirs 3" },
@@ -208,7 +211,7 @@ describe("with a store that fails", () => {
     const service = serviceOf(stores);
     await expect(service.merge(admin, "away", [{ n: 1 }])).rejects.toMatchObject({ code: "unavailable" });
     isAway = false;
-    expect(await service.merge(admin, "away", [{ n: 2 }])).toEqual([{ n: 2 }]);
+    expect((await service.merge(admin, "away", [{ n: 2 }])).rows).toEqual([{ n: 2 }]);
   });
 
   test.each(TIMES > 1 ? [1, 2, 3] : [1])("everything is as the answered calls left it (seed %i)", async (seed) => {

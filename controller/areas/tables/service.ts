@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { TABLE_CHANGE_ATTEMPTS_MAX, TABLE_NAME_MAX_BYTES, TABLES_PER_TENANT_MAX } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
+import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { Retry } from "../../store/retry.ts";
@@ -9,6 +10,11 @@ import { checkRows, merged, type TableRow } from "./rows.ts";
 import { TableStore } from "./store.ts";
 
 const NAME = { what: "name of a table", maxBytes: TABLE_NAME_MAX_BYTES, limit: "TABLE_NAME_MAX_BYTES" };
+
+export interface Table {
+  readonly rows: readonly TableRow[];
+  readonly revision: string;
+}
 
 /**
  * Extension tables: rows that rules and scripts look up. Every read asks the store, so that all controllers see a
@@ -35,33 +41,39 @@ export class TableService {
 
   /** Rows in the order in which they were given. `AppError("not_found")` if there is no such table. */
   async rows(principal: Principal, name: string): Promise<readonly TableRow[]> {
+    return (await this.read(principal, name)).rows;
+  }
+
+  /** As `rows`, with the revision of the table. */
+  async read(principal: Principal, name: string): Promise<Table> {
     requirePermission(principal, "tables:read");
     checkName(name, NAME);
-    const { rows } = await (await this.#store(principal)).read(name);
+    const { rows, stamp } = await (await this.#store(principal)).read(name);
     if (!rows) throw tableNotFound(name);
-    return rows;
+    return { rows, revision: revisionOf({ stamp }) };
   }
 
   /** Makes the table, or replaces all of its rows in one write. Returns the rows. */
-  async replace(principal: Principal, name: string, rows: readonly TableRow[]): Promise<readonly TableRow[]> {
+  async replace(principal: Principal, name: string, rows: readonly TableRow[], expected?: Expected): Promise<Table> {
     requirePermission(principal, "tables:write");
-    return this.#write(principal, name, { given: rows, make: () => rows });
+    return this.#write(principal, name, { given: rows, make: () => rows, expected });
   }
 
   /** Makes the table, or merges the rows into it: see `merged`. Returns all rows. */
-  async merge(principal: Principal, name: string, rows: readonly TableRow[]): Promise<readonly TableRow[]> {
+  async merge(principal: Principal, name: string, rows: readonly TableRow[], expected?: Expected): Promise<Table> {
     requirePermission(principal, "tables:write");
-    return this.#write(principal, name, { given: rows, make: (before) => merged(before, rows) });
+    return this.#write(principal, name, { given: rows, make: (before) => merged(before, rows), expected });
   }
 
   /** `AppError("not_found")` if there is no such table. */
-  async remove(principal: Principal, name: string): Promise<void> {
+  async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "tables:write");
     checkName(name, NAME);
     const store = await this.#store(principal);
     await this.#change(principal, name, async () => {
       const before = await store.read(name);
       if (!before.rows) throw tableNotFound(name);
+      requireExpected(expected, `The table ${name}`, before);
       return (await store.remove(name, before)) || undefined;
     });
   }
@@ -72,16 +84,18 @@ export class TableService {
     change: {
       readonly given: readonly TableRow[];
       readonly make: (rows: readonly TableRow[]) => readonly TableRow[];
+      readonly expected: Expected | undefined;
     },
-  ): Promise<readonly TableRow[]> {
+  ): Promise<Table> {
     checkName(name, NAME);
     checkRows(change.given);
     const store = await this.#store(principal);
     return this.#change(principal, name, async () => {
       const before = await store.read(name);
+      requireExpected(change.expected, `The table ${name}`, before.rows && before);
       if (!before.rows) await checkCount(store);
-      const rows = change.make(before.rows ?? []);
-      return (await store.write(name, before, rows)) ? rows : undefined;
+      const next = { rows: change.make(before.rows ?? []), stamp: newStamp(principal.user, this.#runtime) };
+      return (await store.write(name, before, next)) ? { rows: next.rows, revision: revisionOf(next) } : undefined;
     });
   }
 
@@ -111,7 +125,7 @@ export class TableService {
 
   async #store({ tenant }: Principal): Promise<TableStore> {
     const { kv } = await this.#stores.tenant(tenant);
-    return new TableStore(kv, { retry: this.#retry, random: this.#runtime.random });
+    return new TableStore(kv, this.#retry);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Random } from "../../../common/time.ts";
+import type { Stamped } from "../../../common/revisions.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvOperation, KvStore } from "../../store/kv.ts";
@@ -8,16 +8,16 @@ import { checkSize, type TableRow } from "./rows.ts";
 
 const NAMES = "tables/names/";
 const ROWS = "tables/rows/";
-const WRITE_BYTES = 12;
 
-/** `write` is new with every write, so that a writer recognizes its own. */
-interface Stored {
-  readonly write: string;
+/** Each write has another stamp, so a writer recognizes its own. */
+interface Stored extends Stamped {
   readonly rows: readonly TableRow[];
 }
 
+export type WrittenTable = Required<Stored>;
+
 /** A table as read from the store. Revision 0: it does not exist. */
-export interface TableState {
+export interface TableState extends Stamped {
   readonly revision: number;
   readonly rows: readonly TableRow[] | undefined;
 }
@@ -29,12 +29,10 @@ export interface TableState {
 export class TableStore {
   readonly #kv: KvStore;
   readonly #retry: Retry;
-  readonly #random: Random;
 
-  constructor(kv: KvStore, { retry, random }: { readonly retry: Retry; readonly random: Random }) {
+  constructor(kv: KvStore, retry: Retry) {
     this.#kv = kv;
     this.#retry = retry;
-    this.#random = random;
   }
 
   /** Names in byte order. */
@@ -48,17 +46,19 @@ export class TableStore {
 
   async read(name: string): Promise<TableState> {
     const entry = await this.#retry.run(() => this.#kv.get(ROWS + name));
-    return { revision: entry?.revision ?? 0, rows: entry && decodeStored<Stored>(entry.value).rows };
+    if (entry === undefined) return { revision: 0, rows: undefined };
+    const { rows, stamp } = decodeStored<Stored>(entry.value);
+    return { revision: entry.revision, rows, stamp };
   }
 
   /** Returns false if the table has changed since it was read. */
-  async write(name: string, before: TableState, rows: readonly TableRow[]): Promise<boolean> {
-    const write = Buffer.from(this.#random.bytes(WRITE_BYTES)).toString("base64url");
-    const value = encodeJson({ write, rows } satisfies Stored);
-    checkSize(rows, value.length);
+  async write(name: string, before: TableState, next: WrittenTable): Promise<boolean> {
+    const value = encodeJson(next);
+    const head = encodeJson({ stamp: next.stamp });
+    checkSize(next.rows, value.length - head.length);
     return this.#change(name, before, [
       { kind: "put", key: ROWS + name, value },
-      { kind: "put", key: NAMES + name, value: encodeJson({ write }) },
+      { kind: "put", key: NAMES + name, value: head },
     ]);
   }
 

@@ -22,8 +22,9 @@ export function triggerRoutes(triggers: TriggerService): readonly Endpoint[] {
       input: TriggerPut,
       output: Type.String(),
       body: "json",
-      handler: async ({ principal, input }) => {
-        await triggers.put(principal, input);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await triggers.put(principal, input, expected);
         return { message: "" };
       },
     }),
@@ -34,8 +35,9 @@ export function triggerRoutes(triggers: TriggerService): readonly Endpoint[] {
       summary: "Remove a trigger",
       input: TriggerName,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await triggers.remove(principal, input);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await triggers.remove(principal, input, expected);
         return { message: "" };
       },
     }),

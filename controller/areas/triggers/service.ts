@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { TRIGGER_ATTEMPTS_MAX, TRIGGER_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
@@ -91,7 +92,7 @@ export class TriggerService implements ObjectTriggers {
    * Inserts or replaces a trigger; the caller becomes its author. When it resolves, every controller runs the trigger.
    * Throws `AppError("syntax")` if the text does not parse.
    */
-  async put(principal: Principal, input: TriggerInput): Promise<void> {
+  async put(principal: Principal, input: TriggerInput, expected?: Expected): Promise<void> {
     requirePermission(principal, "triggers:write");
     const trigger = readTrigger(input);
     requireDefining(principal, trigger.class);
@@ -101,13 +102,18 @@ export class TriggerService implements ObjectTriggers {
         details: { limit: "TRIGGER_TEXT_MAX_BYTES" },
       });
     await this.#runner.check(trigger, principal);
-    await this.#with.objects.putTrigger(principal, trigger);
+    await this.#with.objects.putTrigger(principal, trigger, expected);
   }
 
   /** Removes a trigger. When it resolves, no controller runs the trigger any more. */
-  async remove(principal: Principal, trigger: { readonly class: string; readonly name: string }): Promise<void> {
+  async remove(
+    principal: Principal,
+    trigger: { readonly class: string; readonly name: string },
+    expected?: Expected,
+  ): Promise<void> {
     requirePermission(principal, "triggers:write");
-    await this.#with.objects.dropTrigger(principal, { ...trigger, class: trigger.class.replace(/\/+$/, "") });
+    const named = { ...trigger, class: trigger.class.replace(/\/+$/, "") };
+    await this.#with.objects.dropTrigger(principal, named, expected);
   }
 
   async before(

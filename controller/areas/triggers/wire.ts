@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
-import type { TriggerDefinition } from "../objects/index.ts";
+import { revisionOf } from "../../../common/revisions.ts";
+import { triggerStamp, type TriggerDefinition } from "../objects/index.ts";
 
 /** A trigger as clients send it. All attributes are texts, including numbers and booleans. */
 export interface TriggerInput {
@@ -17,6 +18,8 @@ export interface TriggerListing {
   readonly script: Readonly<Record<string, string>>;
   /** Attributes as JSON, by name of the trigger. */
   readonly attr: Readonly<Record<string, string>>;
+  /** Revisions by the name of the trigger. */
+  readonly revision: Readonly<Record<string, string>>;
 }
 
 const LANGUAGES: Readonly<Record<string, TriggerDefinition["language"]>> = {
@@ -48,6 +51,7 @@ export function listing(path: string, triggers: readonly TriggerDefinition[]): T
     vtime: Math.max(0, ...triggers.map(({ modifiedAtMs }) => modifiedAtMs)),
     script: Object.fromEntries(named.map(({ name, text }) => [name, text])),
     attr: Object.fromEntries(named.map((trigger) => [trigger.name, attributes(trigger)])),
+    revision: Object.fromEntries(named.map((trigger) => [trigger.name, revisionOf(triggerStamp(trigger))])),
   };
 }
 

@@ -57,6 +57,6 @@ export function userClass(owner: NodeOwner): SystemClass {
   };
 }
 
-function rowOf({ nodes: _nodes, ...node }: UserNode, ospace: string): Row {
+function rowOf({ nodes: _nodes, revision: _revision, ...node }: UserNode, ospace: string): Row {
   return { ...node, id: objectIdOf(node.id), class: ospace + USER_CLASS_PATH };
 }

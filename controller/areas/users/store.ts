@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { isAppError } from "../../../common/errors.ts";
+import type { Stamped } from "../../../common/revisions.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EvidenceList } from "../../store/evidence.ts";
@@ -13,7 +14,7 @@ import { RecentReads } from "./sessions/recent.ts";
 import type { ProviderAccount, User } from "./types.ts";
 
 /** A stored user. Its hash never leaves the area. */
-export interface UserRecord extends User {
+export interface UserRecord extends User, Stamped {
   /** argon2id in PHC form. */
   readonly hash: string;
   /**

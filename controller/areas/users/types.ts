@@ -1,3 +1,4 @@
+import type { Stamp } from "../../../common/revisions.ts";
 import type { DataRule, Principal, RoleName } from "../permissions/index.ts";
 
 export type NodeKind = "usr" | "org";
@@ -38,6 +39,7 @@ export interface User {
   readonly home?: string;
   readonly createdMs: number;
   readonly changedMs: number;
+  readonly stamp?: Stamp | undefined;
 }
 
 /** A role that exists in every tenant, or grants given to this user directly. */
@@ -138,6 +140,7 @@ export interface UserNode extends Details {
   readonly isactive: boolean;
   readonly wechat: string;
   readonly grpset: readonly string[];
+  readonly revision: string;
   /** Nodes below this one: organisations first, each kind sorted by name. */
   readonly nodes: readonly UserNode[];
 }

@@ -53,9 +53,10 @@ export type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: Ans
  * Makes the sender of one endpoint's answers. A sender resolves when the last byte is handed over. It throws only
  * before the first byte.
  */
-export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "statuses">): Sender {
+export function answerSender(endpoint: Pick<Endpoint, "output" | "statuses" | "revised">): Sender {
+  const { output } = endpoint;
   const filter = outputFilter(output);
-  const writeHead = headWriter(statuses);
+  const writeHead = headWriter(endpoint);
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
   return async (reply, answer, options) => {

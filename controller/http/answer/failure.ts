@@ -39,7 +39,8 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, error:
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
   if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
-  return reply.code(500).send(failureEnvelope(error, traceparent));
+  // Only clients that know 412 ask for what it answers.
+  return reply.code(error.code === "stale" ? ERROR_CODES.stale.status : 500).send(failureEnvelope(error, traceparent));
 }
 
 export function failureEnvelope(error: AppError, traceparent: string): Record<string, unknown> {

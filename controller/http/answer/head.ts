@@ -9,11 +9,12 @@ export type HeadWriter = (reply: FastifyReply, head: Head) => void;
  * Makes the function that sets status and headers of one endpoint's replies. It throws, before it changes anything, for
  * a status or header that the endpoint does not declare, and for a value that is no header text.
  */
-export function headWriter(statuses: Endpoint["statuses"] = {}): HeadWriter {
+export function headWriter({ statuses = {}, revised }: Pick<Endpoint, "statuses" | "revised">): HeadWriter {
   return (reply, { status = 200, headers = {} }) => {
     const note = statuses[status];
     if (note === undefined && status !== 200) throw undeclared(`status ${String(status)}`);
     const declared = new Set(Object.keys(note?.headers ?? {}).map((name) => name.toLowerCase()));
+    if (revised) declared.add("etag");
     for (const [name, value] of Object.entries(headers)) {
       if (!declared.has(name.toLowerCase())) throw undeclared(`header ${name} of the status ${String(status)}`);
       validateHeaderValue(name, value);

@@ -5,10 +5,13 @@ import type { Body } from "../body/body.ts";
 import { maySignIn } from "../connections/origin.ts";
 import type { Call, Client } from "../interface/endpoint.ts";
 import type { CallCaller } from "./caller.ts";
+import { expectedBy } from "./expected.ts";
 import type { CallLifetime } from "./lifetime.ts";
+import type { Route } from "./route.ts";
 import { cookieIn } from "./signin.ts";
 
 interface Served {
+  readonly route: Route;
   readonly caller: CallCaller;
   readonly lifetime: CallLifetime;
   readonly request: FastifyRequest;
@@ -18,7 +21,7 @@ interface Served {
  * A call as its handler gets it. The client and the signal are made when the handler asks for them, because few do. All
  * members are the object's own, so that a handler may copy it.
  */
-export function handedCall({ caller, lifetime, request }: Served, input: unknown, body: Body): Call<unknown> {
+export function handedCall({ route, caller, lifetime, request }: Served, input: unknown, body: Body): Call<unknown> {
   const { files, text, malformed } = body;
   return {
     principal: caller.principal,
@@ -26,6 +29,7 @@ export function handedCall({ caller, lifetime, request }: Served, input: unknown
     files,
     text,
     malformed,
+    expected: expectedBy(request.headers, route),
     get client() {
       return clientOf(caller, request);
     },

@@ -239,8 +239,9 @@ class ServedCall implements AnswerOptions {
     const ignored = await ignoredIn(endpoint, { ...sources, sent: body }, { texts, work: this.#caller });
     // If the call has ended, its answer may say that nothing was done, so the handler must not begin.
     lifetime.throwIfOver();
+    const served = { route: this.#route, caller: this.#caller, lifetime, request: this.#request };
+    const handed = handedCall(served, input, body);
     lifetime.hasBegun = true;
-    const handed = handedCall({ caller: this.#caller, lifetime, request: this.#request }, input, body);
     return withWarnings(await endpoint.handler(handed as Call<never>), ignored);
   }
 

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Static, TSchema } from "typebox";
 import type { Permission, Principal } from "../../areas/permissions/index.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
 
 /**
@@ -34,6 +35,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * for calls and has no deadline.
    */
   readonly events?: true;
+  /**
+   * True: it reads or changes a definition that has a revision. A GET answers the revision as `ETag`. A change checks
+   * `call.expected` with `requireExpected`; other endpoints refuse a change with `If-Match` or `If-None-Match`.
+   */
+  readonly revised?: true;
   /** Statuses in addition to a plain 200. An answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
@@ -82,6 +88,8 @@ export interface Call<I> {
   /** The bytes of `text`, if some of them are malformed. See `marksMalformed`. */
   readonly malformed?: EncodedText | undefined;
   readonly client: Client;
+  /** The state that the caller expects of the definition which a `revised` endpoint changes. */
+  readonly expected?: Expected | undefined;
   /**
    * Fires when the call must end: the client has left, the deadline has passed or the controller stops. For a call that
    * only reads, also when the caller loses the right; for events, also when the stream ends.

@@ -87,9 +87,10 @@ test("PUT and merge change the members that are sent, and only those", async () 
     ["POST", "/job/merge"],
   ] as const) {
     const unchanged = await call(method, url, "name=part&dir=d&timeout=&exec=undefined&queue=null");
-    expect(unchanged.message).toMatchObject({ ...before, changed: expect.any(Number) as number });
+    const written = { changed: expect.any(Number) as number, revision: expect.any(String) as string };
+    expect(unchanged.message).toMatchObject({ ...before, ...written });
     expect(await call(method, url, "name=part&dir=d&host[]=h2&host[]=h3&queue=")).toMatchObject({
-      message: { ...before, host: ["h2", "h3"], queue: "", changed: expect.any(Number) as number },
+      message: { ...before, host: ["h2", "h3"], queue: "", ...written },
     });
     await call(method, url, "name=part&dir=d&host=h1&queue=q");
   }
@@ -312,9 +313,9 @@ async function changeSideBySide([one, other]: readonly [JobService, JobService],
     const { description, tag } = await one.get(admin, "aged");
     expect([description, tag]).toEqual([`a${at}`, [`b${at}`]]);
   }
-  const changed = expect.any(Number) as number;
+  const written = { changed: expect.any(Number) as number, revision: expect.any(String) as string };
   const last = changes - 2;
-  expect(await other.get(admin, "aged")).toEqual({ ...job, description: `a${last}`, tag: [`b${last}`], changed });
+  expect(await other.get(admin, "aged")).toEqual({ ...job, description: `a${last}`, tag: [`b${last}`], ...written });
 }
 
 /** The stores, with `before` called before each write of a key. */

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { JobChange, JobInput, JobList, JobRecord, JobSelect } from "../../../../common/api/jobs.ts";
+import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Answer, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { JobService, SavedJob } from "../service.ts";
 
@@ -40,7 +41,7 @@ function readingRoutes(jobs: JobService): readonly Endpoint[] {
 }
 
 function writingRoutes(jobs: JobService): readonly Endpoint[] {
-  const writing = { permission: "jobs:write", body: "form", output: JobRecord } as const;
+  const writing = { permission: "jobs:write", body: "form", output: JobRecord, revised: true } as const;
   return [
     endpoint({
       ...writing,
@@ -48,7 +49,7 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       path: "/job",
       summary: "Adds a job, or replaces the one of that name",
       input: JobInput,
-      handler: async ({ principal, input }) => answerOf(await jobs.save(principal, input)),
+      handler: async ({ principal, input, expected }) => answerOf(await jobs.save(principal, input, expected)),
     }),
     endpoint({
       ...writing,
@@ -56,7 +57,7 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       path: "/job",
       summary: "Changes the members that are sent",
       input: JobChange,
-      handler: async ({ principal, input }) => answerOf(await jobs.edit(principal, input)),
+      handler: async ({ principal, input, expected }) => answerOf(await jobs.edit(principal, input, expected)),
     }),
     endpoint({
       ...writing,
@@ -64,7 +65,7 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       path: "/job/merge",
       summary: "Changes the members that are sent; adds a job that is not there",
       input: JobChange,
-      handler: async ({ principal, input }) => answerOf(await jobs.merge(principal, input)),
+      handler: async ({ principal, input, expected }) => answerOf(await jobs.merge(principal, input, expected)),
     }),
     endpoint({
       method: "DELETE",
@@ -73,8 +74,9 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       summary: "Deletes the job <name>@<dir>",
       input: JobSelect,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await jobs.remove(principal, input["*"]);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await jobs.remove(principal, input["*"], expected);
         return { message: "" };
       },
     }),
@@ -82,7 +84,7 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
 }
 
 function answerOf({ job, warnings }: SavedJob): Answer<JobRecord> {
-  return { message: job, warnings };
+  return { message: job, warnings, headers: { etag: etagOf(job.revision) } };
 }
 
 function switchRoute(jobs: JobService, enable: boolean): Endpoint {

@@ -39,7 +39,11 @@ afterAll(() => http[Symbol.asyncDispose]());
 
 const call = (method: "GET" | "POST" | "PUT" | "DELETE", url: string, payload?: object, as = session) =>
   http.call(as, { method, url, ...(payload !== undefined && { payload }) });
-const listed = async (as = session) => (await call("GET", "/group", undefined, as)).message;
+/** The groups without their revisions. */
+const listed = async (as = session) => {
+  const { message } = await call("GET", "/group", undefined, as);
+  return (message as readonly { readonly revision: string }[]).map(({ revision: _revision, ...group }) => group);
+};
 const stored = async () => {
   const { kv } = await http.engine.tenant("matrix");
   const texts: string[] = [];

@@ -1,6 +1,7 @@
 import type { GroupInput, GroupView } from "../../../../common/api/jobs.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../../common/limits.ts";
+import { newStamp, requireExpected, revisionOf, type Expected } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { isMask, MASK, type SecretBox } from "../../../secrets/index.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -11,9 +12,13 @@ import { checkGroup, checkSize } from "./checks.ts";
 import { placeText, sealPassword, type Place } from "./secrets.ts";
 import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./store.ts";
 
-const WRITE_BYTES = 12;
-
 type HostInput = GroupInput["hosts"][number];
+
+interface Put {
+  /** True: there must be a group that the principal sees. */
+  readonly ifThere: boolean;
+  readonly expected: Expected | undefined;
+}
 
 export interface SavedGroup {
   readonly group: GroupView;
@@ -63,27 +68,32 @@ export class JobGroups {
   }
 
   /** Creates the group, or replaces the one of that type and name. */
-  save(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+  save(principal: Principal, input: GroupInput, expected?: Expected): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
-    return this.#put(principal, input, false);
+    return this.#put(principal, input, { ifThere: false, expected });
   }
 
   /** Replaces the group of that type and name. `AppError("not_found")` if there is none that the principal sees. */
-  replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
+  replace(principal: Principal, input: GroupInput, expected?: Expected): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
-    return this.#put(principal, input, true);
+    return this.#put(principal, input, { ifThere: true, expected });
   }
 
   /** Removes a group. `AppError("not_found")` if there is none that the principal sees. */
-  async remove(principal: Principal, name: GroupName): Promise<void> {
+  async remove(principal: Principal, name: GroupName, expected?: Expected): Promise<void> {
     requirePermission(principal, "jobs:write");
     const store = await this.#store(principal);
-    const found = await store.read(name);
     const { sees } = await this.#filter(principal);
-    if (!found || !sees(groupRow(principal, found.group)) || !(await store.remove(name))) throw groupNotFound(name);
+    for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const found = await store.read(name);
+      if (!found || !sees(groupRow(principal, viewOf(found.group)))) throw groupNotFound(name);
+      requireExpected(expected, `The group ${name.name}`, found.group);
+      if (await store.remove(name, found.revision)) return;
+    }
+    throw changedAllTheTime(name);
   }
 
-  async #put(principal: Principal, input: GroupInput, ifThere: boolean): Promise<SavedGroup> {
+  async #put(principal: Principal, input: GroupInput, { ifThere, expected }: Put): Promise<SavedGroup> {
     checkGroup(input);
     const store = await this.#store(principal);
     const filter = await this.#filter(principal);
@@ -91,6 +101,7 @@ export class JobGroups {
       const before = await store.read(input);
       if (ifThere && !(before && filter.sees(groupRow(principal, before.group)))) throw groupNotFound(input);
       if (before) requireWhole(principal, before.group, filter);
+      requireExpected(expected, `The group ${input.name}`, before?.group);
       requireWhole(principal, input, filter);
       if (!before && (await store.count()) >= JOB_GROUPS_MAX) throw tooManyGroups();
       const warnings: string[] = [];
@@ -100,13 +111,13 @@ export class JobGroups {
           warn: (text) => warnings.push(text),
         }),
       );
-      const write = Buffer.from(this.#runtime.random.bytes(WRITE_BYTES)).toString("base64url");
-      const group: StoredGroup = { write, name: input.name, gtype: input.gtype, hosts };
+      const { name, gtype } = input;
+      const group: StoredGroup = { name, gtype, hosts, stamp: newStamp(principal.user, this.#runtime) };
       checkSize(group);
       if (await store.put(group, before?.revision ?? 0))
         return { group: viewOf(group), warnings: [...warnings, ...withoutEffect(group)] };
     }
-    throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
+    throw changedAllTheTime(input);
   }
 
   /**
@@ -143,10 +154,11 @@ export class JobGroups {
   }
 }
 
-function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
+function viewOf({ name, gtype, hosts, stamp }: StoredGroup): GroupView {
   return {
     name,
     gtype,
+    revision: revisionOf({ stamp }),
     hosts: hosts.map(({ sealed, sshkey = "", ...place }) => ({
       ...place,
       password: sealed === undefined ? "" : MASK,
@@ -162,7 +174,7 @@ function shownOf(principal: Principal, group: GroupView, { sees, shown }: Visibl
   const row = groupRow(principal, group);
   if (!sees(row)) return undefined;
   const seen = shown(row);
-  return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype } as GroupView);
+  return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype, revision: group.revision } as GroupView);
 }
 
 /**
@@ -193,6 +205,10 @@ function unreached({ host, proxy, username, sealed }: StoredGroupHost): readonly
   if (username === "" || sealed === undefined)
     return [`Jobs do not reach ${host}: it has no ${username === "" ? "username" : "password"}.`];
   return [];
+}
+
+function changedAllTheTime({ name }: GroupName): AppError {
+  return new AppError("conflict", `Others change the group ${name} all the time: nothing was changed.`);
 }
 
 function groupNotFound({ gtype, name }: GroupName): AppError {

@@ -18,7 +18,6 @@ import { passwordContext, placeText } from "./secrets.ts";
 import { GroupStore, type StoredGroup, type StoredGroupHost } from "./store.ts";
 
 const SSH_PORT = 22;
-const WRITE_BYTES = 12;
 
 export interface ProxiedDependencies {
   readonly stores: Stores;
@@ -122,8 +121,8 @@ export class ProxiedHosts {
       if (sshkey !== "")
         throw new AppError("denied", `The SSH key of ${of.host} is ${fingerprint}, its group says ${sshkey}.`);
       const hosts = found.group.hosts.map((one) => (one === found.member ? { ...one, sshkey: fingerprint } : one));
-      const write = Buffer.from(this.#with.runtime.random.bytes(WRITE_BYTES)).toString("base64url");
-      if (await store.put({ ...found.group, write, hosts }, found.revision)) return;
+      // The stamp stays: no user changes the group.
+      if (await store.put({ ...found.group, hosts }, found.revision)) return;
     }
     throw new AppError("conflict", `Others change the group ${of.group} all the time.`);
   }

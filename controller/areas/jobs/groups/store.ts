@@ -1,9 +1,10 @@
 import type { GroupInput } from "../../../../common/api/jobs.ts";
+import type { Stamped } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { entriesUnder } from "../../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
-import type { KvStore } from "../../../store/kv.ts";
-import { putOnce } from "../../../store/once.ts";
+import type { KvStore, KvTxn } from "../../../store/kv.ts";
+import { putOnce, txnOnce } from "../../../store/once.ts";
 import { Retry } from "../../../store/retry.ts";
 
 export type GroupName = Pick<GroupInput, "gtype" | "name">;
@@ -19,11 +20,8 @@ export interface StoredGroupHost {
   readonly sshkey?: string;
 }
 
-/**
- * A stored group of hosts. `write` is a new random text with every write, so that a writer recognises its own write.
- */
-export interface StoredGroup extends GroupName {
-  readonly write: string;
+/** A stored group of hosts. Each write has another stamp, so a writer recognises its own write. */
+export interface StoredGroup extends GroupName, Stamped {
   readonly hosts: readonly StoredGroupHost[];
 }
 
@@ -62,11 +60,13 @@ export class GroupStore {
     return (await putOnce(this.#kv, put, (write) => this.#retry.run(write))).ok;
   }
 
-  /** Removes a group. False if there is no such group. */
-  async remove(name: GroupName): Promise<boolean> {
-    if (!(await this.read(name))) return false;
-    await this.#retry.run(() => this.#kv.delete(keyOf(name)));
-    return true;
+  /** Removes the group if it is still at `ifRevision`. False if another write came first. */
+  async remove(name: GroupName, ifRevision: number): Promise<boolean> {
+    const request: KvTxn = {
+      if: [{ key: keyOf(name), revision: ifRevision }],
+      then: [{ kind: "delete", key: keyOf(name) }],
+    };
+    return (await txnOnce(this.#kv, request, (write) => this.#retry.run(write))).ok;
   }
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { TRIGGERS_PER_CLASS_MAX, TRIGGERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
+import { requireExpected, type Expected, type Stamped } from "../../../../common/revisions.ts";
 import type { TriggerDefinition, TriggerVersion } from "../types.ts";
 import { parentPath, type Definitions } from "./definition.ts";
 import type { Draft } from "./draft.ts";
@@ -18,12 +19,18 @@ interface Defined {
   get(path: string): LoadedClass | undefined;
 }
 
-export function putTrigger(draft: Draft, trigger: TriggerDefinition): void {
+/** The stamp of the trigger's last change. Its revision is the time, which no two versions share. */
+export function triggerStamp({ modifiedAtMs, author }: TriggerDefinition): Stamped {
+  return { stamp: { revision: String(modifiedAtMs), by: author, atMs: modifiedAtMs } };
+}
+
+export function putTrigger(draft: Draft, trigger: TriggerDefinition, expected?: Expected): void {
   checkTriggerName(trigger.name);
   const definition = draft.requireClass(trigger.class);
   if (definition.system)
     throw new AppError("denied", `[Valid] class ${trigger.class} belongs to the platform and takes no triggers.`);
   const former = draft.triggers.get(triggerName(trigger));
+  requireExpected(expected, `The trigger ${triggerName(trigger)}`, former && triggerStamp(former));
   if (former === undefined) checkCount(draft, trigger.class);
   const modifiedAtMs = Math.max(trigger.modifiedAtMs, (former?.modifiedAtMs ?? 0) + 1);
   const sinceMs = former === undefined ? modifiedAtMs : (former.sinceMs ?? former.modifiedAtMs);
@@ -41,9 +48,15 @@ export function triggersAfter(
   return after.map(({ class: of, name, modifiedAtMs }) => ({ class: of, name, atMs: modifiedAtMs }));
 }
 
-export function dropTrigger(draft: Draft, trigger: Pick<TriggerDefinition, "class" | "name">): void {
-  if (!draft.triggers.has(triggerName(trigger)))
+export function dropTrigger(
+  draft: Draft,
+  trigger: Pick<TriggerDefinition, "class" | "name">,
+  expected?: Expected,
+): void {
+  const former = draft.triggers.get(triggerName(trigger));
+  if (former === undefined)
     throw new AppError("not_found", `[NotExist] class ${trigger.class} has no trigger ${trigger.name}.`);
+  requireExpected(expected, `The trigger ${triggerName(trigger)}`, triggerStamp(former));
   draft.deleteTrigger(trigger);
   subscribeTriggers(draft);
 }

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { Pattern, PatternList, PatternName, PatternPut } from "../../../../common/api/rules.ts";
+import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { PatternService } from "./patterns.ts";
 
@@ -21,7 +22,11 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       summary: "One grok pattern, also of the standard set",
       input: PatternName,
       output: Pattern,
-      handler: async ({ principal, input }) => ({ message: await patterns.find(principal, input.name) }),
+      revised: true,
+      handler: async ({ principal, input }) => {
+        const pattern = await patterns.find(principal, input.name);
+        return { message: pattern, headers: { etag: etagOf(pattern.revision) } };
+      },
     }),
     endpoint({
       method: "POST",
@@ -32,9 +37,10 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       input: PatternPut,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input: { name, pattern, eg = "" } }) => {
-        const { sample, warnings } = await patterns.put(principal, { name, pattern, eg });
-        return { message: "", meta: { sample }, warnings };
+      revised: true,
+      handler: async ({ principal, input: { name, pattern, eg = "" }, expected }) => {
+        const { sample, warnings, revision } = await patterns.put(principal, { name, pattern, eg }, expected);
+        return { message: "", meta: { sample }, warnings, headers: { etag: etagOf(revision) } };
       },
     }),
     endpoint({
@@ -44,8 +50,9 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       summary: "Remove a grok pattern that no other uses",
       input: PatternName,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await patterns.remove(principal, input.name);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await patterns.remove(principal, input.name, expected);
         return { message: "" };
       },
     }),

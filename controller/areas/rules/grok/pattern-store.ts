@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { GROK_OWN_PATTERNS_MAX_BYTES } from "../../../../common/limits.ts";
+import type { Stamped } from "../../../../common/revisions.ts";
 import type { Random } from "../../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
@@ -10,7 +11,7 @@ const PATTERNS = "rules/patterns";
 const WRITE_BYTES = 12;
 
 /** A user's grok pattern. */
-export interface StoredPattern {
+export interface StoredPattern extends Stamped {
   readonly pattern: string;
   /** A sample text that the pattern should match; empty: none. */
   readonly eg: string;
@@ -49,7 +50,9 @@ export async function writePatterns(
   const write = Buffer.from(random.bytes(WRITE_BYTES)).toString("base64url");
   const sorted = [...patterns].sort(([one], [other]) => (one < other ? -1 : 1));
   const value = encodeJson({ write, patterns: sorted } satisfies Stored);
-  if (value.length > GROK_OWN_PATTERNS_MAX_BYTES)
+  // The texts count, as users write them.
+  const texts = sorted.map(([name, { pattern, eg }]) => [name, { pattern, eg }]);
+  if (encodeJson(texts).length > GROK_OWN_PATTERNS_MAX_BYTES)
     throw new AppError(
       "too_large",
       `All patterns of a tenant have at most ${GROK_OWN_PATTERNS_MAX_BYTES} bytes as JSON.`,

@@ -7,6 +7,7 @@ import {
   GROK_SAMPLE_MAX_CHARACTERS,
   GROK_STEPS_MAX,
 } from "../../../../common/limits.ts";
+import { newStamp, requireExpected, revisionOf, type Expected } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { Retry } from "../../../store/retry.ts";
@@ -16,8 +17,15 @@ import { compileGrok, patternsReached } from "./grok.ts";
 import { NO_TIMES, timeText } from "../definitions/times.ts";
 import { readPatterns, writePatterns, type PatternsState, type StoredPattern } from "./pattern-store.ts";
 
-export interface NamedPattern extends StoredPattern {
+export interface NewPattern {
   readonly name: string;
+  readonly pattern: string;
+  /** A sample text that the pattern should match; empty: none. */
+  readonly eg: string;
+}
+
+export interface NamedPattern extends NewPattern {
+  readonly revision: string;
 }
 
 /** Values that a pattern captured from its sample, by name. */
@@ -27,6 +35,12 @@ export interface WrittenPattern {
   /** Empty without a sample, and if the pattern does not match it. */
   readonly sample: SampleFields;
   readonly warnings: readonly string[];
+}
+
+/** A change of the patterns, made from those that are stored. */
+interface Change<T> {
+  readonly next: PatternsState["patterns"];
+  readonly answer: T;
 }
 
 /**
@@ -48,15 +62,15 @@ export class PatternService {
   async list(principal: Principal): Promise<readonly NamedPattern[]> {
     requirePermission(principal, "rules:read");
     const { patterns } = await this.#read(principal);
-    return Array.from(patterns, ([name, pattern]) => ({ name, ...pattern }));
+    return Array.from(patterns, ([name, pattern]) => named(name, pattern));
   }
 
   /** A pattern of users or of the standard set. `AppError("not_found")` if there is none. */
   async find(principal: Principal, name: string): Promise<NamedPattern> {
     requirePermission(principal, "rules:read");
     const found = (await this.#read(principal)).patterns.get(name);
-    if (found) return { name, ...found };
-    if (isStandard(name)) return { name, pattern: GROK_PATTERNS[name] ?? "", eg: "" };
+    if (found) return named(name, found);
+    if (isStandard(name)) return named(name, { pattern: GROK_PATTERNS[name] ?? "", eg: "" });
     throw notFound(name);
   }
 
@@ -65,18 +79,24 @@ export class PatternService {
    * not compile; `conflict` if patterns that use it would not compile. Refuses a name of the standard set with
    * `conflict`, unless users had that pattern before it became a standard one.
    */
-  async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<WrittenPattern> {
+  async put(
+    principal: Principal,
+    { name, pattern, eg }: NewPattern,
+    expected?: Expected,
+  ): Promise<WrittenPattern & { readonly revision: string }> {
     requirePermission(principal, "rules:write");
     checkName(name);
     if (pattern === "") throw new AppError("invalid", "The pattern is empty.");
     return this.#change(principal, async ({ patterns }) => {
       if (isStandard(name) && !patterns.has(name)) throw standard(name);
+      requireExpected(expected, `The pattern ${name}`, patterns.get(name));
       if (!patterns.has(name) && patterns.size >= GROK_OWN_PATTERNS_MAX)
         throw new AppError("too_large", `There are ${GROK_OWN_PATTERNS_MAX} patterns already.`);
-      const next = new Map(patterns).set(name, { pattern, eg });
+      const stamp = newStamp(principal.user, this.#runtime);
+      const next = new Map(patterns).set(name, { pattern, eg, stamp });
       const written = tried({ name, pattern, eg }, textsOf(next), this.#runtime.clock.nowMs());
       await checkUsers(name, textsOf(next));
-      return { next, answer: written };
+      return { next, answer: { ...written, revision: stamp.revision } };
     });
   }
 
@@ -84,10 +104,11 @@ export class PatternService {
    * `AppError("not_found")` if there is no such pattern; `conflict` for a standard pattern, and if another pattern uses
    * it. Rules that use it fail from then on.
    */
-  async remove(principal: Principal, name: string): Promise<void> {
+  async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "rules:write");
     await this.#change(principal, ({ patterns }) => {
       if (!patterns.has(name)) throw isStandard(name) ? standard(name) : notFound(name);
+      requireExpected(expected, `The pattern ${name}`, patterns.get(name));
       const [user] = usersOf(name, textsOf(patterns));
       if (user !== undefined) throw new AppError("conflict", `The pattern ${user} uses ${name}: change that first.`);
       const next = new Map(patterns);
@@ -100,10 +121,7 @@ export class PatternService {
    * Stores the state that `make` returns. If another writer changed the patterns since they were read, reads and makes
    * the state again, up to `GROK_PATTERN_CHANGE_ATTEMPTS_MAX` times. Then `AppError("conflict")`.
    */
-  async #change<T>(
-    { tenant }: Principal,
-    make: (before: PatternsState) => Promise<{ readonly next: PatternsState["patterns"]; readonly answer: T }>,
-  ): Promise<T> {
+  async #change<T>({ tenant }: Principal, make: (before: PatternsState) => Promise<Change<T>>): Promise<T> {
     const { kv } = await this.#stores.tenant(tenant);
     for (let attempt = 0; attempt < GROK_PATTERN_CHANGE_ATTEMPTS_MAX; attempt++) {
       const before = await this.#retry.run(() => readPatterns(kv));
@@ -125,7 +143,11 @@ export function textsOf(patterns: PatternsState["patterns"]): Readonly<Record<st
   return Object.fromEntries(Array.from(patterns, ([name, { pattern }]) => [name, pattern]));
 }
 
-function tried({ name, eg }: NamedPattern, own: Readonly<Record<string, string>>, nowMs: number): WrittenPattern {
+function named(name: string, { stamp, ...texts }: StoredPattern): NamedPattern {
+  return { name, ...texts, revision: revisionOf({ stamp }) };
+}
+
+function tried({ name, eg }: NewPattern, own: Readonly<Record<string, string>>, nowMs: number): WrittenPattern {
   const grok = compileGrok(`%{${name}}`, own);
   if (eg === "") return { sample: {}, warnings: [] };
   if (eg.length > GROK_SAMPLE_MAX_CHARACTERS)

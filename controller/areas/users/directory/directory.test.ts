@@ -325,9 +325,9 @@ describe("rights", () => {
     await http.groups.update(admin, { name: "crew", member: ["U/gus", "U/clerk"] });
     await directory().change(await clerk(), gus, { password });
     expect(await signsIn("gus", password)).toBe(true);
-    await http.groups.createApiPermission(admin, "tools", ["/script/tools"]);
+    await http.groups.api.create(admin, "tools", ["/script/tools"]);
     await http.groups.create(admin, { name: "tools", member: ["U/gus"] });
-    await http.groups.addGroups(admin, "tools", ["/tools"]);
+    await http.groups.api.addGroups(admin, "tools", ["/tools"]);
     await expect(directory().change(await clerk(), gus, { password })).rejects.toMatchObject({ code: "denied" });
   });
 

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { newStamp, requireExpected, type Expected } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupService } from "../../groups/index.ts";
 import { requireNoDuty, requirePermission, type Principal } from "../../permissions/index.ts";
@@ -37,6 +38,13 @@ export interface DirectoryDependencies extends DirectoryReaderDependencies {
   /** Expiry of a password that another user sets now; undefined: it does not expire. */
   readonly firstPasswordUntilMs: (tenant: string) => Promise<number | undefined>;
   readonly endTokens: (user: Pick<UserRecord, "tenant" | "username">) => Promise<unknown>;
+}
+
+/** The user that is changed. */
+interface Changed {
+  readonly id: string;
+  readonly username: string;
+  readonly expected: Expected | undefined;
 }
 
 /** Makes a change and writes an audit entry with this action, this permission and the affected user (`object`). */
@@ -81,7 +89,7 @@ export class UserDirectory {
   }
 
   /** Creates a user. `AppError("conflict")` if another user has that name, or an organisation in the same place. */
-  async create(principal: Principal, user: NewUser): Promise<User> {
+  async create(principal: Principal, user: NewUser, expected?: Expected): Promise<User> {
     requirePermission(principal, "users:write");
     const { username, rights, groups = [], openId } = user;
     checkName(username);
@@ -100,21 +108,20 @@ export class UserDirectory {
       parent: ROOT_ID,
       details: { ...NO_DETAILS, ...user.details },
       active: user.active ?? true,
-      createdMs: nowMs,
-      changedMs: nowMs,
+      ...{ createdMs: nowMs, changedMs: nowMs },
       // Not a first password: no person knows the password of a user who signs in through a provider.
       ...(openId
         ? { openId, hash: await this.#chosen.hash(principal, user) }
         : await this.#chosen.first(principal, user)),
-      epoch: this.#newEpoch(),
+      ...{ epoch: this.#newEpoch(), stamp: newStamp(principal.user, this.#runtime) },
     };
-    return this.#writes.insert(record, user.parent);
+    return this.#writes.insert(record, { parent: user.parent, expected });
   }
 
   /** Creates an organisation and answers its id. */
-  createOrganization(principal: Principal, wanted: NewOrganization): Promise<string> {
+  createOrganization(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<string> {
     requirePermission(principal, "users:write");
-    return this.#organizations.create(principal, wanted);
+    return this.#organizations.create(principal, wanted, expected);
   }
 
   /** Like `Users.update`. */
@@ -175,18 +182,19 @@ export class UserDirectory {
    * caller must give the old one. A new password for another user has its own audit action. Answers warnings: work that
    * continues with rights the user loses, and ignored members (organisations do not have every member of users).
    */
-  async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
+  async change(principal: Principal, id: string, change: NodeChange, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     const found = await this.reader.located(principal, id);
-    if (found.otype === "org") return this.#organizations.change(principal, id, change);
+    if (found.otype === "org") return this.#organizations.change(principal, id, { ...change, expected });
     const { username } = found;
-    if (change.password === undefined) return this.#changeUser(principal, { id, username }, change);
+    const whose = { id, username, expected };
+    if (change.password === undefined) return this.#changeUser(principal, whose, change);
     const isOwn = username === principal.user;
     const action = isOwn ? "change the own password" : "set the password of another user";
     return this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
-      if (!isOwn) return this.#changeUser(principal, { id, username }, change);
+      if (!isOwn) return this.#changeUser(principal, whose, change);
       await this.#proveOwn(principal, change.presentPassword);
-      const warnings = await this.#changeUser(principal, { id, username }, change);
+      const warnings = await this.#changeUser(principal, whose, change);
       await this.#endTokens({ tenant: principal.tenant, username });
       return warnings;
     });
@@ -201,7 +209,7 @@ export class UserDirectory {
 
   async #changeUser(
     principal: Principal,
-    { id, username }: { readonly id: string; readonly username: string },
+    { id, username, expected }: Changed,
     change: NodeChange,
   ): Promise<readonly string[]> {
     const { isAdmin, password, ...others } = change;
@@ -211,6 +219,7 @@ export class UserDirectory {
     await this.#writes.edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
+      requireExpected(expected, `The user ${username}`, record);
       requireTimeZone(change.details?.config, record.details.config);
       requireGrouping(principal, record, change.groups ?? record.groups);
       await this.#powers.requireGroups(principal, record.groups, change.groups ?? []);
@@ -231,16 +240,16 @@ export class UserDirectory {
    * Removes a user, or an empty organisation. Answers the work that stops with its author, and the work that continues.
    * `AppError("conflict")` for the last active administrator and for an organisation that is not empty.
    */
-  async remove(principal: Principal, id: string): Promise<readonly string[]> {
+  async remove(principal: Principal, id: string, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     const found = await this.reader.located(principal, id);
     if (found.otype === "org") {
-      await this.#organizations.remove(principal, id);
+      await this.#organizations.remove(principal, id, expected);
       return [];
     }
     const { username } = found;
     const ends = await Promise.all(this.#authored.map((work) => work.endsWith(principal, username)));
-    await this.#writes.remove(principal, { id, username });
+    await this.#writes.remove(principal, { id, username, expected });
     return [...ends.flat(), ...(await this.#left.told(principal, ofUser(username)))];
   }
 

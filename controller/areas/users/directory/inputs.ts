@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../../common/api/users.ts";
+import type { Expected } from "../../../../common/revisions.ts";
 import { isAdministrators } from "../../groups/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { requireTimeZone } from "./details.ts";
@@ -16,18 +17,24 @@ interface CreatedNode {
 }
 
 /** Creates a user or an organisation from a client's input. */
-export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<CreatedNode> {
+export async function createNode(
+  directory: UserDirectory,
+  principal: Principal,
+  input: Input,
+  expected?: Expected,
+): Promise<CreatedNode> {
   const { username, parent, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
   const common = { username, parent, details: detailsOf(input), active: isactive };
   requireTimeZone(common.details.config);
   if (otype === "usr") {
     const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
-    const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
+    const user = { ...common, password: passwd, rights, groups: grpset };
+    const { id } = await directory.create(principal, user, expected);
     return { id, warnings: groupWarnings(input) };
   }
   const { details } = common;
   const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin, details });
-  return { id: await directory.createOrganization(principal, common), warnings };
+  return { id: await directory.createOrganization(principal, common, expected), warnings };
 }
 
 /**
@@ -37,15 +44,17 @@ export async function changeUser(
   directory: UserDirectory,
   principal: Principal,
   input: Static<typeof UserUpdateInput>,
+  expected?: Expected,
 ): Promise<readonly string[]> {
-  const warnings = await directory.change(principal, input.userid, {
+  const change = {
     details: detailsOf(input),
     ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
     ...(input.password !== undefined && { presentPassword: input.password }),
     ...(input.grpset !== undefined && { groups: input.grpset }),
     ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
     ...(input.isactive !== undefined && { active: input.isactive }),
-  });
+  };
+  const warnings = await directory.change(principal, input.userid, change, expected);
   return [...groupWarnings(input), ...warnings];
 }
 

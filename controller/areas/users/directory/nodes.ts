@@ -1,3 +1,4 @@
+import { revisionOf } from "../../../../common/revisions.ts";
 import { NO_DETAILS } from "./details.ts";
 import { ROOT_PATH, type Organizations } from "./organizations.ts";
 import { isAdministrator } from "../rights/effective-rights.ts";
@@ -19,6 +20,7 @@ export function userNode(user: User, tree: Tree): UserNode {
     isactive: user.active,
     wechat: user.details.imaccount,
     grpset: user.groups,
+    revision: revisionOf(user),
     nodes: [],
   };
 }
@@ -63,6 +65,7 @@ export function bareNode(id: string, tree: Tree, nodes: readonly UserNode[]): Us
     isactive: own?.active ?? true,
     wechat: own?.details.imaccount ?? "",
     grpset: [],
+    revision: revisionOf(own ?? {}),
     nodes,
   };
 }

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { ORGANIZATIONS_PER_TENANT_MAX, USER_TREE_DEPTH_MAX } from "../../../../common/limits.ts";
+import { newStamp, requireExpected, type Expected } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvOperation } from "../../../store/kv.ts";
@@ -43,7 +44,7 @@ export class OrganizationChanges {
   }
 
   /** Creates an organisation and answers its id. */
-  async create(principal: Principal, wanted: NewOrganization): Promise<string> {
+  async create(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<string> {
     const { username } = wanted;
     checkName(username);
     const nowMs = this.#runtime.clock.nowMs();
@@ -53,6 +54,8 @@ export class OrganizationChanges {
       if (tree.organizations.size >= ORGANIZATIONS_PER_TENANT_MAX)
         throw tooMany("organisations", "ORGANIZATIONS_PER_TENANT_MAX", ORGANIZATIONS_PER_TENANT_MAX);
       requireDepth(tree.organizations.depthOf(parent) + 1);
+      const same = [...tree.organizations.all].find((one) => one.parent === parent && one.username === username);
+      requireExpected(expected, `The organisation ${username}`, same);
       await requireFree(tree, memberKey(parent, username), `There is already a ${username} there.`);
       const record: OrganizationRecord = {
         id,
@@ -62,6 +65,7 @@ export class OrganizationChanges {
         active: wanted.active ?? true,
         createdMs: nowMs,
         changedMs: nowMs,
+        stamp: newStamp(principal.user, this.#runtime),
       };
       return { if: [], then: placingOrganization(record), users: 0, answer: id };
     });
@@ -71,13 +75,18 @@ export class OrganizationChanges {
    * Changes an organisation. Answers warnings: ignored members, and the work that continues although its users become
    * inactive. `AppError("conflict")` if no active administrator would remain.
    */
-  async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
+  async change(
+    principal: Principal,
+    id: string,
+    { expected, ...change }: NodeChange & { readonly expected?: Expected | undefined },
+  ): Promise<readonly string[]> {
     const { tenant } = principal;
     const closed = await this.#tree.restructure(tenant, async ({ organizations }) => {
       const record = organizations.get(id);
       if (record === undefined) throw unknownNode(id);
       await this.#members.requireAtLeast(principal, organizations, id);
-      const changed = this.#changed(record, change);
+      requireExpected(expected, `The organisation ${record.username}`, record);
+      const changed = this.#changed(principal, record, change);
       const closes = record.active && !changed.active;
       if (closes) await this.#members.requireAdministrator(tenant, organizations.with(changed));
       return { if: [], then: [putOrganization(changed)], users: 0, answer: closes ? organizations : undefined };
@@ -85,11 +94,16 @@ export class OrganizationChanges {
     return [...ignoredMembers(change), ...(closed ? await this.#told(principal, closed, id) : [])];
   }
 
-  #changed(record: OrganizationRecord, { details, active = record.active }: NodeChange): OrganizationRecord {
+  #changed(
+    { user }: Principal,
+    record: OrganizationRecord,
+    { details, active = record.active }: NodeChange,
+  ): OrganizationRecord {
+    const stamp = newStamp(user, this.#runtime);
     const changedMs = this.#runtime.clock.nowMs();
     const merged: Details = { ...record.details, ...details };
     const epoch = Buffer.from(this.#runtime.random.bytes(EPOCH_BYTES)).toString("base64url");
-    return { ...record, details: merged, active, ...(record.active && !active && { epoch }), changedMs };
+    return { ...record, details: merged, active, ...(record.active && !active && { epoch }), changedMs, stamp };
   }
 
   async #told(principal: Principal, tree: TreeView["organizations"], id: string): Promise<readonly string[]> {
@@ -112,10 +126,11 @@ export class OrganizationChanges {
     });
   }
 
-  async remove(principal: Principal, id: string): Promise<void> {
+  async remove(principal: Principal, id: string, expected?: Expected): Promise<void> {
     await this.#tree.restructure(principal.tenant, async ({ kv, organizations }) => {
       const record = organizations.get(id);
       if (record === undefined) throw unknownNode(id);
+      requireExpected(expected, `The organisation ${record.username}`, record);
       if ((await kv.list(membersOf(id), { limit: 1 })).entries.length > 0)
         throw new AppError("conflict", `The organisation ${record.username} is not empty.`);
       const keys = [organizationKey(id), memberKey(record.parent, record.username)];

@@ -54,8 +54,8 @@ export function deletion(key: string): KvOperation {
 
 /** The user without the secret members of the record. */
 export function shown(record: UserRecord): User {
-  const { tenant, username, id, parent, details, groups, rights, active, home, createdMs, changedMs } = record;
-  const user = { tenant, username, id, parent, details, groups, rights, active, createdMs, changedMs };
+  const { tenant, username, id, parent, details, groups, rights, active, home, createdMs, changedMs, stamp } = record;
+  const user = { tenant, username, id, parent, details, groups, rights, active, createdMs, changedMs, stamp };
   return home === undefined ? user : { ...user, home };
 }
 

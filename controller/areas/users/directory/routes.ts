@@ -13,6 +13,7 @@ import {
 } from "../../../../common/api/users.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
@@ -27,7 +28,7 @@ export interface DirectoryRouteServices {
 }
 
 export function directoryRoutes(services: DirectoryRouteServices): readonly Endpoint[] {
-  return [...treeRoutes(services), ...homeRoutes(services), ...passwordRoutes(services)];
+  return [...treeRoutes(services), ...nodeRoutes(services), ...homeRoutes(services), ...passwordRoutes(services)];
 }
 
 function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] {
@@ -39,10 +40,30 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       summary: "Users and organisations as a tree, from a path downwards",
       input: UserTreeInput,
       output: UserNodeReply,
-      handler: async ({ principal, input: { fullname = ROOT_PATH } }) => ({
-        message: (await directory.reader.subtree(principal, fullname)) as unknown as Static<typeof UserNodeReply>,
+      revised: true,
+      handler: async ({ principal, input: { fullname = ROOT_PATH } }) => {
+        const node = await directory.reader.subtree(principal, fullname);
+        const message = node as unknown as Static<typeof UserNodeReply>;
+        return { message, headers: { etag: etagOf(node.revision) } };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: "/admin/users/:userid",
+      permission: "users:write",
+      summary: "Move a user or an organisation to another organisation; answers the id",
+      input: UserMoveInput,
+      output: UserIdReply,
+      handler: async ({ principal, input: { userid, to } }) => ({
+        message: await directory.move(principal, userid, to),
       }),
     }),
+  ];
+}
+
+/** Routes that make, change and delete users and organisations. */
+function nodeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] {
+  return [
     endpoint({
       method: "POST",
       path: "/admin/users/new",
@@ -52,8 +73,9 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       input: UserCreateInput,
       output: UserIdReply,
       body: "json",
-      handler: async ({ principal, input }) => {
-        const { id, warnings } = await createNode(directory, principal, input);
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        const { id, warnings } = await createNode(directory, principal, input, expected);
         return { message: id, warnings };
       },
     }),
@@ -66,9 +88,10 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       input: UserUpdateInput,
       output: Type.String(),
       body: "json",
-      handler: async ({ principal, input }) => ({
+      revised: true,
+      handler: async ({ principal, input, expected }) => ({
         message: "",
-        warnings: await changeUser(directory, principal, input),
+        warnings: await changeUser(directory, principal, input, expected),
       }),
     }),
     endpoint({
@@ -79,20 +102,10 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
         "Delete a user, or an organisation with nothing in it; warnings tell what stops with the user and what goes on",
       input: UserIdInput,
       output: Type.String(),
-      handler: async ({ principal, input: { userid } }) => ({
+      revised: true,
+      handler: async ({ principal, input: { userid }, expected }) => ({
         message: "",
-        warnings: await directory.remove(principal, userid),
-      }),
-    }),
-    endpoint({
-      method: "GET",
-      path: "/admin/users/:userid",
-      permission: "users:write",
-      summary: "Move a user or an organisation to another organisation; answers the id",
-      input: UserMoveInput,
-      output: UserIdReply,
-      handler: async ({ principal, input: { userid, to } }) => ({
-        message: await directory.move(principal, userid, to),
+        warnings: await directory.remove(principal, userid, expected),
       }),
     }),
   ];

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import type { Stamped } from "../../../../common/revisions.ts";
 import { KeyedQueue } from "../../../../common/keyed-queue.ts";
 import { USER_TREE_ATTEMPTS_MAX } from "../../../../common/limits.ts";
 import type { Random } from "../../../../common/time.ts";
@@ -15,7 +16,7 @@ import { repeated } from "../store.ts";
 import type { Details, NodeKind } from "../types.ts";
 
 /** A stored organisation. */
-export interface OrganizationRecord extends PlacedOrganization {
+export interface OrganizationRecord extends PlacedOrganization, Stamped {
   readonly details: Details;
   /** If false, users below cannot sign in, and their open sessions end. */
   readonly active: boolean;

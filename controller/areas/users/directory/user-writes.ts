@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { USER_CHANGE_ATTEMPTS_MAX, USERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
+import { newStamp, requireExpected, type Expected } from "../../../../common/revisions.ts";
 import type { Clock, Random } from "../../../../common/time.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvCondition } from "../../../store/kv.ts";
@@ -43,10 +44,15 @@ export class UserWrites {
    * Stores a new user below the organisation `wanted` (path or id; the root when absent). `AppError("conflict")` if the
    * name or the account of the provider is taken.
    */
-  insert(record: UserRecord, wanted: string | undefined): Promise<User> {
-    const { username, openId } = record;
+  insert(
+    record: UserRecord,
+    { parent: wanted, expected }: { readonly parent?: string | undefined; readonly expected?: Expected | undefined },
+  ): Promise<User> {
+    const { tenant, username, openId } = record;
     return this.#restructure(record, async (tree) => {
       const parent = parentIn(tree, wanted);
+      if (expected)
+        requireExpected(expected, `The user ${username}`, (await this.#with.users.get(tenant, username))?.record);
       if (tree.users >= USERS_PER_TENANT_MAX) throw tooMany("users", "USERS_PER_TENANT_MAX", USERS_PER_TENANT_MAX);
       await requireFree(tree, USERS + username, `There is already a user ${username}.`);
       await requireFree(tree, memberKey(parent, username), `${username} is the name of an organisation there.`);
@@ -60,25 +66,34 @@ export class UserWrites {
   }
 
   /** Makes the edit on the current state. `AppError("conflict")` if other writes always come first. */
-  async edit({ tenant }: Principal, username: string, edit: Edit): Promise<User> {
+  async edit({ tenant, user }: Principal, username: string, edit: Edit): Promise<User> {
     // If another write came first, the edit is made again on the new state.
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
       const { record, revision } = await required(this.#with.users, tenant, username);
-      const changed = { ...(await edit(record)), changedMs: this.#with.clock.nowMs() };
-      if (isActiveAdministrator(record) && !isActiveAdministrator(changed)) return this.#demote(tenant, username, edit);
+      const changed = this.#changed(user, await edit(record));
+      if (isActiveAdministrator(record) && !isActiveAdministrator(changed))
+        return this.#demote(record, async (now) => this.#changed(user, await edit(now)));
       if (await this.#with.users.put(changed, revision)) return shown(changed);
     }
     throw new AppError("conflict", `Others change the user ${username} all the time.`);
   }
 
   /** Removes the user with this id, and what belongs to it in the groups, the tree and the second factors. */
-  remove(principal: Principal, { id, username }: { readonly id: string; readonly username: string }): Promise<void> {
+  remove(
+    principal: Principal,
+    {
+      id,
+      username,
+      expected,
+    }: { readonly id: string; readonly username: string; readonly expected?: Expected | undefined },
+  ): Promise<void> {
     const { tenant } = principal;
     const { users, powers, groups } = this.#with;
     return this.#restructure({ tenant, username }, async (tree) => {
       const { record, revision } = await required(users, tenant, username);
       if (record.id !== id) throw unknownNode(id);
       await powers.requireAtLeast(principal, record);
+      requireExpected(expected, `The user ${username}`, record);
       await this.#requireOther(record, tree);
       // Must be first: see the test "that cannot leave its groups stays" in `directory.test.ts`.
       await groups?.forget(tenant, username);
@@ -104,7 +119,12 @@ export class UserWrites {
       if (!isOpen(tree.organizations, parent)) await this.#requireOther(record, tree);
       await requireFree(tree, memberKey(parent, username), `There is already a ${username} there.`);
       const leave = deletion(memberKey(record.parent, username));
-      return { if: [condition], then: [leave, ...placing({ ...record, parent })], users: 0, answer: id };
+      return {
+        if: [condition],
+        then: [leave, ...placing(this.#changed(principal.user, { ...record, parent }))],
+        users: 0,
+        answer: id,
+      };
     });
   }
 
@@ -120,14 +140,18 @@ export class UserWrites {
   }
 
   /** Takes the role away in a change of the tree: the last two administrators cannot demote each other. */
-  #demote(tenant: string, username: string, edit: Edit): Promise<User> {
+  #demote({ tenant, username }: UserRecord, edit: Edit): Promise<User> {
     return this.#restructure({ tenant, username }, async (tree) => {
       const { record, revision } = await required(this.#with.users, tenant, username);
-      const changed = { ...(await edit(record)), changedMs: this.#with.clock.nowMs() };
+      const changed = await edit(record);
       await this.#requireOther(record, tree);
       const put = { kind: "put", key: USERS + username, value: encodeJson(changed) } as const;
       return { if: [{ key: USERS + username, revision }], then: [put], users: 0, answer: shown(changed) };
     });
+  }
+
+  #changed(by: string, record: UserRecord): UserRecord {
+    return { ...record, changedMs: this.#with.clock.nowMs(), stamp: newStamp(by, this.#with) };
   }
 
   /** Throws `AppError("conflict")` for the last active administrator, without whom the tenant could not be managed. */

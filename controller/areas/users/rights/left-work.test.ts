@@ -250,8 +250,8 @@ describe("a group that is changed", () => {
     await http.users.create(admin, { username, password: PASSWORD, rights });
     const member = [`U/${username}`];
     const { id: crew } = await groups.create(admin, { name: `crew${made}`, member, ...OPEN });
-    await groups.createApiPermission(admin, "ours", ["/opt/ours", "/opt/more"]);
-    await groups.addGroups(admin, "ours", [`/crew${made}`]);
+    await groups.api.create(admin, "ours", ["/opt/ours", "/opt/more"]);
+    await groups.api.addGroups(admin, "ours", [`/crew${made}`]);
     await http.groups.refresh(admin);
     const principal = await http.users.present("matrix", username);
     if (!principal) throw new Error("the user was made");
@@ -272,10 +272,10 @@ describe("a group that is changed", () => {
     const others = await groups.create(admin, { name: `others${made}`, member: ["U/viewer"], ...OPEN });
     expect(await groups.remove(admin, others.id)).toEqual([]);
 
-    expect(await groups.setPaths(admin, "ours", ["/opt/ours"])).toEqual([expect.stringMatching(told)]);
-    expect(await groups.setPaths(admin, "ours", ["/opt"])).toEqual([]);
-    expect(await groups.removeGroups(admin, "ours", [`/crew${made}`])).toEqual([expect.stringMatching(told)]);
-    expect(await groups.removeApiPermission(admin, "ours")).toEqual([]);
+    expect(await groups.api.setPaths(admin, "ours", ["/opt/ours"])).toEqual([expect.stringMatching(told)]);
+    expect(await groups.api.setPaths(admin, "ours", ["/opt"])).toEqual([]);
+    expect(await groups.api.removeGroups(admin, "ours", [`/crew${made}`])).toEqual([expect.stringMatching(told)]);
+    expect(await groups.api.remove(admin, "ours")).toEqual([]);
     expect(await groups.remove(admin, twin)).toEqual([expect.stringMatching(told)]);
     expect(await groups.remove(admin, crew)).toEqual([expect.stringMatching(told)]);
 
