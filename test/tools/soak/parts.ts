@@ -39,7 +39,7 @@ const RANDOM_TESTS = [
   "controller/areas/jobs/groups/groups.test.ts",
   "controller/areas/jobs/runs/takeover.test.ts",
   "controller/areas/objects/model.test.ts",
-  "controller/areas/objects/writing/futuretimes.test.ts",
+  "controller/areas/objects/writing/times/futuretimes.test.ts",
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/accepted.test.ts",
   "controller/areas/query/batch/random.test.ts",

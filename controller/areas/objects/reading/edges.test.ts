@@ -9,7 +9,7 @@ import type { EntityChange, EntityKey } from "../../../store/objects.ts";
 import { Retry } from "../../../store/retry.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { ObjectService, type EdgeRequest, type ObjectEdge, type ObjectRef } from "../index.ts";
-import { endEdges, incomingEdges } from "../writing/incomingedges.ts";
+import { endEdges, incomingEdges } from "../writing/edges/incoming.ts";
 
 const admin = testPrincipal();
 const viewer = testPrincipal("viewer");

@@ -13,7 +13,7 @@ import { recordObject } from "../values/records.ts";
 import { droppedTerms } from "../values/terms.ts";
 import { tombstoneEnd, tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
 import { REMOVED_VERSION } from "../values/versions.ts";
-import { incomingEdges } from "./incomingedges.ts";
+import { incomingEdges } from "./edges/incoming.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
 interface Removal extends PresetTime {

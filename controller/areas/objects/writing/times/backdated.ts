@@ -1,9 +1,9 @@
-import { mapLimited } from "../../../../common/concurrency.ts";
-import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
-import { NO_CELLS } from "../../../store/cells.ts";
-import type { EntityTrace } from "../../../store/objects.ts";
-import { keepsVersions, versionBefore, type HistorySource } from "../history/history.ts";
-import type { EntityWrite } from "../values/compose.ts";
+import { mapLimited } from "../../../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../../common/limits.ts";
+import { NO_CELLS } from "../../../../store/cells.ts";
+import type { EntityTrace } from "../../../../store/objects.ts";
+import { keepsVersions, versionBefore, type HistorySource } from "../../history/history.ts";
+import type { EntityWrite } from "../../values/compose.ts";
 
 /**
  * Adds to each write below the latest time of its object the state of the object at the write's own time. Its version

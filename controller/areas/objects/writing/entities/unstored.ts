@@ -1,10 +1,10 @@
-import { PRESENCE } from "../../../store/cells.ts";
-import type { EntityKey, ObjectStore, StoredRecord } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import { inPages } from "../reading/locate.ts";
-import type { Unstored } from "../types.ts";
-import type { ComposedWrite } from "../values/compose.ts";
-import { wholeId } from "../values/identity.ts";
+import { PRESENCE } from "../../../../store/cells.ts";
+import type { EntityKey, ObjectStore, StoredRecord } from "../../../../store/objects.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import { inPages } from "../../reading/locate.ts";
+import type { Unstored } from "../../types.ts";
+import type { ComposedWrite } from "../../values/compose.ts";
+import { wholeId } from "../../values/identity.ts";
 import type { Traces } from "./recreated.ts";
 
 /** A written row whose object did not exist before. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { belowTerm } from "../definitions/views.ts";
+import { belowTerm } from "../../definitions/views.ts";
 import {
   admin,
   BOX,
@@ -10,7 +10,7 @@ import {
   found,
   valuesOf,
   keyOf,
-} from "../../../../test/helpers/objects/write-world.ts";
+} from "../../../../../test/helpers/objects/write-world.ts";
 
 useWriters();
 

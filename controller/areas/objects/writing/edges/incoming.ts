@@ -1,10 +1,10 @@
-import { mapLimited } from "../../../../common/concurrency.ts";
-import { EDGES_ENDED_IN_CALL_MAX, EDGE_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import type { Edge, EntityChange, EntityKey, ObjectStore, Page } from "../../../store/objects.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
-import { lossesOf } from "../history/formeredges.ts";
-import { keepsVersions } from "../history/history.ts";
-import { isOfFormer } from "../values/edgelives.ts";
+import { mapLimited } from "../../../../../common/concurrency.ts";
+import { EDGES_ENDED_IN_CALL_MAX, EDGE_READS_IN_FLIGHT_MAX, OBJECT_PAGE_MAX } from "../../../../../common/limits.ts";
+import type { Edge, EntityChange, EntityKey, ObjectStore, Page } from "../../../../store/objects.ts";
+import type { Snapshot } from "../../definitions/snapshot.ts";
+import { lossesOf } from "../../history/formeredges.ts";
+import { keepsVersions } from "../../history/history.ts";
+import { isOfFormer } from "../../values/edgelives.ts";
 
 export interface IncomingSource {
   readonly store: ObjectStore;

@@ -1,13 +1,13 @@
-import { checkRecord } from "../../../store/checks.ts";
-import type { RecordsInCommit, StoredRecord } from "../../../store/objects.ts";
-import { covers } from "../definitions/subscriptions.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import type { InCommit, NewRecord } from "../types.ts";
-import { RepeatableIds } from "../values/identity.ts";
-import { recordOf } from "../values/records.ts";
-import { checkRecordRow } from "../values/rows.ts";
-import type { BeforeTriggers } from "./beforetriggers.ts";
+import { checkRecord } from "../../../../store/checks.ts";
+import type { RecordsInCommit, StoredRecord } from "../../../../store/objects.ts";
+import { covers } from "../../definitions/subscriptions.ts";
+import type { Snapshot } from "../../definitions/snapshot.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import type { InCommit, NewRecord } from "../../types.ts";
+import { RepeatableIds } from "../../values/identity.ts";
+import { recordOf } from "../../values/records.ts";
+import { checkRecordRow } from "../../values/rows.ts";
+import type { BeforeTriggers } from "../beforetriggers.ts";
 
 /** Records for the commit of one write. */
 export interface WriteInCommit extends RecordsInCommit {

@@ -1,10 +1,10 @@
-import { AppError } from "../../../../common/errors.ts";
-import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../store/objects.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
-import { inPages, keyText, resolveTargets } from "../reading/locate.ts";
-import { knownRemoval, lastRemovalUs } from "../values/edgelives.ts";
-import type { LinkEdit } from "../values/rows.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../../common/limits.ts";
+import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../../store/objects.ts";
+import type { Snapshot } from "../../definitions/snapshot.ts";
+import { inPages, keyText, resolveTargets } from "../../reading/locate.ts";
+import { knownRemoval, lastRemovalUs } from "../../values/edgelives.ts";
+import type { LinkEdit } from "../../values/rows.ts";
 
 export interface LinkWrite {
   readonly addEdges?: readonly EdgeEnd[];

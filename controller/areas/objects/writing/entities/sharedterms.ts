@@ -1,11 +1,11 @@
-import { AppError } from "../../../../common/errors.ts";
-import { SHARED_TERMS_ATTEMPTS_MAX } from "../../../../common/limits.ts";
-import type { EntityChange, EntityKey, EntityTrace, ObjectStore } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import { keyText } from "../reading/locate.ts";
-import { entityRow } from "../values/entity.ts";
-import { sharedTerms } from "../values/terms.ts";
-import type { WriteClock } from "./writeclock.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import { SHARED_TERMS_ATTEMPTS_MAX } from "../../../../../common/limits.ts";
+import type { EntityChange, EntityKey, EntityTrace, ObjectStore } from "../../../../store/objects.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import { keyText } from "../../reading/locate.ts";
+import { entityRow } from "../../values/entity.ts";
+import { sharedTerms } from "../../values/terms.ts";
+import type { WriteClock } from "../times/writeclock.ts";
 
 /** A write that added terms which other columns of the object may need too. */
 export interface SharedTermsWrite {

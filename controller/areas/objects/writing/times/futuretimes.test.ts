@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Clock } from "../../../../common/time.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { TIMES } from "../../../../test/helpers/time/times.ts";
-import type { EntityKey, ObjectStore } from "../../../store/objects.ts";
-import { ObjectService, type Edit, type ObjectRow } from "../index.ts";
+import type { Clock } from "../../../../../common/time.ts";
+import { realClock, seededRandom } from "../../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../../test/helpers/time/times.ts";
+import type { EntityKey, ObjectStore } from "../../../../store/objects.ts";
+import { ObjectService, type Edit, type ObjectRow } from "../../index.ts";
 
 const admin = testPrincipal();
 const BOX = "/matrix/ahead/box";

@@ -4,20 +4,20 @@ import {
   EDGES_ENDED_IN_CALL_MAX,
   OBJECT_PAGE_MAX,
   WRITE_LATE_MS,
-} from "../../../../common/limits.ts";
-import type { Clock } from "../../../../common/time.ts";
-import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import type { Runtime } from "../../../runtime.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { faulty } from "../../../store/faulty.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
-import { Retry } from "../../../store/retry.ts";
-import { retrying } from "../../../store/retrying.ts";
-import { ObjectService, type EdgeRequest } from "../index.ts";
-import { EdgeEndings, endingJournal } from "./edgeendings.ts";
+} from "../../../../../common/limits.ts";
+import type { Clock } from "../../../../../common/time.ts";
+import { realClock, seededRandom } from "../../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../../test/helpers/engines/engine.ts";
+import { Mortality, mortalStores } from "../../../../../test/helpers/engines/mortal.ts";
+import { testPrincipal, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
+import type { Runtime } from "../../../../runtime.ts";
+import type { Stores } from "../../../../store/engine.ts";
+import { faulty } from "../../../../store/faulty.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../../../../store/objects.ts";
+import { Retry } from "../../../../store/retry.ts";
+import { retrying } from "../../../../store/retrying.ts";
+import { ObjectService, type EdgeRequest } from "../../index.ts";
+import { EdgeEndings, endingJournal } from "./endings.ts";
 
 const admin = testPrincipal();
 const NODE = "/matrix/hub/node";

@@ -1,6 +1,6 @@
-import { ulidTimeMs } from "../../../../common/ids.ts";
-import type { ObjectStore, StoredRecord } from "../../../store/objects.ts";
-import { inPages, keyText } from "../reading/locate.ts";
+import { ulidTimeMs } from "../../../../../common/ids.ts";
+import type { ObjectStore, StoredRecord } from "../../../../store/objects.ts";
+import { inPages, keyText } from "../../reading/locate.ts";
 import type { WriteClock } from "./writeclock.ts";
 
 interface Source {

@@ -1,5 +1,5 @@
-import { CATALOG_FOLLOWERS_MAX, WRITE_AHEAD_MAX_MS, WRITE_AHEAD_OBJECTS_MAX } from "../../../../common/limits.ts";
-import type { Clock } from "../../../../common/time.ts";
+import { CATALOG_FOLLOWERS_MAX, WRITE_AHEAD_MAX_MS, WRITE_AHEAD_OBJECTS_MAX } from "../../../../../common/limits.ts";
+import type { Clock } from "../../../../../common/time.ts";
 
 /** The latest time that was given to an object ahead of the clock. */
 interface AheadTime {

@@ -1,12 +1,12 @@
-import type { EntityChange } from "../../../store/objects.ts";
-import { confirmed } from "../definitions/confirm.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
-import { marksOf } from "../history/formeredges.ts";
-import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
+import type { EntityChange } from "../../../../store/objects.ts";
+import { confirmed } from "../../definitions/confirm.ts";
+import type { Snapshot } from "../../definitions/snapshot.ts";
+import { marksOf } from "../../history/formeredges.ts";
+import { compose, type ComposedWrite, type EntityWrite } from "../../values/compose.ts";
 import { beforeEnds, expires, tombstonesAhead } from "./ends.ts";
-import { rebindWrite } from "./rebind.ts";
+import { rebindWrite } from "../rebind.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
-import type { WriteContext, Writing } from "./writing.ts";
+import type { WriteContext, Writing } from "../writing.ts";
 
 /** Makes composed writes of entities, in the order that keeps a reader from seeing half of them. */
 export class EntityWrites {

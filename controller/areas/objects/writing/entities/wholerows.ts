@@ -1,8 +1,8 @@
-import type { Entity, ObjectStore } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import { entityRow } from "../values/entity.ts";
-import type { CheckedRow } from "../values/rows.ts";
-import { outgoingPages } from "./links.ts";
+import type { Entity, ObjectStore } from "../../../../store/objects.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import { entityRow } from "../../values/entity.ts";
+import type { CheckedRow } from "../../values/rows.ts";
+import { outgoingPages } from "../edges/links.ts";
 
 /**
  * The row with edits that make its object whole: they remove what an object of an earlier time has and the row does not

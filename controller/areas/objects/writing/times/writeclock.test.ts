@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { CATALOG_FOLLOWERS_MAX, WRITE_AHEAD_OBJECTS_MAX } from "../../../../common/limits.ts";
-import { TestClock } from "../../../../test/helpers/time/runtime.ts";
+import { CATALOG_FOLLOWERS_MAX, WRITE_AHEAD_OBJECTS_MAX } from "../../../../../common/limits.ts";
+import { TestClock } from "../../../../../test/helpers/time/runtime.ts";
 import { WriteClock } from "./writeclock.ts";
 
 test("of all controllers of a tenant no two have the same time for an object, each is above what was read", () => {

@@ -1,10 +1,10 @@
-import { mapLimited } from "../../../../common/concurrency.ts";
-import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
-import { latestVersions, type HistorySource } from "../history/history.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import type { IngestOptions } from "../types.ts";
-import { wholeId } from "../values/identity.ts";
-import type { CheckedRow } from "../values/rows.ts";
+import { mapLimited } from "../../../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../../common/limits.ts";
+import { latestVersions, type HistorySource } from "../../history/history.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import type { IngestOptions } from "../../types.ts";
+import { wholeId } from "../../values/identity.ts";
+import type { CheckedRow } from "../../values/rows.ts";
 import type { Traces } from "./recreated.ts";
 import { wholeRow } from "./wholerows.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Row } from "../../../../common/value.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
+import type { Row } from "../../../../../common/value.ts";
+import { realClock } from "../../../../../test/helpers/time/clock.ts";
 import {
   admin,
   BOX,
@@ -10,7 +10,7 @@ import {
   found,
   equal,
   valuesOf,
-} from "../../../../test/helpers/objects/write-world.ts";
+} from "../../../../../test/helpers/objects/write-world.ts";
 
 useWriters();
 

@@ -1,5 +1,5 @@
-import type { EntityChange, EntityTrace, ObjectStore } from "../../../store/objects.ts";
-import { outgoing } from "./links.ts";
+import type { EntityChange, EntityTrace, ObjectStore } from "../../../../store/objects.ts";
+import { outgoing } from "../edges/links.ts";
 
 /** Traces by the part of the id after the colon. */
 export type Traces = ReadonlyMap<string, EntityTrace>;

@@ -1,9 +1,9 @@
-import type { Value } from "../../../../common/value.ts";
-import type { Entity, EntityChange, StoredRecord } from "../../../store/objects.ts";
-import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
-import { elementCellKey } from "../values/codec.ts";
-import { entityRow } from "../values/entity.ts";
-import { recordRow } from "../values/records.ts";
+import type { Value } from "../../../../../common/value.ts";
+import type { Entity, EntityChange, StoredRecord } from "../../../../store/objects.ts";
+import type { LoadedClass, LoadedColumn } from "../../definitions/views.ts";
+import { elementCellKey } from "../../values/codec.ts";
+import { entityRow } from "../../values/entity.ts";
+import { recordRow } from "../../values/records.ts";
 import {
   checkIndexedValues,
   contentTerms,
@@ -12,8 +12,8 @@ import {
   slotNumber,
   valueTerm,
   valueTerms,
-} from "../values/terms.ts";
-import { canonicalText, isObject } from "../values/values.ts";
+} from "../../values/terms.ts";
+import { canonicalText, isObject } from "../../values/values.ts";
 
 /**
  * All terms and numbers that an entity has by its class, to be written again. Each has the time of its cell; words and

@@ -1,5 +1,5 @@
-import { AppError } from "../../../../common/errors.ts";
-import type { TriggerChain } from "../../permissions/index.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import type { TriggerChain } from "../../../permissions/index.ts";
 
 interface Job {
   readonly keys: readonly string[];

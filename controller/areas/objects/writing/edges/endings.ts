@@ -1,19 +1,19 @@
-import { ulidOf } from "../../../../common/ids.ts";
-import { KeyedQueue } from "../../../../common/keyed-queue.ts";
-import { EDGE_ENDING_TARGETS_MAX, EDGE_ENDINGS_WAITING_MAX, WRITE_LATE_MS } from "../../../../common/limits.ts";
-import type { Runtime } from "../../../runtime.ts";
+import { ulidOf } from "../../../../../common/ids.ts";
+import { KeyedQueue } from "../../../../../common/keyed-queue.ts";
+import { EDGE_ENDING_TARGETS_MAX, EDGE_ENDINGS_WAITING_MAX, WRITE_LATE_MS } from "../../../../../common/limits.ts";
+import type { Runtime } from "../../../../runtime.ts";
 import {
   isTransient,
   Journal,
   type JournalDependencies,
   type Versioned,
   type OpenWork,
-} from "../../../store/journal/index.ts";
-import type { EntityKey, ObjectStore } from "../../../store/objects.ts";
-import type { TenantCatalog } from "../definitions/catalog.ts";
-import { definitionsNow } from "../definitions/confirm.ts";
-import { changeAll } from "./changeall.ts";
-import { endEdges, pageTo } from "./incomingedges.ts";
+} from "../../../../store/journal/index.ts";
+import type { EntityKey, ObjectStore } from "../../../../store/objects.ts";
+import type { TenantCatalog } from "../../definitions/catalog.ts";
+import { definitionsNow } from "../../definitions/confirm.ts";
+import { changeAll } from "../changeall.ts";
+import { endEdges, pageTo } from "./incoming.ts";
 
 /** A removed object. Edges to it with times up to `endUs` end. */
 export interface EndedTarget extends EntityKey {

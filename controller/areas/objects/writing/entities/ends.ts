@@ -1,16 +1,16 @@
-import { TERMS_PER_OBJECT_MAX } from "../../../../common/limits.ts";
-import type { Edge, EdgeEnd, Entity, EntityChange, EntityKey } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import { CREATED_CELL } from "../values/celllayout.ts";
-import { encodeCell } from "../values/codec.ts";
-import type { ComposedWrite, EntityWrite } from "../values/compose.ts";
-import { createdMs, entityRow } from "../values/entity.ts";
-import { droppedTerms } from "../values/terms.ts";
-import { objectOfTombstone, tombstoneAhead, tombstoneEnd } from "../values/tombstones.ts";
+import { TERMS_PER_OBJECT_MAX } from "../../../../../common/limits.ts";
+import type { Edge, EdgeEnd, Entity, EntityChange, EntityKey } from "../../../../store/objects.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import { CREATED_CELL } from "../../values/celllayout.ts";
+import { encodeCell } from "../../values/codec.ts";
+import type { ComposedWrite, EntityWrite } from "../../values/compose.ts";
+import { createdMs, entityRow } from "../../values/entity.ts";
+import { droppedTerms } from "../../values/terms.ts";
+import { objectOfTombstone, tombstoneAhead, tombstoneEnd } from "../../values/tombstones.ts";
 import { entriesOf } from "./indexentries.ts";
-import { outgoingPages } from "./links.ts";
+import { outgoingPages } from "../edges/links.ts";
 import type { Traces } from "./recreated.ts";
-import type { Writing } from "./writing.ts";
+import type { Writing } from "../writing.ts";
 
 type Source = Writing["source"];
 

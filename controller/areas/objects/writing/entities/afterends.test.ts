@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { EDGES_PER_WRITE_MAX, INDEXED_VALUES_PER_OBJECT_MAX } from "../../../../common/limits.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import type { TenantStore } from "../../../store/engine.ts";
-import type { Entity, EntityKey } from "../../../store/objects.ts";
-import { ObjectService, type ClassSpec, type Edit } from "../index.ts";
+import { EDGES_PER_WRITE_MAX, INDEXED_VALUES_PER_OBJECT_MAX } from "../../../../../common/limits.ts";
+import { realClock } from "../../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../../test/helpers/engines/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
+import type { TenantStore } from "../../../../store/engine.ts";
+import type { Entity, EntityKey } from "../../../../store/objects.ts";
+import { ObjectService, type ClassSpec, type Edit } from "../../index.ts";
 
 const admin = testPrincipal();
 const HOUR_MS = 3_600_000;

@@ -1,8 +1,8 @@
-import type { Row } from "../../../../common/value.ts";
-import type { Entity, ObjectStore } from "../../../store/objects.ts";
-import { inPages, keyText, placeText, type Place } from "../reading/locate.ts";
-import type { PresetUpdate } from "../types.ts";
-import type { ColumnEdit } from "../values/compose.ts";
+import type { Row } from "../../../../../common/value.ts";
+import type { Entity, ObjectStore } from "../../../../store/objects.ts";
+import { inPages, keyText, placeText, type Place } from "../../reading/locate.ts";
+import type { PresetUpdate } from "../../types.ts";
+import type { ColumnEdit } from "../../values/compose.ts";
 import { leastRewrittenUs } from "./rewritten.ts";
 import type { WriteClock } from "./writeclock.ts";
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Row } from "../../../../common/value.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { cellMap } from "../../../store/cells.ts";
-import type { TenantStore } from "../../../store/engine.ts";
-import type { Entity, EntityKey } from "../../../store/objects.ts";
-import { ObjectService, type ClassSpec, type Edit, type ObjectRow } from "../index.ts";
+import type { Row } from "../../../../../common/value.ts";
+import { realClock } from "../../../../../test/helpers/time/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../../test/helpers/engines/engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
+import { cellMap } from "../../../../store/cells.ts";
+import type { TenantStore } from "../../../../store/engine.ts";
+import type { Entity, EntityKey } from "../../../../store/objects.ts";
+import { ObjectService, type ClassSpec, type Edit, type ObjectRow } from "../../index.ts";
 
 const admin = testPrincipal();
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
-import { ObjectService } from "../index.ts";
+import { realClock } from "../../../../../test/helpers/time/clock.ts";
+import { openTestEngine } from "../../../../../test/helpers/engines/engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
+import { ObjectService } from "../../index.ts";
 
 const admin = testPrincipal();
 

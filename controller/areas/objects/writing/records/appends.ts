@@ -1,20 +1,20 @@
-import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
-import type { Row } from "../../../../common/value.ts";
-import type { StoredRecord } from "../../../store/objects.ts";
-import { classNow, confirmed } from "../definitions/confirm.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import { keyText } from "../reading/locate.ts";
-import type { RecordMarks, RowOptions } from "../types.ts";
-import { insertEvent } from "../values/events.ts";
-import { wholeId } from "../values/identity.ts";
-import { recordId, recordOf } from "../values/records.ts";
-import { inRoom, less, recordSize, requireRoom, sumOf, type Growth } from "../values/room.ts";
-import { checkAll, checkRecordRow, ofRow } from "../values/rows.ts";
-import { changedMeanwhile } from "./rebind.ts";
-import { rewritten } from "./rewritten.ts";
-import { unstoredRecords } from "./unstored.ts";
-import type { WriteContext, Writing } from "./writing.ts";
+import { CHANGE_BATCH_MAX } from "../../../../../common/limits.ts";
+import type { Row } from "../../../../../common/value.ts";
+import type { StoredRecord } from "../../../../store/objects.ts";
+import { classNow, confirmed } from "../../definitions/confirm.ts";
+import type { Snapshot } from "../../definitions/snapshot.ts";
+import type { LoadedClass } from "../../definitions/views.ts";
+import { keyText } from "../../reading/locate.ts";
+import type { RecordMarks, RowOptions } from "../../types.ts";
+import { insertEvent } from "../../values/events.ts";
+import { wholeId } from "../../values/identity.ts";
+import { recordId, recordOf } from "../../values/records.ts";
+import { inRoom, less, recordSize, requireRoom, sumOf, type Growth } from "../../values/room.ts";
+import { checkAll, checkRecordRow, ofRow } from "../../values/rows.ts";
+import { changedMeanwhile } from "../rebind.ts";
+import { rewritten } from "../times/rewritten.ts";
+import { unstoredRecords } from "../entities/unstored.ts";
+import type { WriteContext, Writing } from "../writing.ts";
 
 interface MadeRecord {
   readonly record: StoredRecord;
