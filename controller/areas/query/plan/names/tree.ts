@@ -1,10 +1,10 @@
-import { AppError } from "../../../../common/errors.ts";
-import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
-import type { ClassRef } from "../../../../common/mql/index.ts";
-import { listed } from "../../../../common/text/listed.ts";
-import { type ClassCatalog, type ClassView, type Column, RECORD_COLUMNS } from "../../objects/index.ts";
-import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../permissions/index.ts";
-import type { PseudoField } from "../expressions/fields.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import { QUERY_TREES_KEPT_MAX } from "../../../../../common/limits.ts";
+import type { ClassRef } from "../../../../../common/mql/index.ts";
+import { listed } from "../../../../../common/text/listed.ts";
+import { type ClassCatalog, type ClassView, type Column, RECORD_COLUMNS } from "../../../objects/index.ts";
+import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../../permissions/index.ts";
+import type { PseudoField } from "../../expressions/fields.ts";
 import { isPseudo, PSEUDO_FIELDS } from "./pseudo.ts";
 
 export type Target = Pick<ClassRef, "path" | "subtree">;

@@ -1,6 +1,6 @@
-import type { ClassView, ObjectRow } from "../../objects/index.ts";
-import type { AccessPart, ClassAccess, HiddenColumns } from "../../permissions/index.ts";
-import type { Predicate } from "../expressions/predicate.ts";
+import type { ClassView, ObjectRow } from "../../../objects/index.ts";
+import type { AccessPart, ClassAccess, HiddenColumns } from "../../../permissions/index.ts";
+import type { Predicate } from "../../expressions/predicate.ts";
 
 export interface CellRules {
   access(view: ClassView): ClassAccess;

@@ -1,10 +1,10 @@
-import { arrivalText } from "../../../../common/ids.ts";
-import type { Value } from "../../../../common/value.ts";
-import type { ClassView, ObjectRow } from "../../objects/index.ts";
-import { dayOf } from "../expressions/functions/day.ts";
-import type { PseudoField } from "../expressions/fields.ts";
-import { type Kind, TEXT, TIME } from "../expressions/kind.ts";
-import type { Source } from "../expressions/predicate.ts";
+import { arrivalText } from "../../../../../common/ids.ts";
+import type { Value } from "../../../../../common/value.ts";
+import type { ClassView, ObjectRow } from "../../../objects/index.ts";
+import { dayOf } from "../../expressions/functions/day.ts";
+import type { PseudoField } from "../../expressions/fields.ts";
+import { type Kind, TEXT, TIME } from "../../expressions/kind.ts";
+import type { Source } from "../../expressions/predicate.ts";
 
 const PSEUDO: Readonly<
   Record<PseudoField, { readonly kind: Kind; readonly type: string; readonly read: (row: ObjectRow) => Value }>

@@ -1,9 +1,9 @@
-import type { Value } from "../../../../common/value.ts";
-import type { ObjectRow } from "../../objects/index.ts";
-import type { BoundField, Fields, RelationPath } from "../expressions/fields.ts";
-import { ANY, type Kind, LIST_OF_ANY, LIST_OF_TEXT, severalOf } from "../expressions/kind.ts";
-import { isList } from "../expressions/literal.ts";
-import type { Source } from "../expressions/predicate.ts";
+import type { Value } from "../../../../../common/value.ts";
+import type { ObjectRow } from "../../../objects/index.ts";
+import type { BoundField, Fields, RelationPath } from "../../expressions/fields.ts";
+import { ANY, type Kind, LIST_OF_ANY, LIST_OF_TEXT, severalOf } from "../../expressions/kind.ts";
+import { isList } from "../../expressions/literal.ts";
+import type { Source } from "../../expressions/predicate.ts";
 
 /** Value at the end of a path from one object. */
 export interface Related {

@@ -1,5 +1,5 @@
-import type { ClassCatalog, ClassView, Column, ColumnType, ObjectRow } from "../../objects/index.ts";
-import { classAccess, type HiddenColumns, type Principal } from "../../permissions/index.ts";
+import type { ClassCatalog, ClassView, Column, ColumnType, ObjectRow } from "../../../objects/index.ts";
+import { classAccess, type HiddenColumns, type Principal } from "../../../permissions/index.ts";
 
 /**
  * The table of classes, which clients read by MQL. It is outside every tenant's name space, and shows only what its

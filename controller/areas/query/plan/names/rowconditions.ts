@@ -1,5 +1,5 @@
-import { AppError } from "../../../../common/errors.ts";
-import { type Condition, parseConditionText } from "../../../../common/mql/index.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import { type Condition, parseConditionText } from "../../../../../common/mql/index.ts";
 
 export function parseRowCondition(text: string): Condition {
   return usable(() => parseConditionText(text));

@@ -1,8 +1,8 @@
-import { AppError } from "../../../../common/errors.ts";
-import { type Field, printField } from "../../../../common/mql/index.ts";
-import { nameAmong } from "../../objects/index.ts";
-import type { BoundField, Names } from "../expressions/fields.ts";
-import { type Arguments, withValues } from "../expressions/literal.ts";
+import { AppError } from "../../../../../common/errors.ts";
+import { type Field, printField } from "../../../../../common/mql/index.ts";
+import { nameAmong } from "../../../objects/index.ts";
+import type { BoundField, Names } from "../../expressions/fields.ts";
+import { type Arguments, withValues } from "../../expressions/literal.ts";
 
 /** Names in the scope of all objects that a principal sees. */
 export interface Everything extends Pick<Names, "bind" | "definedName"> {

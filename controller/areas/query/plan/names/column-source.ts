@@ -1,10 +1,10 @@
-import type { Value } from "../../../../common/value.ts";
-import type { ClassView, Column, ObjectRow } from "../../objects/index.ts";
-import { partOf, WHOLE_SERIES } from "../expressions/aggregates/timeseries.ts";
-import type { BoundField } from "../expressions/fields.ts";
-import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
-import { isMap } from "../expressions/literal.ts";
-import type { Source } from "../expressions/predicate.ts";
+import type { Value } from "../../../../../common/value.ts";
+import type { ClassView, Column, ObjectRow } from "../../../objects/index.ts";
+import { partOf, WHOLE_SERIES } from "../../expressions/aggregates/timeseries.ts";
+import type { BoundField } from "../../expressions/fields.ts";
+import { ANY, type Kind, kindOf } from "../../expressions/kind.ts";
+import { isMap } from "../../expressions/literal.ts";
+import type { Source } from "../../expressions/predicate.ts";
 import type { Cells } from "./cells.ts";
 import type { VisibleTree } from "./tree.ts";
 

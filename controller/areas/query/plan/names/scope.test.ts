@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { type Field, NOWHERE } from "../../../../common/mql/index.ts";
-import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
-import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { QueryService } from "../index.ts";
+import { type Field, NOWHERE } from "../../../../../common/mql/index.ts";
+import { realClock } from "../../../../../test/helpers/time/clock.ts";
+import { MemoryObjects } from "../../../../../test/helpers/engines/memory-objects.ts";
+import { testPrincipal } from "../../../../../test/helpers/time/runtime.ts";
+import { QueryService } from "../../index.ts";
 import { scopeOf } from "./scope.ts";
 
 test("a name that a statement says again is not looked for again", async () => {

@@ -1,6 +1,6 @@
-import { EXPLAINED_RULE_MAX_CHARACTERS, EXPLAINED_RULES_MAX } from "../../../../common/limits.ts";
-import { cutText } from "../../../../common/text/cut.ts";
-import { allows, conditionsOf, type DataRule, decidingRules } from "../../permissions/index.ts";
+import { EXPLAINED_RULE_MAX_CHARACTERS, EXPLAINED_RULES_MAX } from "../../../../../common/limits.ts";
+import { cutText } from "../../../../../common/text/cut.ts";
+import { allows, conditionsOf, type DataRule, decidingRules } from "../../../permissions/index.ts";
 import type { Scope } from "./scope.ts";
 
 type View = Scope["classes"][number];
