@@ -1,8 +1,8 @@
 import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantStore } from "../../store/engine.ts";
-import { Retry } from "../../store/retry.ts";
-import { retrying } from "../../store/retrying.ts";
+import { Retry } from "../../store/calls/retry.ts";
+import { retrying } from "../../store/calls/retrying.ts";
 import { Changes } from "./changes/changes.ts";
 import { TenantCatalog } from "./definitions/catalog.ts";
 import { TriggerVersions } from "./definitions/triggerversions.ts";

@@ -3,7 +3,7 @@ import { TABLE_CHANGE_ATTEMPTS_MAX, TABLE_NAME_MAX_BYTES, TABLES_PER_TENANT_MAX 
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { checkRows, merged, type TableRow } from "./rows.ts";
 import { TableStore } from "./store.ts";

@@ -1,10 +1,10 @@
 import type { GroupInput } from "../../../../common/api/jobs.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { putOnce } from "../../../store/once.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 
 export type GroupName = Pick<GroupInput, "gtype" | "name">;
 

@@ -14,8 +14,8 @@ import type { Runtime } from "../../../../runtime.ts";
 import type { Stores } from "../../../../store/engine.ts";
 import { faulty } from "../../../../store/faulty.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../../../store/objects.ts";
-import { Retry } from "../../../../store/retry.ts";
-import { retrying } from "../../../../store/retrying.ts";
+import { Retry } from "../../../../store/calls/retry.ts";
+import { retrying } from "../../../../store/calls/retrying.ts";
 import { ObjectService, type EdgeRequest } from "../../index.ts";
 import { EdgeEndings, endingJournal } from "./endings.ts";
 

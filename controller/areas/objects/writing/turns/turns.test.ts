@@ -2,11 +2,11 @@ import { beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../../../common/errors.ts";
 import { OBJECT_TURN_WAIT_MS } from "../../../../../common/limits.ts";
 import { realClock } from "../../../../../test/helpers/time/clock.ts";
-import { MemoryStores } from "../../../../../test/helpers/engines/memory-stores.ts";
+import { MemoryStores } from "../../../../../test/helpers/engines/memory/stores.ts";
 import { TestClock, testRuntime } from "../../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../../test/helpers/engines/wrapped-kv.ts";
 import type { KvLease, KvStore } from "../../../../store/kv.ts";
-import { Retry } from "../../../../store/retry.ts";
+import { Retry } from "../../../../store/calls/retry.ts";
 import { ObjectTurns } from "./turns.ts";
 
 const OBJECT = "1:a";

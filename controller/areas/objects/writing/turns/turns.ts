@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { AppError, isAppError } from "../../../../../common/errors.ts";
 import { OBJECT_TURN_WAIT_MS } from "../../../../../common/limits.ts";
 import type { Runtime } from "../../../../runtime.ts";
-import { entriesUnder } from "../../../../store/entries.ts";
+import { entriesUnder } from "../../../../store/kv/entries.ts";
 import { encodeJson } from "../../../../store/format.ts";
 import type { KvEntry, KvStore } from "../../../../store/kv.ts";
-import type { Retry } from "../../../../store/retry.ts";
+import type { Retry } from "../../../../store/calls/retry.ts";
 import type { Held } from "../../definitions/catalog.ts";
 
 /**

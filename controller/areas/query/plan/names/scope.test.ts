@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { type Field, NOWHERE } from "../../../../../common/mql/index.ts";
 import { realClock } from "../../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../../index.ts";
 import { scopeOf } from "./scope.ts";

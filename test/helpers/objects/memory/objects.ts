@@ -1,5 +1,5 @@
-import { AppError } from "../../../common/errors.ts";
-import type { Row } from "../../../common/value.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Row } from "../../../../common/value.ts";
 import type {
   ClassCatalog,
   ClassChange,
@@ -23,14 +23,14 @@ import type {
   UpdateOptions,
   SystemClass,
   VisibleObjects,
-} from "../../../controller/areas/objects/index.ts";
-import { classAccess, type Principal, requirePermission } from "../../../controller/areas/permissions/index.ts";
-import { visibleObjects } from "../../../controller/areas/query/index.ts";
-import { withEdits } from "../../../controller/areas/query/write/edits.ts";
-import { notFound } from "./memory-classes.ts";
-import { orderedRead, pagesOf, selectedRows } from "./memory-reads.ts";
-import { canonicalRow, digest, idOf } from "./memory-rows.ts";
-import { MemoryTenant } from "./memory-tenant.ts";
+} from "../../../../controller/areas/objects/index.ts";
+import { classAccess, type Principal, requirePermission } from "../../../../controller/areas/permissions/index.ts";
+import { visibleObjects } from "../../../../controller/areas/query/index.ts";
+import { withEdits } from "../../../../controller/areas/query/write/edits.ts";
+import { notFound } from "./classes.ts";
+import { orderedRead, pagesOf, selectedRows } from "./reads.ts";
+import { canonicalRow, digest, idOf } from "./rows.ts";
+import { MemoryTenant } from "./tenant.ts";
 
 export interface MemoryObjectsOptions {
   readonly nowMs: () => number;

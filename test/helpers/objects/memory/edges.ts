@@ -1,5 +1,5 @@
-import type { Value } from "../../../common/value.ts";
-import type { EdgeRequest, Edit, ObjectEdge, ObjectRef } from "../../../controller/areas/objects/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { EdgeRequest, Edit, ObjectEdge, ObjectRef } from "../../../../controller/areas/objects/index.ts";
 
 interface Target {
   readonly id: string;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { AppError } from "../../common/errors.ts";
-import { KV_SWEEP_EVERY_MS, KV_SWEEP_MAX_ENTRIES } from "../../common/limits.ts";
-import { TestClock } from "../../test/helpers/time/runtime.ts";
-import { KvSweep } from "./kv-sweep.ts";
-import type { KvListOptions, KvPage } from "./kv.ts";
+import { AppError } from "../../../common/errors.ts";
+import { KV_SWEEP_EVERY_MS, KV_SWEEP_MAX_ENTRIES } from "../../../common/limits.ts";
+import { TestClock } from "../../../test/helpers/time/runtime.ts";
+import { KvSweep } from "./sweep.ts";
+import type { KvListOptions, KvPage } from "../kv.ts";
 
 /** A store that records each call for a page and answers on command. */
 class Pages {

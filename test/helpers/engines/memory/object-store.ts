@@ -1,9 +1,9 @@
-import { AppError } from "../../../common/errors.ts";
-import { checkBatch, checkChange, checkFind, checkRecord } from "../../../controller/store/checks.ts";
-import { Cursors } from "../../../controller/store/embedded/cursor.ts";
-import type { EntityState } from "../../../controller/store/embedded/entities/state.ts";
-import { withOrder } from "../../../controller/store/ordering.ts";
-import { indexedTerms } from "../../../controller/store/terms.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { checkBatch, checkChange, checkFind, checkRecord } from "../../../../controller/store/checks.ts";
+import { Cursors } from "../../../../controller/store/embedded/cursor.ts";
+import type { EntityState } from "../../../../controller/store/embedded/entities/state.ts";
+import { withOrder } from "../../../../controller/store/ordering.ts";
+import { indexedTerms } from "../../../../controller/store/terms.ts";
 import type {
   ClassCount,
   Edge,
@@ -24,9 +24,9 @@ import type {
   TermsRequest,
   TimelineRequest,
   TimeRangeUs,
-} from "../../../controller/store/objects.ts";
-import type { StoreCall } from "./memory-call.ts";
-import type { MemoryObjectState } from "./memory-object-state.ts";
+} from "../../../../controller/store/objects.ts";
+import type { StoreCall } from "./call.ts";
+import type { MemoryObjectState } from "./object-state.ts";
 
 /** One client of the store. */
 export class MemoryObjectStore implements ObjectStore {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { AppError } from "../../common/errors.ts";
-import { realClock } from "../../test/helpers/time/clock.ts";
-import { testRuntime } from "../../test/helpers/time/runtime.ts";
-import type { ObjectStore, RecordsInCommit, StoredRecord } from "./objects.ts";
+import { AppError } from "../../../common/errors.ts";
+import { realClock } from "../../../test/helpers/time/clock.ts";
+import { testRuntime } from "../../../test/helpers/time/runtime.ts";
+import type { ObjectStore, RecordsInCommit, StoredRecord } from "../objects.ts";
 import { Retry } from "./retry.ts";
 import { retrying } from "./retrying.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { AppError } from "../../../common/errors.ts";
-import type { Row } from "../../../common/value.ts";
-import { canonicalText, canonicalValue, type ClassView } from "../../../controller/areas/objects/index.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Row } from "../../../../common/value.ts";
+import { canonicalText, canonicalValue, type ClassView } from "../../../../controller/areas/objects/index.ts";
 
 /** Values as they are stored; throws for a column that the class does not have. */
 export function canonicalRow(view: ClassView, row: Row): Row {

@@ -1,7 +1,7 @@
-import { errorText, isAppError } from "../../common/errors.ts";
-import { wait } from "../../common/time.ts";
-import type { Runtime } from "../runtime.ts";
-import type { KvEntry, KvStore } from "./kv.ts";
+import { errorText, isAppError } from "../../../common/errors.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { KvEntry, KvStore } from "../kv.ts";
 
 const AGAIN_MS = 1_000;
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { AppError, type ErrorCode } from "../../common/errors.ts";
-import { STORE_ATTEMPTS_MAX } from "../../common/limits.ts";
-import type { Clock } from "../../common/time.ts";
-import { seededRandom } from "../../test/helpers/time/clock.ts";
+import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import { STORE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { Retry } from "./retry.ts";
 
 /** A clock whose waits end at once. */

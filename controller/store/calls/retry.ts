@@ -1,6 +1,6 @@
-import { isAppError } from "../../common/errors.ts";
-import { STORE_ATTEMPTS_MAX, STORE_CALL_DEADLINE_MS, STORE_RETRY_MIN_MS } from "../../common/limits.ts";
-import { wait, type Clock, type Random } from "../../common/time.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { STORE_ATTEMPTS_MAX, STORE_CALL_DEADLINE_MS, STORE_RETRY_MIN_MS } from "../../../common/limits.ts";
+import { wait, type Clock, type Random } from "../../../common/time.ts";
 import { CallDeadline } from "./call-deadline.ts";
 
 /**

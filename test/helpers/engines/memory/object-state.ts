@@ -1,10 +1,10 @@
-import { ulidTimeMs } from "../../../common/ids.ts";
-import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS, VERSIONS_ENDED_MAX } from "../../../common/limits.ts";
-import type { Clock } from "../../../common/time.ts";
-import { NO_CELLS, SingleCells } from "../../../controller/store/cells.ts";
-import { decodeEntity, encodeEntity } from "../../../controller/store/embedded/entities/form.ts";
-import { EntityState } from "../../../controller/store/embedded/entities/state.ts";
-import { indexedTerms } from "../../../controller/store/terms.ts";
+import { ulidTimeMs } from "../../../../common/ids.ts";
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS, VERSIONS_ENDED_MAX } from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
+import { NO_CELLS, SingleCells } from "../../../../controller/store/cells.ts";
+import { decodeEntity, encodeEntity } from "../../../../controller/store/embedded/entities/form.ts";
+import { EntityState } from "../../../../controller/store/embedded/entities/state.ts";
+import { indexedTerms } from "../../../../controller/store/terms.ts";
 import type {
   Cells,
   Edge,
@@ -20,7 +20,7 @@ import type {
   TermsRequest,
   TimelineRequest,
   TimeRangeUs,
-} from "../../../controller/store/objects.ts";
+} from "../../../../controller/store/objects.ts";
 
 interface EdgeMark {
   readonly end: EdgeEnd;

@@ -1,4 +1,4 @@
-import type { KvEntry, KvStore } from "./kv.ts";
+import type { KvEntry, KvStore } from "../kv.ts";
 
 /** Every entry whose key begins with `prefix`, in byte order of keys, read page by page on demand. */
 export async function* entriesUnder(kv: Pick<KvStore, "list">, prefix: string): AsyncGenerator<KvEntry> {

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { AppError } from "../../../common/errors.ts";
-import type { Clock } from "../../../common/time.ts";
-import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../../../controller/store/blobs.ts";
-import type { StoreCall } from "./memory-call.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../../../../controller/store/blobs.ts";
+import type { StoreCall } from "./call.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 

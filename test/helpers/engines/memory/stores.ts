@@ -1,7 +1,7 @@
-import type { Stores, TenantStore } from "../../../controller/store/engine.ts";
-import { MemoryDatabase } from "./memory-engine.ts";
-import { TestClock } from "../time/runtime.ts";
-import { wrappedKv } from "./wrapped-kv.ts";
+import type { Stores, TenantStore } from "../../../../controller/store/engine.ts";
+import { MemoryDatabase } from "./engine.ts";
+import { TestClock } from "../../time/runtime.ts";
+import { wrappedKv } from "../wrapped-kv.ts";
 
 const PAGE_MAX_ENTRIES = 3;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { AppError } from "../../common/errors.ts";
-import { encodeJson, encodePacked } from "./format.ts";
-import { checkExpiry, expiryBounds, hasExpired, openValue, removal, sealValue } from "./kv-expiry.ts";
+import { AppError } from "../../../common/errors.ts";
+import { encodeJson, encodePacked } from "../format.ts";
+import { checkExpiry, expiryBounds, hasExpired, openValue, removal, sealValue } from "./expiry.ts";
 
 const VALUES = [[], [0], [1, 2], [4], [4, 4, 4, 4, 4, 4, 4, 4, 4, 4], [5], [255]].map((each) => Uint8Array.from(each));
 const MOMENTS = [0, 1, 255, 256, 1_900_000_000_000, Number.MAX_SAFE_INTEGER];

@@ -1,4 +1,4 @@
-import { AppError } from "../../../common/errors.ts";
+import { AppError } from "../../../../common/errors.ts";
 import {
   KV_KEY_MAX_BYTES,
   KV_LEASE_MAX_MS,
@@ -6,8 +6,8 @@ import {
   KV_PAGE_MAX_ENTRIES,
   KV_TXN_MAX_OPERATIONS,
   KV_VALUE_MAX_BYTES,
-} from "../../../common/limits.ts";
-import type { Clock } from "../../../common/time.ts";
+} from "../../../../common/limits.ts";
+import type { Clock } from "../../../../common/time.ts";
 import type {
   KvCondition,
   KvEntry,
@@ -21,9 +21,9 @@ import type {
   KvTxn,
   KvWatchOptions,
   KvWriteResult,
-} from "../../../controller/store/kv.ts";
-import { checkExpiry, hasExpired } from "../../../controller/store/kv-expiry.ts";
-import type { StoreCall } from "./memory-call.ts";
+} from "../../../../controller/store/kv.ts";
+import { checkExpiry, hasExpired } from "../../../../controller/store/kv/expiry.ts";
+import type { StoreCall } from "./call.ts";
 
 /** A lease is renewed this many times in its lifetime. */
 const BEATS = 3;

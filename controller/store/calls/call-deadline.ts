@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { AppError } from "../../common/errors.ts";
-import { CALL_ANSWER_RESERVE_MS } from "../../common/limits.ts";
-import type { Clock } from "../../common/time.ts";
+import { AppError } from "../../../common/errors.ts";
+import { CALL_ANSWER_RESERVE_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 
 const calls = new AsyncLocalStorage<CallDeadline | undefined>();
 

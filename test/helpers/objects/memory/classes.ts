@@ -1,4 +1,4 @@
-import { AppError } from "../../../common/errors.ts";
+import { AppError } from "../../../../common/errors.ts";
 import type {
   ClassCatalog,
   ClassChange,
@@ -8,7 +8,7 @@ import type {
   ClassView,
   Column,
   EdgeType,
-} from "../../../controller/areas/objects/index.ts";
+} from "../../../../controller/areas/objects/index.ts";
 
 interface Spec extends ClassSpec {
   readonly cid: number;

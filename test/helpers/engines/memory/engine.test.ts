@@ -1,11 +1,11 @@
-import { blobsContract } from "../../../controller/store/contract/blobs.ts";
-import type { ContractSubject } from "../../../controller/store/contract/harness.ts";
-import { kvContract } from "../../../controller/store/contract/kv.ts";
-import { objectsContract } from "../../../controller/store/contract/objects.ts";
-import { shiftedClock } from "../time/clock.ts";
-import { AT_ONCE, MemoryDatabase } from "./memory-engine.ts";
-import { MemoryKvStore } from "./memory-kv.ts";
-import { TestClock } from "../time/runtime.ts";
+import { blobsContract } from "../../../../controller/store/contract/blobs.ts";
+import type { ContractSubject } from "../../../../controller/store/contract/harness.ts";
+import { kvContract } from "../../../../controller/store/contract/kv.ts";
+import { objectsContract } from "../../../../controller/store/contract/objects.ts";
+import { shiftedClock } from "../../time/clock.ts";
+import { AT_ONCE, MemoryDatabase } from "./engine.ts";
+import { MemoryKvStore } from "./kv.ts";
+import { TestClock } from "../../time/runtime.ts";
 
 /** The store of the simulation must pass the contract of the real ones. */
 async function openMemorySubject(): Promise<ContractSubject> {

@@ -1,5 +1,5 @@
-import { AppError } from "../../../common/errors.ts";
-import type { Row } from "../../../common/value.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Row } from "../../../../common/value.ts";
 import type {
   ClassChange,
   ClassView,
@@ -7,9 +7,9 @@ import type {
   ObjectRef,
   ObjectRow,
   ReadRequest,
-} from "../../../controller/areas/objects/index.ts";
-import { isBelow, MemoryClasses } from "./memory-classes.ts";
-import { MemoryEdges } from "./memory-edges.ts";
+} from "../../../../controller/areas/objects/index.ts";
+import { isBelow, MemoryClasses } from "./classes.ts";
+import { MemoryEdges } from "./edges.ts";
 
 /** Classes, rows and edges of one tenant. */
 export class MemoryTenant {

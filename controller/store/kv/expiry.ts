@@ -1,6 +1,6 @@
-import { AppError, isAppError } from "../../common/errors.ts";
-import { FORMAT_EXPIRING } from "./format.ts";
-import type { KvEntry } from "./kv.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { FORMAT_EXPIRING } from "../format.ts";
+import type { KvEntry } from "../kv.ts";
 
 /** One format byte, then eight bytes for the expiry time in milliseconds since 1970, big-endian. */
 const HEAD_BYTES = 9;

@@ -1,7 +1,7 @@
-import { errorText } from "../../common/errors.ts";
-import { KV_SWEEP_EVERY_MS, KV_SWEEP_MAX_ENTRIES } from "../../common/limits.ts";
-import type { Runtime } from "../runtime.ts";
-import type { KvStore } from "./kv.ts";
+import { errorText } from "../../../common/errors.ts";
+import { KV_SWEEP_EVERY_MS, KV_SWEEP_MAX_ENTRIES } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { KvStore } from "../kv.ts";
 
 export interface KvSweepOptions {
   readonly kv: Pick<KvStore, "list">;

@@ -1,4 +1,4 @@
-import type { Value } from "../../../common/value.ts";
+import type { Value } from "../../../../common/value.ts";
 import {
   canonicalText,
   type ObjectRow,
@@ -6,7 +6,7 @@ import {
   type Pushdown,
   type ReadOrder,
   type ReadRequest,
-} from "../../../controller/areas/objects/index.ts";
+} from "../../../../controller/areas/objects/index.ts";
 
 /** The rows that a read answers. `narrows`: its conditions leave rows out, as far as reads narrow by them. */
 export function selectedRows(rows: readonly ObjectRow[], request: ReadRequest, narrows: boolean): ObjectRow[] {

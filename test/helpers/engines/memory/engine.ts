@@ -1,11 +1,11 @@
-import type { Clock } from "../../../common/time.ts";
-import type { Engine, TenantStore } from "../../../controller/store/engine.ts";
-import type { ScrubStore } from "../../../controller/store/scrub.ts";
-import type { StoreCall } from "./memory-call.ts";
-import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
-import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
-import { MemoryObjectState } from "./memory-object-state.ts";
-import { MemoryObjectStore, noTenant } from "./memory-object-store.ts";
+import type { Clock } from "../../../../common/time.ts";
+import type { Engine, TenantStore } from "../../../../controller/store/engine.ts";
+import type { ScrubStore } from "../../../../controller/store/scrub.ts";
+import type { StoreCall } from "./call.ts";
+import { MemoryBlobState, MemoryBlobStore } from "./blob-store.ts";
+import { MemoryKvState, MemoryKvStore } from "./kv.ts";
+import { MemoryObjectState } from "./object-state.ts";
+import { MemoryObjectStore, noTenant } from "./object-store.ts";
 
 export const AT_ONCE: StoreCall = {
   read: (_name, action) => Promise.resolve().then(action),

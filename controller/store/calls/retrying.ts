@@ -1,4 +1,4 @@
-import type { ObjectStore, RecordsInCommit, StoredRecord } from "./objects.ts";
+import type { ObjectStore, RecordsInCommit, StoredRecord } from "../objects.ts";
 import type { Retry } from "./retry.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { CALL_ANSWER_RESERVE_MS } from "../../common/limits.ts";
-import { TestClock, testRuntime } from "../../test/helpers/time/runtime.ts";
+import { CALL_ANSWER_RESERVE_MS } from "../../../common/limits.ts";
+import { TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { CallDeadline } from "./call-deadline.ts";
-import { Deadline } from "./cluster/deadline.ts";
+import { Deadline } from "../cluster/deadline.ts";
 
 const LENGTH_MS = 10_000;
 
