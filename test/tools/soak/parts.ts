@@ -65,6 +65,7 @@ const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"]
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
   "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
+  "controller/store/cluster/upkeep/late-changes.cluster.test.ts",
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
