@@ -31,7 +31,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/objects/history/{asof,history}.test.ts",
   "controller/areas/objects/indexing/{filling,indexing,races}.test.ts",
   "controller/areas/objects/reading/edges.test.ts",
-  "controller/areas/objects/writing/{afterends,edgeendings,ends,futuretimes,races}.test.ts",
+  "controller/areas/objects/writing/{edges/endings,entities/afterends,entities/ends,races,times/futuretimes}.test.ts",
   "controller/areas/openid/{accounts,openid}.test.ts",
   "controller/areas/policies/policies.test.ts",
   "controller/areas/query/{analyzed,arrival,asof,counted,marked-records,ordered,records}.test.ts",

@@ -220,7 +220,10 @@ export const ORDERED_TIED_SCANS_MAX = 4;
 export const SCRUB_AGE_MIN_MS = 3_600_000;
 /** A write made or repeated later than this after its time is late: the data derived from it gets the current time. */
 export const WRITE_LATE_MS = 1_800_000;
-/** Time per round of one tenant's maintenance for objects that have ended, or are to end as a whole. */
+/**
+ * Time that one round of a tenant's maintenance spends on objects with a ttl: it removes those that have expired, and
+ * gives objects of earlier versions one end for all their parts.
+ */
 export const ENDS_MAINTAINED_MS = 20_000;
 /** Rows of an index, objects or edges examined together. */
 export const SCRUB_PAGE_ROWS = 200;

@@ -1,4 +1,4 @@
-import { entriesUnder } from "../store/entries.ts";
+import { entriesUnder } from "../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../store/format.ts";
 import type { KvEntry, KvStore } from "../store/kv.ts";
 import { putOnce } from "../store/once.ts";

@@ -10,7 +10,7 @@ const FORMAT_JSON = 1;
 const FORMAT_MSGPACK = 2;
 /** An entity of the embedded engine in its own format (`embedded/entities/form.ts`). */
 export const FORMAT_ENTITY = 3;
-/** A value of the KvStore that follows its expiry time (`kv-expiry.ts`). */
+/** A value of the KvStore that follows its expiry time (`kv/expiry.ts`). */
 export const FORMAT_EXPIRING = 4;
 
 const packr = new Packr({ useRecords: false, int64AsType: "number" });

@@ -14,7 +14,7 @@
  * - Once absent for one caller, it is absent for all, even on slower clocks and on a clock that was set back. Until
  *   then, a controller whose clock is slower by d may read and prolong it for up to d longer.
  * - A removal that loses against another write is decided again, based on that write.
- * - A watch reports the removal as a delete. A sweep (`kv-sweep.ts`) removes entries that are not read, so the delete
+ * - A watch reports the removal as a delete. A sweep (`kv/sweep.ts`) removes entries that are not read, so the delete
  *   may come late.
  * - The expiry time is stored with the value, so a restart, a new leader or a lease does not prolong it.
  */

@@ -5,7 +5,7 @@ import { FUNCTIONS } from "../../controller/areas/query/expressions/functions/fu
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engines/engine.ts";
-import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../helpers/objects/memory/objects.ts";
 import { testRuntime } from "../helpers/time/runtime.ts";
 import { compareMany, TIMEOUT_MS } from "./random.ts";
 import { visibleObjects } from "../../controller/areas/query/index.ts";

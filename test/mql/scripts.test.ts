@@ -9,7 +9,7 @@ import { QueryService, visibleObjects } from "../../controller/areas/query/index
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/time/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engines/engine.ts";
-import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../helpers/objects/memory/objects.ts";
 import { testRuntime } from "../helpers/time/runtime.ts";
 import { TIMES } from "../helpers/time/times.ts";
 import { parseBlocks } from "./blocks.ts";

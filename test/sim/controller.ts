@@ -7,7 +7,7 @@ import { SessionStream, type SessionWire } from "../../controller/grpc/session-s
 import type { Runtime } from "../../controller/runtime.ts";
 import { secretBox } from "../../controller/secrets/index.ts";
 import type { AgentFrame } from "../../proto/gen/agent/v1/agent.ts";
-import type { MemoryDatabase } from "../helpers/engines/memory-engine.ts";
+import type { MemoryDatabase } from "../helpers/engines/memory/engine.ts";
 import type { Caller, Network } from "./network.ts";
 import { PeerServer, simulatedDial } from "./peers.ts";
 import { Process } from "./process.ts";

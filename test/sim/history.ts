@@ -1,5 +1,5 @@
 import type { Execution } from "../../controller/areas/jobs/index.ts";
-import type { MemoryDatabase } from "../helpers/engines/memory-engine.ts";
+import type { MemoryDatabase } from "../helpers/engines/memory/engine.ts";
 import { Controller } from "./controller.ts";
 import { Host } from "./host.ts";
 import { Ledger } from "./ledger.ts";

@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import type { StoreCall } from "../helpers/engines/memory-call.ts";
+import type { StoreCall } from "../helpers/engines/memory/call.ts";
 import { never, type Process } from "./process.ts";
 import type { World } from "./world.ts";
 

@@ -2,7 +2,7 @@ import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
 import type { Identity } from "../../agent/identity/identity.ts";
 import type { CommandPolicySpec } from "../../common/api/policies.ts";
 import { enrolRequest } from "../helpers/hosts/hosts.ts";
-import { MemoryDatabase } from "../helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../helpers/engines/memory/engine.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { Controller } from "./controller.ts";
 import { Network } from "./network.ts";

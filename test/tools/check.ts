@@ -7,9 +7,9 @@ import { spawn } from "node:child_process";
 const STEPS: readonly (readonly [name: string, command: string])[] = [
   // `npm run format` fixes these complaints.
   ["form", "biome format"],
-  // One native compiler reports type errors, and errors of promises and switches that only types show.
+  // One native compiler reports type errors, and errors of promises and switches that only types show. It uses the
+  // nearest tsconfig.json of each file, so it refuses Node in `common/`.
   ["types and lint", "oxlint --type-aware --type-check --deny-warnings"],
-  ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
   [
     "import rules",
     "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test",

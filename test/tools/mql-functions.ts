@@ -11,7 +11,7 @@ import { compileOperand } from "../../controller/areas/query/expressions/predica
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { DECLARED_WINDOWS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/time/clock.ts";
-import { MemoryObjects } from "../helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../helpers/objects/memory/objects.ts";
 import { testPrincipal, testRuntime } from "../helpers/time/runtime.ts";
 
 /** Rows for the examples of functions of several rows; a row each ten seconds. */

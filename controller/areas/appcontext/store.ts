@@ -4,8 +4,8 @@ import { PRESENCE } from "../../store/cells.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { CellChoice, Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
-import { Retry } from "../../store/retry.ts";
-import { retrying } from "../../store/retrying.ts";
+import { Retry } from "../../store/calls/retry.ts";
+import { retrying } from "../../store/calls/retrying.ts";
 
 /** Above every class number that the object database assigns. */
 const APPCONTEXT_CID = 0x7fff_ffff;

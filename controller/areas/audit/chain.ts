@@ -124,7 +124,7 @@ export function sealOf(text: string, keys: ChainKeys, keyId = keys.keyId): strin
   return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(text).digest("hex")}`;
 }
 
-/** The hash of earlier versions. */
+/** The hash without a key, which entries of earlier versions of the program have. */
 export function plainHashOf(record: Omit<AuditRecord, "hash">): string {
   return digest("sha256", textOf(record), "hex");
 }

@@ -10,7 +10,7 @@ import {
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { CallDeadline } from "../../store/call-deadline.ts";
+import { CallDeadline } from "../../store/calls/call-deadline.ts";
 import type { Anchoring } from "./anchoring.ts";
 import { isPlain, type AuditRecord } from "./chain.ts";
 import type { HeadStore, StoredRegister } from "./head-store.ts";

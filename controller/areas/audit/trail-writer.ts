@@ -8,7 +8,7 @@ import {
   STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
-import { CallDeadline } from "../../store/call-deadline.ts";
+import { CallDeadline } from "../../store/calls/call-deadline.ts";
 import type { InCommit } from "../objects/index.ts";
 import { anchorOf, type Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";

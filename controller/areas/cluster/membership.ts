@@ -2,10 +2,10 @@ import { errorText } from "../../../common/errors.ts";
 import { CONTROLLER_LEASE_MS, CONTROLLER_REGISTER_AGAIN_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { FollowedKeys } from "../../store/follow.ts";
+import { FollowedKeys } from "../../store/kv/follow.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import type { Member, MemberKeys } from "./types.ts";
 
 const PREFIX = "controllers/";

@@ -10,7 +10,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { isTransient } from "../../store/journal/index.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import type { ScrubStore } from "../../store/scrub.ts";
 import type { IndexScrubPage, ObjectService } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";

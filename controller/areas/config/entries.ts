@@ -10,9 +10,9 @@ import {
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import type { KvCondition, KvListOptions, KvOperation, KvStore, KvWatchOptions } from "../../store/kv.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import { below, ROOT } from "./keys.ts";
 import {
   decodeVersion,

@@ -3,7 +3,7 @@ import { CONFIG_HISTORY_MAX_ENTRIES, CONFIG_TREE_MAX_ENTRIES, KV_PAGE_MAX_ENTRIE
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { configWorld } from "../../../test/helpers/areas/config.ts";
 import { onCluster, openTestEngine } from "../../../test/helpers/engines/engine.ts";
-import { MemoryDatabase } from "../../../test/helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../../../test/helpers/engines/memory/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
+import { noClasses } from "../../../test/helpers/objects/memory/objects.ts";
 import { tarOf, uploadFolder } from "../../../test/helpers/runs/archives.ts";
-import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory/stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { SystemClass } from "../objects/index.ts";
 import { depotClasses } from "./classes.ts";

@@ -1,6 +1,6 @@
 import { DEPLOY_LATE_FRESH_MS, DEPLOY_LATE_KEEP_MS, DEPLOY_LATE_PER_HOST_MAX } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import type { OpenDeployment } from "./deployment-records.ts";

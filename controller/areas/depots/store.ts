@@ -4,7 +4,7 @@ import { DEPOT_PARALLEL_FILES } from "../../../common/limits.ts";
 import type { Stamped } from "../../../common/revisions.ts";
 import type { DepotFile } from "../hosts/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";

@@ -4,7 +4,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/e
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 

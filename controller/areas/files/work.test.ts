@@ -7,7 +7,7 @@ import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { ObjectService } from "../objects/index.ts";
 import { filesArea } from "./area.ts";
 import { FileService } from "./service.ts";

@@ -1,7 +1,7 @@
 import { SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { EvidenceList } from "../../store/evidence.ts";
-import { FollowedKeys } from "../../store/follow.ts";
+import { FollowedKeys } from "../../store/kv/follow.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { Definitions } from "./definitions.ts";
 import { REFRESH_KEY, REVISION_KEY, type GroupStore } from "./store.ts";

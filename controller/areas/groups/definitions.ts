@@ -121,7 +121,7 @@ export class Definitions {
     return rights;
   }
 
-  /** Rights that the group alone gives, without the groups that contain it. The same object each time. */
+  /** Rights that the group alone gives, without the groups that contain it. Answers the same object each time. */
   rightsOfGroup(id: string): Rights {
     const known = this.#groupRights.get(id);
     if (known !== undefined) return known;

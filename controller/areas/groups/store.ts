@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROUP_READ_ATTEMPTS_MAX, GROUP_RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvOperation, KvStore } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";

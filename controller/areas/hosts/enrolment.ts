@@ -10,7 +10,7 @@ import { ulidOf } from "../../../common/ids.ts";
 import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvStore, KvTxn } from "../../store/kv.ts";
 import type { Principal } from "../permissions/index.ts";

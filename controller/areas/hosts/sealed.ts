@@ -1,7 +1,7 @@
 import type { Row } from "../../../common/value.ts";
 import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored } from "../../store/format.ts";
 import type { ObjectService, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";

@@ -7,7 +7,7 @@ import {
   INGEST_HINTS_STREAMS_MAX,
   KV_TXN_MAX_OPERATIONS,
 } from "../../../common/limits.ts";
-import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory/stores.ts";
 import { testRuntime, TestClock } from "../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";

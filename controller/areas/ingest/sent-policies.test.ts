@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { SENT_HOSTS_KNOWN_MAX, SENT_POLICIES_KEPT_MAX, SENT_POLICIES_MAX_BYTES } from "../../../common/limits.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { MemoryStores } from "../../../test/helpers/engines/memory-stores.ts";
+import { MemoryStores } from "../../../test/helpers/engines/memory/stores.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";

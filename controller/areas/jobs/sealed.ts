@@ -1,6 +1,6 @@
 import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored } from "../../store/format.ts";
 import { EXECUTIONS } from "./runs/executions.ts";
 import { passwordContext } from "./groups/secrets.ts";

@@ -1,6 +1,6 @@
 import type { Stamped } from "../../../common/revisions.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { putOnce } from "../../store/once.ts";
 

@@ -1,7 +1,7 @@
 import { errorText } from "../../../common/errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { sealedUnder, type KeyRing, type SealedKind } from "../../secrets/index.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 

@@ -11,7 +11,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { LoadedClass } from "./definitions/views.ts";
 import type { OpenTenants } from "./opening.ts";
 import { changeAll } from "./writing/changeall.ts";
-import { asOne, clearingLate } from "./writing/ends.ts";
+import { asOne, clearingLate } from "./writing/entities/ends.ts";
 
 /** Exists if the tenant has no more objects of earlier versions whose parts expire separately. */
 const JOINED_KEY = "objects/joined";

@@ -7,7 +7,7 @@ import type { Snapshot } from "./definitions/snapshot.ts";
 import type { LoadedClass } from "./definitions/views.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type { SystemClass } from "./definitions/system-class.ts";
-import type { EndingJournal } from "./writing/edgeendings.ts";
+import type { EndingJournal } from "./writing/edges/endings.ts";
 
 /** Everything that a read of one principal needs. */
 export interface Reading {

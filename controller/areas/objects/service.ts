@@ -18,7 +18,7 @@ import { Triggers } from "./triggers.ts";
 import type { SystemClass } from "./definitions/system-class.ts";
 import type { IndexStatus, ObjectTriggers } from "./types.ts";
 import { roomOf, type Growth, type TenantRoom } from "./values/room.ts";
-import { endingJournal, type EndingJournal } from "./writing/edgeendings.ts";
+import { endingJournal, type EndingJournal } from "./writing/edges/endings.ts";
 import type { UnrestrictedObjects } from "./unrestricted.ts";
 import type { VisibleObjects } from "./visible/interface.ts";
 import { Writes } from "./writes.ts";

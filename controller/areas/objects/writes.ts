@@ -27,7 +27,7 @@ import type {
 import type { ObjectHistories, ObjectWrites } from "./unrestricted.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
-import { together, writeInCommit } from "./writing/incommit.ts";
+import { together, writeInCommit } from "./writing/records/incommit.ts";
 import { exchangeSealed } from "./writing/sealedcells.ts";
 import type { WriteContext } from "./writing/writing.ts";
 

@@ -112,8 +112,8 @@ export function requireOneOf(
 
 /**
  * Throws `AppError("denied")` unless the principal may create, alter and drop the class at `path`. A definition affects
- * every row and column of the class and of the classes below it. So the principal needs unrestricted write access to
- * all of them.
+ * every row and column of the class and of the classes below it. So the principal needs a rule that opens all of them
+ * for writing, without a row condition or a hidden column.
  */
 export function requireDefining(principal: Principal, path: string): void {
   requirePermission(principal, "objects:write");

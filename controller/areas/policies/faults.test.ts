@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { noClasses } from "../../../test/helpers/engines/memory-objects.ts";
+import { noClasses } from "../../../test/helpers/objects/memory/objects.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";

@@ -2,7 +2,7 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Stamped } from "../../../common/revisions.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../test/helpers/objects/memory/objects.ts";
 import { Dice } from "../../../test/helpers/mql/world.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";

@@ -12,7 +12,7 @@ import {
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../test/helpers/objects/memory/objects.ts";
 import { admin, boxes, openQueries, query } from "../../../test/helpers/mql/query-world.ts";
 import type { ObjectRow } from "../objects/index.ts";
 import { QueryService } from "./index.ts";

@@ -16,7 +16,7 @@ export { type UnstoredNote, UnstoredRows } from "./write/unstored.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
 export { canonicalRow } from "./write/write.ts";
-export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/pseudo.ts";
+export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/names/pseudo.ts";
 export { QueryService } from "./service.ts";
 export type * from "./types.ts";
 export { inSlices, Slices } from "./run/slice.ts";

@@ -4,7 +4,7 @@ import { ORDERED_CLASS_MIN, QUERY_IN_ORDER_MAX_ROWS } from "../../../common/limi
 import type { Row } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../test/helpers/objects/memory/objects.ts";
 import { Dice } from "../../../test/helpers/mql/world.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { type ObjectRow, type Objects, ObjectService } from "../objects/index.ts";

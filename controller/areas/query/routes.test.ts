@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestHttp } from "../../../test/helpers/http/http-app.ts";
-import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService, queryRoutes } from "./index.ts";

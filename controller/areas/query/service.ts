@@ -14,7 +14,7 @@ import type { Arguments } from "./expressions/literal.ts";
 import { type MemoryShare, PROCESS_MEMORY } from "./expressions/aggregates/memory.ts";
 import { located, placed } from "./expressions/placing.ts";
 import { executionsOf } from "./statements/executions.ts";
-import { withSchemaClass } from "./plan/schema-class.ts";
+import { withSchemaClass } from "./plan/names/schema-class.ts";
 import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
 import { prepare } from "./statements/prepare.ts";

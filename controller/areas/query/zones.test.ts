@@ -3,7 +3,7 @@ import { zoneWork } from "../../../common/calendar/zones.ts";
 import { QUERY_ROW_ZONE_OFFSETS_MAX, QUERY_ZONE_OFFSETS_MAX } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
-import { MemoryObjects } from "../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../test/helpers/objects/memory/objects.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { Slices } from "./run/slice.ts";
 import { QueryService, queryRoutes, SearchService, searchRoutes } from "./index.ts";

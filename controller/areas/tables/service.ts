@@ -4,7 +4,7 @@ import { checkName } from "../../../common/names.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { checkRows, merged, type TableRow } from "./rows.ts";
 import { TableStore } from "./store.ts";

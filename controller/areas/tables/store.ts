@@ -1,9 +1,9 @@
 import type { Stamped } from "../../../common/revisions.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvOperation, KvStore } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
-import type { Retry } from "../../store/retry.ts";
+import type { Retry } from "../../store/calls/retry.ts";
 import { checkSize, type TableRow } from "./rows.ts";
 
 const NAMES = "tables/names/";

@@ -8,7 +8,7 @@ import { AppError } from "../../../common/errors.ts";
 import { TAG_MOVE_ANSWER_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { ObjectService, type SystemClass } from "../objects/index.ts";
 import { TAG_MOVE_CLASS } from "./classes.ts";
 import { TagService } from "./service.ts";

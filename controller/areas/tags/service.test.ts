@@ -8,7 +8,7 @@ import {
 } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { MemoryDatabase } from "../../../test/helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../../../test/helpers/engines/memory/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagController, type TagController } from "../../../test/helpers/objects/tags.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";

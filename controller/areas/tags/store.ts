@@ -4,7 +4,7 @@ import type { Random } from "../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";
-import type { Retry } from "../../store/retry.ts";
+import type { Retry } from "../../store/calls/retry.ts";
 import { TagTrees, type MovingTag, type StoredTrees } from "./tree.ts";
 
 const TREES = "tags/trees";

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { TAG_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { Retry } from "../../store/retry.ts";
+import { Retry } from "../../store/calls/retry.ts";
 import type { MoveTrees } from "./moves.ts";
 import { TagStore, type TreesState } from "./store.ts";
 import type { TagTrees } from "./tree.ts";

@@ -2,7 +2,7 @@ import { errorText, isAppError } from "../../../common/errors.ts";
 import { TENANT_FOLLOWER_AGAIN_MS, TENANT_FOLLOWER_LEASE_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
 

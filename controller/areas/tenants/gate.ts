@@ -1,6 +1,6 @@
 import type { Runtime } from "../../runtime.ts";
 import type { Engine, Stores, TenantStore as TenantStores } from "../../store/engine.ts";
-import { FollowedKeys } from "../../store/follow.ts";
+import { FollowedKeys } from "../../store/kv/follow.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { withinTime } from "../../../common/concurrency.ts";
 import { AppError, errorText } from "../../../common/errors.ts";

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { TENANT_REGISTER_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvStore } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";

@@ -8,7 +8,7 @@ import {
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { FollowedKeys } from "../../store/follow.ts";
+import { FollowedKeys } from "../../store/kv/follow.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import type { Growth, TenantRoom } from "../objects/index.ts";

@@ -4,7 +4,7 @@ import type { Stamped } from "../../../common/revisions.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EvidenceList } from "../../store/evidence.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { putOnce, txnOnce } from "../../store/once.ts";

@@ -131,7 +131,10 @@ export class CallCaller {
     if (this.#identity === undefined) throw notSignedIn();
   }
 
-  /** `AppError("denied")` for a caller without the permission. */
+  /**
+   * `AppError("denied")` for a caller without the permission. Reads the form of the body first if that may prove the
+   * session of the caller.
+   */
   permit(): Promise<void> | undefined {
     if (this.#identity?.isProven === false && mayCarrySession(this.#request))
       return this.#readForm().then(() => this.#requireRights());

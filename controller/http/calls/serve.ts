@@ -7,7 +7,7 @@ import {
   HTTP_TURN_TEXT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import type { Audit } from "../../areas/audit/index.ts";
-import { CallDeadline } from "../../store/call-deadline.ts";
+import { CallDeadline } from "../../store/calls/call-deadline.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
 import type { AnswerOptions } from "../answer/answer.ts";
 import { acceptsGzip } from "../answer/compress.ts";

@@ -26,7 +26,7 @@ import type {
   ScriptTask,
   ScriptThreadData,
 } from "../task.ts";
-import { TOO_DEEP } from "./bootstrap.ts";
+import { TOO_DEEP } from "./json.ts";
 import { LuaVm, type LuaReport, type LuaRun } from "./vm.ts";
 
 /** Runs Lua 5.1. Equal texts of one owner share a VM; every run has its own variables. */

@@ -1,6 +1,6 @@
 import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import { wait, type Clock, type Random } from "../../../common/time.ts";
-import { CallDeadline } from "../call-deadline.ts";
+import { CallDeadline } from "../calls/call-deadline.ts";
 
 const FIRST_PAUSE_MS = 20;
 const PAUSE_MAX_MS = 1_000;

@@ -1,12 +1,12 @@
 import { AppError, errorText } from "../../../common/errors.ts";
 import { READY_WAIT_MS } from "../../../common/limits.ts";
-import { CallDeadline } from "../call-deadline.ts";
+import { CallDeadline } from "../calls/call-deadline.ts";
 import type { DataNode, Engine, LostTenant, Readiness, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { StoreAccess } from "../access.ts";
 import { CassandraBlobStore } from "./blobs/blobs.ts";
 import { Cassandra } from "./cassandra/cassandra.ts";
-import { KvSweep } from "../kv-sweep.ts";
+import { KvSweep } from "../kv/sweep.ts";
 import { Etcd } from "./etcd/etcd.ts";
 import { EtcdKvStore } from "./etcd/kv.ts";
 import { CassandraObjectStore } from "./objects.ts";

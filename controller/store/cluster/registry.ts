@@ -1,7 +1,7 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { CLUSTER_SCHEMA_DEADLINE_MS, NUMBER_SLOTS } from "../../../common/limits.ts";
 import type { LostTenant } from "../engine.ts";
-import { entriesUnder } from "../entries.ts";
+import { entriesUnder } from "../kv/entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
 import type { KvLease } from "../kv.ts";
 import type { Cassandra } from "./cassandra/cassandra.ts";

@@ -2,7 +2,7 @@ import { basename, join } from "node:path";
 import { makeFolder, nodeFiles } from "../../files.ts";
 import { storeDamaged } from "../damage.ts";
 import type { TenantStore } from "../engine.ts";
-import { KvSweep } from "../kv-sweep.ts";
+import { KvSweep } from "../kv/sweep.ts";
 import { EmbeddedBlobStore } from "./blobs/blobs.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { hasEnvironment, openEnvironment } from "./environment/new-environment.ts";

@@ -2,11 +2,11 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { KV_TXN_MAX_OPERATIONS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../engine.ts";
-import { entriesUnder } from "../entries.ts";
+import { entriesUnder } from "../kv/entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
 import type { KvEntry, KvOperation, KvTxn } from "../kv.ts";
 import { standing, txnOnce } from "../once.ts";
-import { Retry } from "../retry.ts";
+import { Retry } from "../calls/retry.ts";
 import { InFlightWork } from "./in-flight.ts";
 
 /** Work that outlives its controller, with everything that another controller needs to continue it. Areas extend it. */

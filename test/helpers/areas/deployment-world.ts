@@ -1,7 +1,7 @@
-import { noClasses } from "../engines/memory-objects.ts";
+import { noClasses } from "../objects/memory/objects.ts";
 import { beforeEach } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { MemoryStores } from "../engines/memory-stores.ts";
+import { MemoryStores } from "../engines/memory/stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../../../controller/areas/hosts/index.ts";
 import type { Notification } from "../../../controller/areas/notifications/index.ts";

@@ -13,7 +13,7 @@ import type {
 } from "../../../controller/areas/hosts/types.ts";
 import type { KvStore } from "../../../controller/store/kv.ts";
 import type { AgentFrame, ControllerFrame, Entry, Hello } from "../../../proto/gen/agent/v1/agent.ts";
-import { MemoryDatabase } from "../engines/memory-engine.ts";
+import { MemoryDatabase } from "../engines/memory/engine.ts";
 import { TestClock, testRuntime } from "../time/runtime.ts";
 import { wrappedKv } from "../engines/wrapped-kv.ts";
 

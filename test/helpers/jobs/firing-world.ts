@@ -3,7 +3,7 @@ import { realClock, seededRandom } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
-import { entriesUnder } from "../../../controller/store/entries.ts";
+import { entriesUnder } from "../../../controller/store/kv/entries.ts";
 import { decodeStored } from "../../../controller/store/format.ts";
 import type { CommandOutcome } from "../../../controller/areas/hosts/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";

@@ -1,8 +1,8 @@
 import { beforeEach } from "vitest";
 import type { AppError } from "../../../common/errors.ts";
 import type { Row } from "../../../common/value.ts";
-import { noClasses } from "../engines/memory-objects.ts";
-import { MemoryStores } from "../engines/memory-stores.ts";
+import { noClasses } from "../objects/memory/objects.ts";
+import { MemoryStores } from "../engines/memory/stores.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../../../controller/areas/hosts/index.ts";
 import type { Notification } from "../../../controller/areas/notifications/index.ts";

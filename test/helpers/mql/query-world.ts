@@ -1,7 +1,7 @@
 import { beforeEach } from "vitest";
 import type { Row } from "../../../common/value.ts";
 import { realClock } from "../time/clock.ts";
-import { MemoryObjects } from "../engines/memory-objects.ts";
+import { MemoryObjects } from "../objects/memory/objects.ts";
 import { testPrincipal } from "../time/runtime.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import type { DataRule, Principal } from "../../../controller/areas/permissions/index.ts";

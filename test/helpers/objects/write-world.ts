@@ -2,7 +2,7 @@ import { afterEach, beforeEach } from "vitest";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../time/clock.ts";
-import { MemoryDatabase } from "../engines/memory-engine.ts";
+import { MemoryDatabase } from "../engines/memory/engine.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { StoppableStores } from "../engines/stoppable-stores.ts";
 import type { Stores } from "../../../controller/store/engine.ts";

@@ -30,6 +30,7 @@ const LONGEST: readonly string[] = [
   "controller/scripting/lua/sandbox.test.ts",
   "controller/outage.cluster.test.ts",
   "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
+  "controller/store/cluster/upkeep/late-changes.cluster.test.ts",
   "controller/store/cluster/faults.cluster.test.ts",
   "controller/store/cluster/cassandra/account.cluster.test.ts",
   "controller/store/cluster/readiness.cluster.test.ts",

@@ -127,7 +127,7 @@ export class ${type}Service {
 
 function store({ name, type }: AreaNames): string {
   return `import type { Stores } from "../../store/engine.ts";
-import { entriesUnder } from "../../store/entries.ts";
+import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 
 export interface Stored {

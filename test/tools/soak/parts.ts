@@ -39,7 +39,7 @@ const RANDOM_TESTS = [
   "controller/areas/jobs/groups/groups.test.ts",
   "controller/areas/jobs/runs/takeover.test.ts",
   "controller/areas/objects/model.test.ts",
-  "controller/areas/objects/writing/futuretimes.test.ts",
+  "controller/areas/objects/writing/times/futuretimes.test.ts",
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/accepted.test.ts",
   "controller/areas/query/batch/random.test.ts",
@@ -65,6 +65,7 @@ const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"]
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
   "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
+  "controller/store/cluster/upkeep/late-changes.cluster.test.ts",
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const ROTATIONS = ["test/e2e/rotations.test.ts"];

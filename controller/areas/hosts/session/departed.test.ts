@@ -7,7 +7,7 @@ import {
   PRESENCE_SWEEP_AGAIN_MS,
   PRESENCE_SWEEP_MS,
 } from "../../../../common/limits.ts";
-import { MemoryDatabase } from "../../../../test/helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../../../../test/helpers/engines/memory/engine.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { KvStore } from "../../../store/kv.ts";

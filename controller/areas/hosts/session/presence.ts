@@ -1,8 +1,8 @@
 import { AppError } from "../../../../common/errors.ts";
 import { AGENT_REGISTER_ATTEMPTS_MAX, PRESENCE_LOOKUPS_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { entriesUnder } from "../../../store/entries.ts";
-import { FollowedKeys } from "../../../store/follow.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
+import { FollowedKeys } from "../../../store/kv/follow.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvStore } from "../../../store/kv.ts";
 import { txnOnce } from "../../../store/once.ts";

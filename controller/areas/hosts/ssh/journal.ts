@@ -1,6 +1,6 @@
 import { SSH_JOURNAL_KEEP_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import type { CommandOutcome, Target } from "../types.ts";

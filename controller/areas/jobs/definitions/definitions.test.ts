@@ -3,7 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { JOB_GROUP_HOSTS_MAX, JOB_HOSTS_MAX, JOB_LINE_MAX_BYTES } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { MONITORING_RUNS_MAX, multipart, openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
-import { MemoryStores } from "../../../../test/helpers/engines/memory-stores.ts";
+import { MemoryStores } from "../../../../test/helpers/engines/memory/stores.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { AGED_CHANGES } from "../../../../test/helpers/time/times.ts";

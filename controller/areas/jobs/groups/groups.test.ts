@@ -6,13 +6,13 @@ import {
 } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../../test/helpers/engines/engine.ts";
-import { noClasses } from "../../../../test/helpers/engines/memory-objects.ts";
+import { noClasses } from "../../../../test/helpers/objects/memory/objects.ts";
 import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { AGED_CHANGES } from "../../../../test/helpers/time/times.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { JobGroups } from "./groups.ts";
 import { groupRoutes } from "../routes.ts";

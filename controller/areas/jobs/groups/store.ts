@@ -1,11 +1,11 @@
 import type { GroupInput } from "../../../../common/api/jobs.ts";
 import type { Stamped } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore, KvTxn } from "../../../store/kv.ts";
 import { putOnce, txnOnce } from "../../../store/once.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 
 export type GroupName = Pick<GroupInput, "gtype" | "name">;
 

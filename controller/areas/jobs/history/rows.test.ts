@@ -4,7 +4,7 @@ import { JOB_ROW_WRITES_AT_ONCE } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { openJobRuns } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { CallDeadline } from "../../../store/call-deadline.ts";
+import { CallDeadline } from "../../../store/calls/call-deadline.ts";
 import type { UnrestrictedObjects } from "../../objects/index.ts";
 import { JOB_RUN_PATH } from "../classes.ts";
 import { RunRows } from "./rows.ts";

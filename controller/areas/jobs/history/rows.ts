@@ -2,7 +2,7 @@ import { isAppError } from "../../../../common/errors.ts";
 import { JOB_ROW_WRITES_AT_ONCE, JOB_ROWS_PER_WRITE } from "../../../../common/limits.ts";
 import { Together } from "../../../../common/together.ts";
 import type { Row } from "../../../../common/value.ts";
-import { CallDeadline } from "../../../store/call-deadline.ts";
+import { CallDeadline } from "../../../store/calls/call-deadline.ts";
 import { keptRow } from "../../../turns/well-formed.ts";
 import type { Unrestricted } from "../../objects/index.ts";
 import { systemPrincipal } from "../../permissions/index.ts";

@@ -3,7 +3,7 @@ import { ulidTimeMs } from "../../../../common/ids.ts";
 import { BLOB_CHUNK_MAX_BYTES, JOB_RUN_TTL_DAYS } from "../../../../common/limits.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvOperation } from "../../../store/kv.ts";
 

@@ -5,7 +5,7 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpe
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { encodeJson } from "../../../store/format.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { JobRuns } from "../runs/runs.ts";
 import type { Execution } from "../types.ts";
 

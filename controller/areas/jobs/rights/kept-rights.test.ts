@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { heldWork, openJobRuns, type SentCommand } from "../../../../test/helpers/jobs/job-runs.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 

@@ -1,5 +1,5 @@
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvOperation } from "../../../store/kv.ts";
 import type { Principal } from "../../permissions/index.ts";

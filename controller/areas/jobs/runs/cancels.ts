@@ -1,9 +1,9 @@
 import { JOB_CANCEL_LISTEN_AGAIN_MS } from "../../../../common/limits.ts";
 import { wait } from "../../../../common/time.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { FollowedKeys } from "../../../store/follow.ts";
+import { FollowedKeys } from "../../../store/kv/follow.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry } from "../../../store/kv.ts";
 import { hasOpen } from "./executions.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { JOB_CHANGE_ATTEMPTS_MAX } from "../../../../common/limits.ts";
 import type { Random } from "../../../../common/time.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { hostsToOpen } from "./executions.ts";

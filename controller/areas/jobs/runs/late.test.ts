@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
-import { noClasses } from "../../../../test/helpers/engines/memory-objects.ts";
-import { MemoryStores } from "../../../../test/helpers/engines/memory-stores.ts";
+import { noClasses } from "../../../../test/helpers/objects/memory/objects.ts";
+import { MemoryStores } from "../../../../test/helpers/engines/memory/stores.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome } from "../../hosts/index.ts";
 import { JobRuns } from "./runs.ts";

@@ -1,5 +1,5 @@
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored } from "../../../store/format.ts";
 import { Journal, type JournalDependencies, type Versioned, type OpenWork } from "../../../store/journal/index.ts";
 import type { FinalState } from "../../hosts/index.ts";

@@ -3,7 +3,7 @@ import { JOB_PARALLEL_HOSTS, KV_TXN_MAX_OPERATIONS } from "../../../../common/li
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { txnOnce } from "../../../store/once.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 import { hostTurns } from "../queues/host-turns.ts";
 import { LeaseLostError } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";

@@ -5,7 +5,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { txnOnce } from "../../../store/once.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 import { levelOf } from "../../consolelog/index.ts";
 import type { FinalState } from "../../hosts/index.ts";
 import { sharedRights, type Principal } from "../../permissions/index.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { noClasses } from "../../../../test/helpers/engines/memory-objects.ts";
+import { noClasses } from "../../../../test/helpers/objects/memory/objects.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { JobService } from "../service.ts";
 import { JobStore } from "../store.ts";

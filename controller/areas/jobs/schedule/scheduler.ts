@@ -10,8 +10,8 @@ import {
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
-import { FollowedKeys } from "../../../store/follow.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
+import { FollowedKeys } from "../../../store/kv/follow.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvLease } from "../../../store/kv.ts";
 import { Agenda } from "./agenda.ts";

@@ -2,7 +2,7 @@ import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { CHANGE_EVENTS_WAITING_MAX, CHANGE_FOREIGN_EVENTS_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { TenantStore } from "../../../store/engine.ts";
-import type { Retry } from "../../../store/retry.ts";
+import type { Retry } from "../../../store/calls/retry.ts";
 import type { TenantCatalog } from "../definitions/catalog.ts";
 import type { WriteDefinitions } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";

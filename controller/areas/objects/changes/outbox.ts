@@ -9,11 +9,11 @@ import {
 import type { Runtime } from "../../../runtime.ts";
 import { cellMap } from "../../../store/cells.ts";
 import type { TenantStore } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson, encodePacked } from "../../../store/format.ts";
 import type { KvLease } from "../../../store/kv.ts";
 import type { Entity, EntityKey } from "../../../store/objects.ts";
-import type { Retry } from "../../../store/retry.ts";
+import type { Retry } from "../../../store/calls/retry.ts";
 import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { CATALOG_LEASE_MS } from "../../../../common/limits.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { openTestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { MemoryDatabase } from "../../../../test/helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../../../../test/helpers/engines/memory/engine.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
 import { encodeJson } from "../../../store/format.ts";

@@ -4,7 +4,7 @@ import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvEvent, KvLease, KvStore } from "../../../store/kv.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 
 /** Prefix of an entry for each controller that follows the definitions of the tenant, under its lease. */
 const FOLLOWERS_PREFIX = "objectfollowers/";

@@ -2,7 +2,7 @@ import { CHANGE_INTENT_KEEP_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
-import type { Retry } from "../../../store/retry.ts";
+import type { Retry } from "../../../store/calls/retry.ts";
 import type { TriggerDefinition, TriggerVersion } from "../types.ts";
 import type { Definitions } from "./definition.ts";
 import { triggerName } from "./naming.ts";

@@ -1,8 +1,8 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvOperation, KvStore } from "../../../store/kv.ts";
-import type { Retry } from "../../../store/retry.ts";
+import type { Retry } from "../../../store/calls/retry.ts";
 import type { IndexPass } from "../definitions/indexstates.ts";
 
 /** Entry of the controller that fills indexes, under its lease. */

@@ -3,7 +3,7 @@ import type { Entity, EntityChange, EntityKey, ObjectStore, PageRequest } from "
 import type { Posting, ScrubStore, TermsOf } from "../../../store/scrub.ts";
 import { indexedTerms } from "../../../store/terms.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
-import { indexEntries } from "../writing/indexentries.ts";
+import { indexEntries } from "../writing/entities/indexentries.ts";
 
 export interface IndexScrubRequest extends PageRequest {
   /** `objects`: adds what indexes lack. `indexes`: removes what is superfluous in them. */

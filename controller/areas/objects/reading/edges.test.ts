@@ -6,10 +6,10 @@ import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { faulty, faultyStore } from "../../../store/faulty.ts";
 import type { EntityChange, EntityKey } from "../../../store/objects.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { ObjectService, type EdgeRequest, type ObjectEdge, type ObjectRef } from "../index.ts";
-import { endEdges, incomingEdges } from "../writing/incomingedges.ts";
+import { endEdges, incomingEdges } from "../writing/edges/incoming.ts";
 
 const admin = testPrincipal();
 const viewer = testPrincipal("viewer");

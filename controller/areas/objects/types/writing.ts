@@ -35,15 +35,15 @@ export interface NewRecord {
   /** For an upsert: time of the first insert. Absent: the stored time; for a new object the time of the write. */
   readonly createdMs?: number;
   /**
-   * For an upsert with `writeUs`: an object with an earlier time becomes what the row says. Values and relations that
-   * the row does not name are removed, except those of these columns and relation types. Absent: none are.
+   * For an upsert with `writeUs` of an object whose time is earlier: values and relations that the row does not name are
+   * removed, except those of these columns and relation types. Absent: nothing is removed.
    */
   readonly wholeBut?: ReadonlySet<string> | undefined;
 }
 
 /** A row whose object does not exist after its write. */
 export interface Unstored {
-  /** Whole. */
+  /** With the label of the class, as in `host:web-1`. */
   readonly id: string;
   /**
    * `removed`: the object was removed at the time of the write or later. `history`: the same in a class with versions;

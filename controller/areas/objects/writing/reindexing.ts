@@ -3,7 +3,7 @@ import type { Entity, EntityKey } from "../../../store/objects.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { findEntities, inPages, keyText, type Place } from "../reading/locate.ts";
-import { indexEntries, withIndexEntries } from "./indexentries.ts";
+import { indexEntries, withIndexEntries } from "./entities/indexentries.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
 /** Writes index entries of stored objects again. Values stay as they are. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
-import { endEdges, incomingEdges } from "./incomingedges.ts";
+import { endEdges, incomingEdges } from "./edges/incoming.ts";
 import {
   admin,
   BOX,

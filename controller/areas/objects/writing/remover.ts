@@ -1,5 +1,5 @@
 import { CHANGE_BATCH_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
-import type { Edge, EntityChange, EntityKey, StoredRecord } from "../../../store/objects.ts";
+import type { Edge, Entity, EntityChange, EntityKey, StoredRecord } from "../../../store/objects.ts";
 import { confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
@@ -13,7 +13,7 @@ import { recordObject } from "../values/records.ts";
 import { droppedTerms } from "../values/terms.ts";
 import { tombstoneEnd, tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
 import { REMOVED_VERSION } from "../values/versions.ts";
-import { incomingEdges } from "./incomingedges.ts";
+import { incomingEdges } from "./edges/incoming.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
 interface Removal extends PresetTime {
@@ -30,6 +30,17 @@ interface RemovalWrite {
   hasTombstone(place: Place): boolean;
   /** Terms of the object when it was read; empty if it did not exist. */
   termsOf(place: Place): readonly string[];
+}
+
+/** Entities that are removed, as they were read. Times are by the text of their places. */
+interface RemovedEntities {
+  readonly living: ReadonlyMap<string, { readonly place: Place; readonly entity: Entity }>;
+  /** True for each living object whose removal is to be announced. */
+  readonly announced: readonly boolean[];
+  /** Objects that do not exist any more, but may have versions. Empty without `withVersions`. */
+  readonly dead: readonly Place[];
+  readonly deadUs: ReadonlyMap<string, number>;
+  readonly tombstones: ReadonlyMap<string, number>;
 }
 
 /** Removes objects of one tenant. */
@@ -65,18 +76,8 @@ export class ObjectRemover {
     if (named.length === 0) return 0;
     const held = named.flat().map(placeText);
     return this.#writing.queue.run(held, context.triggers?.chain, async () => {
-      const found = await findEntities(this.#writing.store, named);
-      const living = new Map(
-        found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])),
-      );
-      const announced = await announcedOf(
-        context,
-        [...living.values()].map(({ place, entity }) => entityObject(place.view, entity)),
-        held,
-      );
-      const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
-      const deadUs = await this.#lastTimes(dead);
-      const tombstones = await this.#tombstonesOf(withVersions ? named.flat() : []);
+      const read = await this.#readRemoved(context, named, withVersions);
+      const { living, announced, dead, tombstones } = read;
       const hasTombstone = (place: Place): boolean => tombstones.has(placeText(place));
       const termsOf = (place: Place): readonly string[] => {
         const entity = living.get(placeText(place))?.entity;
@@ -89,14 +90,7 @@ export class ObjectRemover {
         this.#writing.source,
       );
       const commonUs = this.#writing.clock.nextUs();
-      const timesUs = new Map(
-        [...[...living.values()].map(({ place }) => place), ...dead].map((place) => {
-          const text = placeText(place);
-          const writtenUs = living.get(text)?.entity.lastUs ?? deadUs.get(text) ?? 0;
-          const lastUs = Math.max(writtenUs, tombstones.get(text) ?? 0);
-          return [text, writeUs ?? this.#writing.clock.ofObject([text], lastUs, commonUs)] as const;
-        }),
-      );
+      const timesUs = this.#removalTimes(read, { writeUs, commonUs });
       const endUs = (key: EntityKey): number => timesUs.get(keyText(key)) ?? commonUs;
       const timeOf = ({ key }: Place): number => endUs(key);
       const events = () =>
@@ -119,6 +113,41 @@ export class ObjectRemover {
       context.room?.count(less(sumOf(own.map(({ entity }) => entitySize(entity)))));
       return living.size + dead.filter(hasTombstone).length;
     });
+  }
+
+  /** Reads the objects and runs the triggers of their removals. */
+  async #readRemoved(
+    context: WriteContext,
+    named: readonly (readonly Place[])[],
+    withVersions: boolean,
+  ): Promise<RemovedEntities> {
+    const all = named.flat();
+    const found = await findEntities(this.#writing.store, named);
+    const living = new Map(
+      found.flatMap((entry) => (entry === undefined ? [] : [[placeText(entry.place), entry] as const])),
+    );
+    const objects = [...living.values()].map(({ place, entity }) => entityObject(place.view, entity));
+    const announced = await announcedOf(context, objects, all.map(placeText));
+    const dead = withVersions ? all.filter((place) => !living.has(placeText(place))) : [];
+    const deadUs = await this.#lastTimes(dead);
+    const tombstones = await this.#tombstonesOf(withVersions ? all : []);
+    return { living, announced, dead, deadUs, tombstones };
+  }
+
+  /** Times of the removals, by the text of the places: `writeUs`, or a time above everything known of the object. */
+  #removalTimes(
+    { living, dead, deadUs, tombstones }: RemovedEntities,
+    { writeUs, commonUs }: { readonly writeUs: number | undefined; readonly commonUs: number },
+  ): ReadonlyMap<string, number> {
+    const places = [...[...living.values()].map(({ place }) => place), ...dead];
+    return new Map(
+      places.map((place) => {
+        const text = placeText(place);
+        const writtenUs = living.get(text)?.entity.lastUs ?? deadUs.get(text) ?? 0;
+        const lastUs = Math.max(writtenUs, tombstones.get(text) ?? 0);
+        return [text, writeUs ?? this.#writing.clock.ofObject([text], lastUs, commonUs)] as const;
+      }),
+    );
   }
 
   /** Times of the last write or removal of these objects, by the text of their places; 0 if unknown. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { MemoryDatabase } from "../../../../test/helpers/engines/memory-engine.ts";
+import { MemoryDatabase } from "../../../../test/helpers/engines/memory/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
 import { ObjectService, type ObjectChange } from "../index.ts";

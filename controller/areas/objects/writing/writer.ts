@@ -10,14 +10,14 @@ import { upsertEvent } from "../values/events.ts";
 import { AscendingEntropy, RepeatableIds } from "../values/identity.ts";
 import { changeGrowth, inRoom, type Growth } from "../values/room.ts";
 import { checkAll, checkEdits, checkRow, type CheckedRow } from "../values/rows.ts";
-import { withPast } from "./backdated.ts";
+import { withPast } from "./times/backdated.ts";
 import { standingRecords } from "./basis.ts";
 import { checkKeyKept } from "./beforetriggers.ts";
-import { EntityWrites } from "./entitywrites.ts";
-import { linkedAt, linkTargets, linkWrite } from "./links.ts";
-import { RecordAppends } from "./recordappends.ts";
-import { microseconds, Upserts } from "./upserts.ts";
-import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
+import { EntityWrites } from "./entities/writes.ts";
+import { linkedAt, linkTargets, linkWrite } from "./edges/links.ts";
+import { RecordAppends } from "./records/appends.ts";
+import { microseconds, Upserts } from "./entities/upserts.ts";
+import { editsOnce, timeOf, writeTimes } from "./times/writetimes.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
 interface AskedUpdate extends UpdateOptions {

@@ -6,14 +6,14 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
 import { changeAll } from "./changeall.ts";
-import type { EdgeEndings } from "./edgeendings.ts";
-import { endEdges, type EdgesEnd, type IncomingEdges } from "./incomingedges.ts";
+import type { EdgeEndings } from "./edges/endings.ts";
+import { endEdges, type EdgesEnd, type IncomingEdges } from "./edges/incoming.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
-import { ChainQueue } from "./chainqueue.ts";
-import { together, type WriteInCommit } from "./incommit.ts";
-import type { ObjectTurns } from "./turns.ts";
-import type { unstoredRows } from "./unstored.ts";
-import { WriteClock } from "./writeclock.ts";
+import { ChainQueue } from "./turns/chainqueue.ts";
+import { together, type WriteInCommit } from "./records/incommit.ts";
+import type { ObjectTurns } from "./turns/turns.ts";
+import type { unstoredRows } from "./entities/unstored.ts";
+import { WriteClock } from "./times/writeclock.ts";
 
 export interface WritingDependencies {
   readonly store: ObjectStore;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import {
   GRAPH_CHAINS_MAX,

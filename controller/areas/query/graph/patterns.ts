@@ -7,8 +7,8 @@ import { readsOf } from "../plan/plan.ts";
 import { askedPlan, type RelationPlan, splitCondition } from "../plan/relations.ts";
 import { filterOf } from "../run/run.ts";
 import { workOf } from "../run/work.ts";
-import { Scope } from "../plan/scope.ts";
-import { relationsOf, VisibleTree, visibleTree } from "../plan/tree.ts";
+import { Scope } from "../plan/names/scope.ts";
+import { relationsOf, VisibleTree, visibleTree } from "../plan/names/tree.ts";
 import { idsMatcher, isPattern, labelOf } from "./ids.ts";
 
 /** Patterns that are compared with an id in the time of reading an ordinary row. */

@@ -3,7 +3,7 @@ import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../
 import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { commonRelations, type RelationPlan } from "../plan/relations.ts";
-import { type Scope, scopeOf } from "../plan/scope.ts";
+import { type Scope, scopeOf } from "../plan/names/scope.ts";
 import { timeOfState } from "../plan/plan.ts";
 import { conditionsOf } from "./conditions.ts";
 import { idMatcher } from "./ids.ts";

@@ -11,7 +11,7 @@ import {
   type PlainNode,
   tagsOf,
 } from "../../../../test/helpers/mql/graph-reference.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { TIMES } from "../../../../test/helpers/time/times.ts";
 import type { Random } from "../../../../common/time.ts";

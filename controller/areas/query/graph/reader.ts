@@ -5,7 +5,7 @@ import type { ObjectRow, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { bytesOf, type MemoryShare } from "../expressions/aggregates/memory.ts";
 import { matching, type RunContext } from "../run/run.ts";
-import { cellsOf, visibility } from "../plan/scope.ts";
+import { cellsOf, visibility } from "../plan/names/scope.ts";
 import { withRelations } from "../run/relatedrows.ts";
 import type { Slices } from "../run/slice.ts";
 import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";

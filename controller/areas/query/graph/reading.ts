@@ -2,7 +2,7 @@ import type { Match } from "../../../../common/mql/index.ts";
 import type { Unrestricted } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
-import { describeRules } from "../plan/rules.ts";
+import { describeRules } from "../plan/names/rules.ts";
 import { describeRelations } from "../plan/relations.ts";
 import type { PlanStep, Reading } from "../run/run.ts";
 import { runMatch } from "./answer.ts";

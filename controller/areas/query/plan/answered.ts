@@ -5,8 +5,8 @@ import type { ClassCatalog, ClassView, Column, ObjectRow } from "../../objects/i
 import type { Principal } from "../../permissions/index.ts";
 import type { KnownKind } from "../expressions/kind.ts";
 import type { ColumnMeta } from "../types.ts";
-import { Scope, scopeOf } from "./scope.ts";
-import { VisibleTree } from "./tree.ts";
+import { Scope, scopeOf } from "./names/scope.ts";
+import { VisibleTree } from "./names/tree.ts";
 
 /** Answers of the SELECTs behind FROM or JOIN of a statement. */
 export type Answers = ReadonlyMap<Source, Answer>;

@@ -4,7 +4,7 @@ import type { Select } from "../../../../common/mql/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
 import type { OrderPlan, OutputBinder, Shape } from "./outputs.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./names/scope.ts";
 
 /** The parts of an answer that are given by names. */
 export type BoundNames = Pick<Shape<never>, "outputs" | "orderBy" | "grouping" | "windows" | "distinct">;

@@ -7,9 +7,9 @@ import {
   type Select,
 } from "../../../../common/mql/index.ts";
 import { about } from "../expressions/placing.ts";
-import { parseRowCondition, usable } from "./rowconditions.ts";
-import { cellsOf, type Scope, unveiled } from "./scope.ts";
-import type { VisibleTree } from "./tree.ts";
+import { parseRowCondition, usable } from "./names/rowconditions.ts";
+import { cellsOf, type Scope, unveiled } from "./names/scope.ts";
+import type { VisibleTree } from "./names/tree.ts";
 
 /**
  * Names of the columns that a SELECT over one class tree needs, including those of its principal's row conditions.

@@ -4,7 +4,7 @@ import type { BoundField } from "../expressions/fields.ts";
 import type { GroupPlan } from "./outputs.ts";
 import type { SelectPlan } from "./plan.ts";
 import { conjuncts } from "./pushdown.ts";
-import { cellsOf, type Scope } from "./scope.ts";
+import { cellsOf, type Scope } from "./names/scope.ts";
 
 /** Plan of a SELECT that counts objects, all together or by one column, by indexes only. */
 export interface CountPlan {

@@ -1,7 +1,7 @@
 import type { ReadOrder } from "../../objects/index.ts";
 import type { OrderPlan } from "./outputs.ts";
 import type { SelectPlan } from "./plan.ts";
-import { cellsOf } from "./scope.ts";
+import { cellsOf } from "./names/scope.ts";
 
 /** Plan for the first rows of a SELECT that is ordered by one column, for which an index may have the order. */
 export interface InOrderPlan {

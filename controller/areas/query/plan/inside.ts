@@ -9,7 +9,7 @@ import {
 } from "../../../../common/mql/index.ts";
 import { kindOf } from "../expressions/kind.ts";
 import type { Answer } from "./answered.ts";
-import { isPseudo } from "./pseudo.ts";
+import { isPseudo } from "./names/pseudo.ts";
 import { allOf, conjuncts } from "./pushdown.ts";
 
 /** Kinds whose values compare the same way in the outer SELECT as in the class. */

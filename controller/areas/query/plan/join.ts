@@ -24,7 +24,7 @@ import { bindOutputs } from "./bound-outputs.ts";
 import { type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
 import { allOf, conjuncts } from "./pushdown.ts";
 import { isRelated, relationPlan, type RelationPlan } from "./relations.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./names/scope.ts";
 import { sourceScope } from "./answered.ts";
 
 /**

@@ -9,7 +9,7 @@ import { ObjectService } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../index.ts";
 import { Meanings, MEANINGS } from "./meaning.ts";
-import { type Scope, scopeOf } from "./scope.ts";
+import { type Scope, scopeOf } from "./names/scope.ts";
 import { visibleObjects } from "../index.ts";
 
 let engine: TestEngine;

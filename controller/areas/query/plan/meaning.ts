@@ -6,8 +6,8 @@ import { columnsOf } from "./columns.ts";
 import { type BoundNames, boundNames, isStoredOrder } from "./bound-outputs.ts";
 import { OutputBinder } from "./outputs.ts";
 import { followPlan, splitCondition, type SplitCondition } from "./relations.ts";
-import type { Scope } from "./scope.ts";
-import type { VisibleTree } from "./tree.ts";
+import type { Scope } from "./names/scope.ts";
+import type { VisibleTree } from "./names/tree.ts";
 
 /** The names of a SELECT over one class tree, resolved. */
 export interface Meaning {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../index.ts";
 

@@ -17,7 +17,7 @@ import { type Arguments, isList, literal } from "../expressions/literal.ts";
 import type { PseudoField } from "../expressions/fields.ts";
 import { packedKey, type SortKey, unpackedKey } from "../expressions/sort.ts";
 import type { OrderPlan, Paging, Shape } from "./outputs.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./names/scope.ts";
 
 const STATEMENT_HASH_CHARACTERS = 16;
 

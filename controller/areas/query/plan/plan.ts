@@ -15,10 +15,10 @@ import type { OrderPlan, Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf, withArrival } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type FollowPlan, type Following, followPlan } from "./relations.ts";
-import { parseRowCondition } from "./rowconditions.ts";
-import { describeRules } from "./rules.ts";
-import { commonRowCondition, type Scope, unveiled } from "./scope.ts";
-import type { VisibleTree } from "./tree.ts";
+import { parseRowCondition } from "./names/rowconditions.ts";
+import { describeRules } from "./names/rules.ts";
+import { commonRowCondition, type Scope, unveiled } from "./names/scope.ts";
+import type { VisibleTree } from "./names/tree.ts";
 
 /** The wanted rows of one class tree, and the reads that find them. */
 export interface TablePlan {

@@ -8,7 +8,7 @@ import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from 
 import { type Arguments, isList, isMap, listed, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { likePattern, wantedText } from "../expressions/questions.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./names/scope.ts";
 
 /**
  * The parts of a condition that can narrow a read. Every row is still checked against the whole condition afterwards.

@@ -12,7 +12,7 @@ import type { Arguments } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { fieldsOf, fieldsOfSelect } from "./columns.ts";
 import { allOf, conjuncts } from "./pushdown.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./names/scope.ts";
 
 /** Relations to follow from the rows of one class tree. */
 export interface RelationPlan {

@@ -3,7 +3,7 @@ import { QUERY_FOLLOWED_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.t
 import { parseScript } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { ObjectEdge, ObjectRow } from "../../objects/index.ts";
 import { QueryService } from "../index.ts";

@@ -5,7 +5,7 @@ import type { JoinPlan } from "../plan/join.ts";
 import type { Output } from "../plan/outputs.ts";
 import { isTimeOfRow } from "../plan/paging.ts";
 import type { SelectPlan } from "../plan/plan.ts";
-import { isPseudo } from "../plan/pseudo.ts";
+import { isPseudo } from "../plan/names/pseudo.ts";
 
 /** Keys of the order of arrival for rows of a UNION, made from the ids of their objects. */
 export class Arrivals {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { QueryService } from "../index.ts";
 

@@ -6,8 +6,8 @@ import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";
 import type { AggregatePlan, Expression, GroupPlan, Output } from "../plan/outputs.ts";
 import type { SelectPlan, LeftOut } from "../plan/plan.ts";
-import { pseudoType } from "../plan/pseudo.ts";
-import type { Scope } from "../plan/scope.ts";
+import { pseudoType } from "../plan/names/pseudo.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "../types.ts";
 import { answeredKinds } from "./groups.ts";
 

@@ -15,7 +15,7 @@ import type { Kind } from "../expressions/kind.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import type { TablePlan } from "../plan/plan.ts";
-import { visibility } from "../plan/scope.ts";
+import { visibility } from "../plan/names/scope.ts";
 import type { QueryMeta } from "../types.ts";
 import type { QuerySliceContext, Slices } from "./slice.ts";
 import type { StepTimes } from "./steps.ts";

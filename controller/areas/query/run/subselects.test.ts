@@ -1,7 +1,7 @@
 import { withReplaced } from "../../../../test/helpers/objects/replaced.ts";
 import { expect, test } from "vitest";
 import { MQL_SUB_SELECTS_MAX, QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
 import { QueryService } from "../service.ts";

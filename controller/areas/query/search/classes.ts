@@ -2,8 +2,8 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Search } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ClassView, ReadRequest } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
-import { Scope, scopeOf } from "../plan/scope.ts";
-import { relationsOf, VisibleTree } from "../plan/tree.ts";
+import { Scope, scopeOf } from "../plan/names/scope.ts";
+import { relationsOf, VisibleTree } from "../plan/names/tree.ts";
 
 export type ReadTarget = Pick<ReadRequest, "class" | "subtree">;
 

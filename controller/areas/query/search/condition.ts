@@ -3,7 +3,7 @@ import type { Alternative, Match, Search, SearchField, Test, TimeQuestion } from
 import type { WantedText } from "../../../../common/text/words.ts";
 import { ANY, numberOf } from "../expressions/kind.ts";
 import { about } from "../expressions/placing.ts";
-import type { Scope } from "../plan/scope.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import { wantedText } from "./words.ts";
 
 /** Conditions of a search; a row must fulfil all three members. */

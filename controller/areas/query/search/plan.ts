@@ -17,7 +17,7 @@ import { OutputBinder } from "../plan/outputs.ts";
 import { withArrival } from "../plan/paging.ts";
 import { bindOutputs, isStoredOrder } from "../plan/bound-outputs.ts";
 import { type SelectPlan, sortOf } from "../plan/plan.ts";
-import type { Scope } from "../plan/scope.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import { calendarZone } from "../plan/zone.ts";
 import { filterOf } from "../run/run.ts";
 import { workOf } from "../run/work.ts";

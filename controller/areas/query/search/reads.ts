@@ -2,7 +2,7 @@ import type { Search, TimeQuestion } from "../../../../common/search/index.ts";
 import type { ClassCatalog, ClassView, Pushdown, ReadRequest } from "../../objects/index.ts";
 import { readsOf } from "../plan/plan.ts";
 import { wordPushdowns } from "../plan/pushdown.ts";
-import type { Scope } from "../plan/scope.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import { coverOf, keepsVersions } from "./classes.ts";
 import { allOf, type Choice, type Wanted } from "./condition.ts";
 import { segmentOf } from "./segments.ts";

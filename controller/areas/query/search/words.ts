@@ -3,7 +3,7 @@ import { type WantedText, wantedPhrase, wantedWord } from "../../../../common/te
 import type { Value } from "../../../../common/value.ts";
 import { hasWords, type ClassView, type ObjectRow } from "../../objects/index.ts";
 import { about } from "../expressions/placing.ts";
-import { cellsOf, type Scope } from "../plan/scope.ts";
+import { cellsOf, type Scope } from "../plan/names/scope.ts";
 
 /** The words of a text to search. `AppError("invalid")` for a text without letters and digits. */
 export function wantedText({ text, quoted, span }: Word): WantedText {

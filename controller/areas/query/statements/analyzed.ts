@@ -4,7 +4,7 @@ import type { Clock } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
-import { scopeOf, visibility } from "../plan/scope.ts";
+import { scopeOf, visibility } from "../plan/names/scope.ts";
 import type { PlanStep } from "../run/run.ts";
 import type { StepName, StepTimes } from "../run/steps.ts";
 import type { ColumnMeta } from "../types.ts";

@@ -14,7 +14,7 @@ import { settled } from "../expressions/settled.ts";
 import { eachChecked, requireFew } from "./executions.ts";
 import { readsOf } from "../plan/plan.ts";
 import { describeFollowing, splitCondition } from "../plan/relations.ts";
-import { scopeOf } from "../plan/scope.ts";
+import { scopeOf } from "../plan/names/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import { planReading } from "../run/reading.ts";
 import type { Reading } from "../run/run.ts";
@@ -25,7 +25,7 @@ import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "../wri
 import { UnstoredRows } from "../write/unstored.ts";
 import { bindClear, bindDelete, bindUpdate, type Change } from "../write/write.ts";
 import { type PrepareContext, type Prepared, writeContext, one, presentOf } from "./prepared.ts";
-import { describeRules } from "../plan/rules.ts";
+import { describeRules } from "../plan/names/rules.ts";
 import { readSteps } from "./reading.ts";
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };

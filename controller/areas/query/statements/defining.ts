@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Statement } from "../../../../common/mql/index.ts";
 import { makesClass, makesEdgeType, requireDefiner } from "../../objects/index.ts";
 import { classAccess, requireDefining } from "../../permissions/index.ts";
-import { scopeOf } from "../plan/scope.ts";
+import { scopeOf } from "../plan/names/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import type { StatementType } from "../types.ts";
 import { classChange, classSpec } from "../write/define.ts";

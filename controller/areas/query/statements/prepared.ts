@@ -9,7 +9,7 @@ import type { Arguments } from "../expressions/literal.ts";
 import type { MemoryShare } from "../expressions/aggregates/memory.ts";
 import type { Present } from "../expressions/settled.ts";
 import { calendarZone } from "../plan/zone.ts";
-import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "../plan/schema-class.ts";
+import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "../plan/names/schema-class.ts";
 import type { PlanStep, RunContext } from "../run/run.ts";
 import type { Slices } from "../run/slice.ts";
 import type { QueryMeta } from "../types.ts";

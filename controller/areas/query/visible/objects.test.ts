@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
 import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { type ObjectRef, type ObjectRow, ObjectService, type VisibleRead } from "../../objects/index.ts";

@@ -15,7 +15,7 @@ import type {
 } from "../../objects/index.ts";
 import { classAccess, type Principal, rowLimit } from "../../permissions/index.ts";
 import { readsOf } from "../plan/plan.ts";
-import { cellsOf, scopeOf, visibility, type Scope } from "../plan/scope.ts";
+import { cellsOf, scopeOf, visibility, type Scope } from "../plan/names/scope.ts";
 import { visibleRecords } from "./records.ts";
 import { visibleClass } from "./rows.ts";
 

@@ -1,6 +1,6 @@
 import type { ClassCatalog, ObjectRow, VisibleClass } from "../../objects/index.ts";
 import { classAccess, type HiddenColumns, type Principal, rowLimit } from "../../permissions/index.ts";
-import { cellsOf, scopeOf, visibility } from "../plan/scope.ts";
+import { cellsOf, scopeOf, visibility } from "../plan/names/scope.ts";
 
 type Seen = Omit<ObjectRow, "class">;
 

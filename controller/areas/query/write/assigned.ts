@@ -16,7 +16,7 @@ import { DATE, type Kind, kindOf, TEXT, TIME } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { compileOperand, type Source } from "../expressions/predicate.ts";
-import type { Scope } from "../plan/scope.ts";
+import type { Scope } from "../plan/names/scope.ts";
 
 /** Value that a column is set to. It may be computed from the object before the write. */
 export interface Assigned {

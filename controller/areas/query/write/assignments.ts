@@ -3,8 +3,8 @@ import { type Assignment, isValueNode, type Operand } from "../../../../common/m
 import type { ClassView, Edit, ObjectRow } from "../../objects/index.ts";
 import { kindOf } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";
-import { isPseudo } from "../plan/pseudo.ts";
-import type { Scope } from "../plan/scope.ts";
+import { isPseudo } from "../plan/names/pseudo.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import { type Assigned, bindAssigned } from "./assigned.ts";
 
 export interface UpdateTarget {

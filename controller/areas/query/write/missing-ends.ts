@@ -4,7 +4,7 @@ import type { Value } from "../../../../common/value.ts";
 import type { Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { isList } from "../expressions/literal.ts";
-import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
+import { type Scope, scopeOf, visibility } from "../plan/names/scope.ts";
 
 /** A relation that a statement writes, with the id or ids of its targets. */
 export interface WrittenRelation {

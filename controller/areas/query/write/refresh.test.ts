@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MemoryObjects } from "../../../../test/helpers/engines/memory-objects.ts";
+import { MemoryObjects } from "../../../../test/helpers/objects/memory/objects.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { ObjectRef } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";

@@ -3,7 +3,7 @@ import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { canonicalText, type ClassView, idFromColumns, type NewRecord, type ObjectRow } from "../../objects/index.ts";
 import { MARKS_FIELD } from "../../permissions/index.ts";
-import { type Scope, visibility } from "../plan/scope.ts";
+import { type Scope, visibility } from "../plan/names/scope.ts";
 import { canonicalRow, isRuledByRow, outsideRule, requireWriting, type WriteContext } from "./write.ts";
 
 /** A class, and the scope in which the principal sees it. */

@@ -5,7 +5,7 @@ import type { Arguments } from "../expressions/literal.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { readsOf } from "../plan/plan.ts";
 import { askedPlan, type FollowPlan, splitCondition } from "../plan/relations.ts";
-import type { Scope } from "../plan/scope.ts";
+import type { Scope } from "../plan/names/scope.ts";
 import { followed } from "../run/relatedrows.ts";
 import { filterOf, matching, type RunContext } from "../run/run.ts";
 import { Slices } from "../run/slice.ts";

@@ -15,8 +15,8 @@ import {
 import { requireMayChange } from "../../permissions/index.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
 import type { Predicate } from "../expressions/predicate.ts";
-import type { RowChange } from "../plan/cells.ts";
-import { cellsOf, type Scope, visibility } from "../plan/scope.ts";
+import type { RowChange } from "../plan/names/cells.ts";
+import { cellsOf, type Scope, visibility } from "../plan/names/scope.ts";
 import type { FollowPlan } from "../plan/relations.ts";
 import type { RunContext } from "../run/run.ts";
 import { Slices } from "../run/slice.ts";

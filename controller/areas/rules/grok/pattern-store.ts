@@ -5,7 +5,7 @@ import type { Random } from "../../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { putOnce } from "../../../store/once.ts";
-import type { Retry } from "../../../store/retry.ts";
+import type { Retry } from "../../../store/calls/retry.ts";
 
 const PATTERNS = "rules/patterns";
 const WRITE_BYTES = 12;

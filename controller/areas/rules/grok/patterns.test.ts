@@ -5,7 +5,7 @@ import { testEntries } from "../../../../test/helpers/areas/config.ts";
 import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 import { HostObjects } from "../../../scripting/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { rulesArea } from "../area.ts";

@@ -10,7 +10,7 @@ import {
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { Retry } from "../../../store/retry.ts";
+import { Retry } from "../../../store/calls/retry.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { GROK_PATTERNS } from "./known-patterns.ts";
 import { compileGrok, patternsReached } from "./grok.ts";

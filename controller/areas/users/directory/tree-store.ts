@@ -6,7 +6,7 @@ import type { Random } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { EvidenceList } from "../../../store/evidence.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvCondition, KvOperation, KvStore } from "../../../store/kv.ts";
 import { txnOnce } from "../../../store/once.ts";

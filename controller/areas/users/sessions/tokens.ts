@@ -3,7 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { DAY_SECONDS, TOKENS_PER_USER_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/entries.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import { txnOnce } from "../../../store/once.ts";
 import { RecentReads } from "./recent.ts";

@@ -9,13 +9,13 @@ import {
   CLUSTER_SILENT_REQUESTS_MAX,
 } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { CallDeadline } from "../../call-deadline.ts";
+import { CallDeadline } from "../../calls/call-deadline.ts";
 import type { StoreAccess } from "../../access.ts";
 import { schemaAgreed, schemaDifference, type SchemaNode } from "./agreement.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "../deadline.ts";
 import { correctListDecoding } from "./list-decoding.ts";
-import { Places } from "../../places.ts";
+import { Places } from "../../calls/places.ts";
 import {
   reasonOf,
   faultOf,

@@ -2,7 +2,7 @@ import type { IKeyValue } from "etcd3";
 import { AppError } from "../../../../common/errors.ts";
 import { KV_KEY_MAX_BYTES } from "../../../../common/limits.ts";
 import type { KvEntry } from "../../kv.ts";
-import { openValue } from "../../kv-expiry.ts";
+import { openValue } from "../../kv/expiry.ts";
 
 /** Keys of one tenant as etcd has them: behind a prefix that callers never see. */
 export class PrefixedKeys {

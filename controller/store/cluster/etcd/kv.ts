@@ -23,7 +23,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../../kv.ts";
-import { hasExpired, removal } from "../../kv-expiry.ts";
+import { hasExpired, removal } from "../../kv/expiry.ts";
 import { Deadline } from "../deadline.ts";
 import type { Etcd } from "./etcd.ts";
 import { endOfPrefix, PrefixedKeys } from "./keys.ts";

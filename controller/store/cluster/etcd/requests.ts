@@ -11,7 +11,7 @@ import {
 import { AppError } from "../../../../common/errors.ts";
 import { KV_VALUE_MAX_BYTES } from "../../../../common/limits.ts";
 import type { KvCondition, KvOperation, KvPutOptions } from "../../kv.ts";
-import { checkExpiry, expiryBounds, sealValue } from "../../kv-expiry.ts";
+import { checkExpiry, expiryBounds, sealValue } from "../../kv/expiry.ts";
 import type { PrefixedKeys } from "./keys.ts";
 
 const LEASE_PATTERN = /^\d{1,19}$/;

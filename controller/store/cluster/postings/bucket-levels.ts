@@ -52,7 +52,10 @@ export class BucketLevels {
     this.#first = Math.log2(bucketsAtFirst);
   }
 
-  /** The level for writing rows that do no harm if they stay after a removal. */
+  /**
+   * The level as far as this controller knows it, without a read; 0 if it knows none. For rows that do no harm if a
+   * removal misses them, such as postings.
+   */
   known(name: string): number {
     return this.#known.get(name)?.level ?? 0;
   }

@@ -30,7 +30,11 @@ export function writeTimeOf({ id, value, expiresAtMs, rewrittenUs }: StoredRecor
   return firstWriteTime(id) + BigInt(2 * (crc32(value) % RECORD_RANKS) + (expiresAtMs === undefined ? 1 : 0));
 }
 
-/** A time above all ranks. If a write and a removal have the same time, the removal wins. */
+/**
+ * Write time of the removal of a record: the last microsecond of the millisecond in its id, which no write of the record
+ * exceeds; for a rewritten record, the time of the rewrite. Of a write and a removal at one time, Cassandra keeps the
+ * removal.
+ */
 export function removalTime({ id, rewrittenUs }: Pick<RemovedRecord, "id" | "rewrittenUs">): bigint {
   return rewrittenUs === undefined ? firstWriteTime(id) + MS_US - 1n : BigInt(rewrittenUs);
 }

@@ -168,7 +168,10 @@ export class CellSweeps {
     return sweepUs;
   }
 
-  /** Applies late changes of an entity, in any order, to the cells that a sweep keeps; later cells stay unchanged. */
+  /**
+   * Applies late changes of an entity, in any order, to the cells that a sweep writes again. A cell with a later time
+   * than the change, or removed at its time or later, is left as it is.
+   */
   async #bringAlong(
     key: EntityKey,
     changes: readonly EntityChange[],

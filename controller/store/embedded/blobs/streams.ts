@@ -9,7 +9,7 @@ import {
 } from "../../../../common/limits.ts";
 import { isMissing, readWholly, removeFile, syncFolder, writeWholly } from "../../../files.ts";
 import type { StreamPart } from "../../blobs.ts";
-import { Places } from "../../places.ts";
+import { Places } from "../../calls/places.ts";
 import { diskErrors } from "./files.ts";
 import { ActionsByName } from "../actions-by-name.ts";
 

@@ -22,7 +22,7 @@ import type {
   KvWatchOptions,
   KvWriteResult,
 } from "../../kv.ts";
-import { checkExpiry, hasExpired, removal } from "../../kv-expiry.ts";
+import { checkExpiry, hasExpired, removal } from "../../kv/expiry.ts";
 import type { Environment } from "../environment/environment.ts";
 import { following, prefixEnd, textBytes } from "../bytes/keys.ts";
 import { KvLeases } from "./leases.ts";

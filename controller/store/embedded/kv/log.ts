@@ -6,7 +6,7 @@ import {
   KV_WATCH_BATCH_MAX_ENTRIES,
 } from "../../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../../format.ts";
-import { openValue, sealValue } from "../../kv-expiry.ts";
+import { openValue, sealValue } from "../../kv/expiry.ts";
 import type { KvEntry, KvEvent } from "../../kv.ts";
 import type { Environment } from "../environment/environment.ts";
 import { RecentChanges } from "./recent.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { KV_TXN_MAX_OPERATIONS } from "../../../../../common/limits.ts";
 import { TestClock } from "../../../../../test/helpers/time/runtime.ts";
-import { KvSweep } from "../../../kv-sweep.ts";
+import { KvSweep } from "../../../kv/sweep.ts";
 import { again, bytes, put, uniqueName } from "../../harness.ts";
 import { changesOf, collect, listAll, tell, told } from "../reading.ts";
 import type { ExpirySubject } from "./subject.ts";
