@@ -34,6 +34,7 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       permission: "depots:write",
       summary: "Uploads a new depot version",
       body: "multipart",
+      uploads: "one",
       input: DepotCreate,
       output: DepotRecord,
       handler: async ({ principal, input: { encoding, ...description }, files }) => ({
@@ -46,6 +47,7 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       permission: "depots:write",
       summary: "Changes or adds a depot version",
       body: "multipart",
+      uploads: "optional",
       input: DepotUpdate,
       output: DepotRecord,
       handler: async ({ principal, input: { overwrite, encoding, ...description }, files }) => ({
@@ -111,6 +113,7 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
     permission: "depots:write",
     summary: "Makes a new version with one file modified, added or deleted",
     body: "multipart",
+    uploads: "optional",
     content: ({ type }: Static<typeof DepotFileChange>, files: readonly UploadedFile[]) =>
       type === "D" || contentOf(files).length > 0 ? [] : ["content"],
     input: DepotFileChange,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_COMPRESS_MIN_BYTES, HTTP_PIECE_BYTES } from "../../../common/limits.ts";
 import { AppError } from "../../../common/errors.ts";
 import { MIB } from "../../../common/limits/units.ts";
+import { ANY_TYPE } from "./forms.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { acceptsGzip } from "./compress.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
@@ -67,6 +68,7 @@ const answering: readonly Endpoint[] = Object.entries(answers).map(([path, answe
     summary: "",
     input: Type.Object({}),
     output: Type.Unknown(),
+    bare: { content: { [ANY_TYPE]: { summary: "" } } },
     statuses: { 200: { summary: "", headers: HEADERS } },
     handler: async () => answer(),
   }),
