@@ -177,6 +177,22 @@ test("the document of the interface is the same in both forms", async () => {
   expect(gunzipSync(packed.rawPayload).toString()).toBe(body);
 });
 
+test("the document of the interface is sent once to a client that keeps it, with a tag for each form", async () => {
+  const plain = await http.app.inject({ url: "/openapi.json" });
+  const packed = await http.app.inject({ url: "/openapi.json", headers: { "accept-encoding": "gzip" } });
+  const [tag, weak] = [plain.headers.etag?.toString() ?? "", packed.headers.etag?.toString() ?? ""];
+  expect(tag).toMatch(/^"[\w-]{20,}"$/);
+  expect(weak).toBe(`W/${tag}`);
+  for (const known of [tag, weak, `"other", ${weak}`, "*"]) {
+    const again = await http.app.inject({ url: "/openapi.json", headers: { "if-none-match": known } });
+    expect([again.statusCode, again.body], known).toEqual([304, ""]);
+    expect(again.headers).toMatchObject({ etag: tag, "cache-control": "no-cache", vary: "accept-encoding" });
+  }
+  const other = await http.app.inject({ url: "/openapi.json", headers: { "if-none-match": `"other"` } });
+  expect(other.statusCode).toBe(200);
+  expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 5);
+});
+
 test.each([
   ["gzip", true],
   ["x-gzip", true],
