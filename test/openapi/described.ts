@@ -13,7 +13,23 @@ export interface Described {
   readonly operationId: string;
   /** Absent: a sign-in by any of the ways of the document; empty: none. */
   readonly security?: readonly object[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, { readonly example?: unknown; readonly schema?: ObjectSchema }>>;
+  };
   readonly responses: Readonly<Record<string, Response>>;
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly example?: unknown;
+  readonly content?: Readonly<Record<string, { readonly example?: unknown }>>;
+}
+
+interface ObjectSchema {
+  readonly properties?: Readonly<Record<string, unknown>>;
 }
 
 interface Response {

@@ -22,7 +22,7 @@ export function scriptRoutes(scripts: ScriptService): readonly Endpoint[] {
       method: "POST",
       summary: "Run a script file, or a script given as the plain body; the answer is what it puts into OUTPUT",
       body: "text",
-      text: { summary: "The script", example: "OUTPUT = { doubled: 2 * INPUT.number }", optional: true },
+      text: { summary: "The script", example: "OUTPUT = 2 * 21", optional: true },
       content: () => ["filepath"],
       handler,
     }),

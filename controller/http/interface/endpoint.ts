@@ -47,8 +47,6 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
   /** Description and example of a `raw` body, or of the text of a body `text`, in the documentation. */
   readonly text?: TextNote;
-  /** Members of the example call in the documentation, in place of the examples of `input`. */
-  readonly example?: Readonly<Record<string, unknown>>;
   /** Files of a `multipart` body, in the documentation as `uploadfile`. Absent: no file is read. */
   readonly uploads?: "one" | "optional";
   /**

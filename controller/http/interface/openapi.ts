@@ -7,6 +7,7 @@ import { requestOf } from "./document/requests.ts";
 import { responsesOf } from "./document/responses.ts";
 import type { Json } from "./document/schemas.ts";
 import { socketEntry } from "./document/sockets.ts";
+import { tagOf, tagsOf } from "./document/tags.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { SocketEndpoint } from "../sockets/socket.ts";
 
@@ -80,12 +81,4 @@ function operation(endpoint: Endpoint): Json {
     ...requestOf(endpoint),
     responses: responsesOf(endpoint),
   };
-}
-
-function tagOf({ permission }: Endpoint): string {
-  return permission.split(":", 1)[0] ?? permission;
-}
-
-function tagsOf(endpoints: readonly Endpoint[]): readonly Json[] {
-  return [...new Set([...endpoints.map(tagOf), "probes"])].sort().map((name) => ({ name }));
 }

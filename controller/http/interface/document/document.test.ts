@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { endpoint, type Endpoint } from "../endpoint.ts";
 import { openApiDocument } from "../openapi.ts";
 import { socketEndpoint } from "../../sockets/socket.ts";
-import { exampleInput } from "./examples.ts";
 import { operationId } from "./names.ts";
 import { documented } from "./schemas.ts";
 
@@ -101,17 +100,18 @@ test("a schema keeps its meaning in the words that generators know", () => {
   expect(documented(mixed)).toEqual({ anyOf: [{ type: "string", const: "a" }, { type: "integer" }] });
 });
 
-test("an example call has the examples of the schema, and a value for each other member that it needs", () => {
-  const input = Type.Object({
-    name: Type.String({ examples: ["web-1"] }),
-    hosts: Type.Array(Type.String({ examples: ["web-1"] })),
-    unit: Type.Union([Type.Literal("day"), Type.Literal("hour")]),
-    open: Type.String(),
-    shown: Type.Optional(Type.Integer({ examples: [5] })),
-    left: Type.Optional(Type.Integer()),
+test("the example call of an operation is in its parameters and its body", () => {
+  const input = Type.Object({ key: Type.String(), value: Type.String() });
+  expect(operation({ method: "POST", path: "/config/set", input, body: "form" })).toMatchObject({
+    requestBody: {
+      content: {
+        "application/x-www-form-urlencoded": { example: { key: "/matrix/etc/mail", value: expect.any(String) } },
+      },
+    },
   });
-  expect(exampleInput({ input })).toEqual({ name: "web-1", hosts: ["web-1"], unit: "day", shown: 5 });
-  expect(exampleInput({ input, example: { name: "db-1" } })).toMatchObject({ name: "db-1", shown: 5 });
+  expect(operation({ method: "GET", path: "/config/get", input: Type.Object({ key: Type.String() }) })).toMatchObject({
+    parameters: [{ name: "key", example: "/matrix/etc/mail" }],
+  });
 });
 
 test("a socket is the extension of its path, with its frames and the ways in which it is closed", () => {

@@ -20,7 +20,8 @@ export function requestOf(endpoint: Endpoint): Json {
   const members = Object.entries(membersOf(endpoint.input));
   const hasBody = endpoint.body !== undefined && endpoint.method !== "GET";
   const isText = endpoint.body === "text" || endpoint.body === "raw";
-  const others = members.filter(([name]) => !inPath.includes(name));
+  // Another spelling of a member: generated clients would have two parameters of one name.
+  const others = members.filter(([name]) => !inPath.includes(name) && !name.startsWith("$"));
   const request = new DescribedRequest(endpoint);
   const parameters = [
     ...inPath.map((name) => request.pathParameter(name)),
@@ -79,8 +80,9 @@ class DescribedRequest {
       in: "query",
       required: !hasBody && this.#isNeeded(name, schema),
       ...(description !== undefined && { description }),
-      ...(isSentAsJson(schema) ? { content: { [BODY_TYPES.json]: { schema: described } } } : { schema: described }),
-      ...(!hasBody && !isSentAsJson(schema) && this.#exampleOf(name)),
+      ...(isSentAsJson(schema)
+        ? { content: { [BODY_TYPES.json]: { schema: described, ...this.#exampleOf(name) } } }
+        : { schema: described, ...this.#exampleOf(name) }),
     };
   }
 
@@ -89,11 +91,14 @@ class DescribedRequest {
     const schema = this.#schemaOf(members);
     const json = body === "json" ? [] : members.filter(([, member]) => isSentAsJson(member));
     const encoding = Object.fromEntries(json.map(([name]) => [name, { contentType: BODY_TYPES.json }]));
-    const example = this.#bodyExample(members);
     return {
       required: uploads === "one" || members.some(([name, member]) => this.#isNeeded(name, member)),
       content: {
-        [BODY_TYPES[body]]: { schema, ...(json.length > 0 && { encoding }), ...(uploads !== "one" && { example }) },
+        [BODY_TYPES[body]]: {
+          schema,
+          ...(json.length > 0 && { encoding }),
+          ...this.#bodyExample([...members.map(([name]) => name), ...(uploads ? ["uploadfile"] : [])]),
+        },
       },
     };
   }
@@ -125,9 +130,9 @@ class DescribedRequest {
     };
   }
 
-  #bodyExample(members: readonly Member[]): Json {
-    const shown = members.flatMap(([name]) => (name in this.#example ? [[name, this.#example[name]] as const] : []));
-    return Object.fromEntries(shown);
+  #bodyExample(names: readonly string[]): Json {
+    const shown = names.flatMap((name) => (name in this.#example ? [[name, this.#example[name]] as const] : []));
+    return shown.length > 0 ? { example: Object.fromEntries(shown) } : {};
   }
 
   #exampleOf(name: string): Json {
