@@ -39,6 +39,40 @@ export const AuditReport = Type.Object({
 });
 export type AuditReport = Static<typeof AuditReport>;
 
+const LineError = Type.Object(
+  { error: Type.Object({ code: Type.String(), message: Type.String() }) },
+  { description: "the last line, when it broke off" },
+);
+
+/** A line of a streamed verification. */
+export const AuditProgressLine = Type.Union([
+  Type.Object({ entries: Type.Integer({ description: "read so far" }) }),
+  Type.Object({ report: AuditReport }),
+  LineError,
+]);
+
+/** A line of an export. */
+export const AuditLine = Type.Union([
+  Type.Object({
+    tenant: Type.String(),
+    user: Type.String(),
+    permission: Type.String(),
+    action: Type.String(),
+    object: Type.String(),
+    outcome: Type.String({ description: "ok, denied or failed" }),
+    code: Type.String(),
+    remote: Type.String(),
+    traceparent: Type.String(),
+    timeMs: Type.Number({ description: "milliseconds since 1970" }),
+    run: Type.String(),
+    sequence: Type.Integer(),
+    previous: Type.String(),
+    hash: Type.String(),
+  }),
+  Type.Object({ end: Type.Object({ entries: Type.Integer() }) }),
+  LineError,
+]);
+
 const Stream = Type.Optional(
   Type.Boolean({ description: "lines of JSON: {entries} from time to time, at the end {report} or {error}" }),
 );

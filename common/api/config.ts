@@ -68,6 +68,16 @@ export const ConfigExportInput = Type.Object({
   relative: Flag("Keys are written relative to the given one, so that they can be imported elsewhere"),
 });
 
+/** The file of an export. */
+export const ConfigFile = Type.Array(
+  Type.Object({
+    key: Type.String(),
+    value: Type.String({ description: "******** stands for a secret" }),
+    secret: Flag("The value is secret"),
+    expires: Type.Optional(Type.String({ description: "ISO 8601, in UTC" })),
+  }),
+);
+
 export const ConfigImportInput = Type.Object({
   key: Type.Optional(
     Type.String({
@@ -121,3 +131,10 @@ export const ConfigRollback = Type.Object({
 export const ConfigWatchInput = Type.Object({
   key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
 });
+
+/** A frame of a watch: an entry, a key that is gone, or the mark after all present entries. */
+export const ConfigWatchFrame = Type.Union([
+  Type.Object({ key: Type.String(), version: Type.Optional(Type.Integer()), ...Shown }),
+  Type.Object({ key: Type.String(), deleted: Type.Literal(true) }),
+  Type.Object({ ready: Type.Literal(true) }),
+]);

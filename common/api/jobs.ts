@@ -175,6 +175,32 @@ export const JobOutputPart = Type.Object({
 });
 export type JobOutputPart = Static<typeof JobOutputPart>;
 
+const JobRunEnd = Type.Object({
+  host: Type.String(),
+  state: Type.String(),
+  code: Type.Optional(Type.Integer({ description: "exit code of the command" })),
+  signal: Type.Optional(
+    Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
+  ),
+  message: Type.String(),
+});
+
+/** A line of the streamed output of an execution: a piece, the id of the run, or the end. */
+export const JobOutputLine = Type.Union([
+  Type.Object({
+    host: Type.String(),
+    stream: Type.Union([Type.Literal("stdout"), Type.Literal("stderr")]),
+    data: Type.String({ description: "base64" }),
+  }),
+  Type.Object({
+    runid: Type.String(),
+    runs: Type.Array(JobRunEnd),
+    skipped: Type.Integer({ description: "bytes that are left out here, because they were read too slowly" }),
+    message: Type.Optional(Type.String({ description: "why the run failed as a whole" })),
+  }),
+  Type.Object({ runid: Type.String() }),
+]);
+
 export const JobExecution = Type.Object({
   "*": Name,
   param: Type.Optional(
@@ -233,19 +259,7 @@ export const JobBatchEnds = Type.Array(
     status: Type.Union([Type.Literal("ok"), Type.Literal("error")]),
     code: Type.Optional(Type.String({ description: "of an error" })),
     message: Type.String({ description: "the output, the text of an error, or the id of the run" }),
-    runs: Type.Optional(
-      Type.Array(
-        Type.Object({
-          host: Type.String(),
-          state: Type.String(),
-          code: Type.Optional(Type.Integer()),
-          signal: Type.Optional(
-            Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
-          ),
-          message: Type.String(),
-        }),
-      ),
-    ),
+    runs: Type.Optional(Type.Array(JobRunEnd)),
   }),
 );
 export type JobBatchEnds = Static<typeof JobBatchEnds>;

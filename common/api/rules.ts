@@ -123,7 +123,7 @@ export const ParseFileQuery = Type.Object({
   issys: Type.Optional(
     Type.Boolean({
       description:
-        "The file is in the system's space only, for administrators. Otherwise in the users' space first, then in the system's",
+        "The file is in the system's space only, for administrators. Otherwise in the users' space first, then in the system's. Older clients send it as $issys",
     }),
   ),
 });

@@ -20,7 +20,7 @@ const Members = {
 export const ScriptInput = Type.Object(Members);
 
 /** The value that the script put into OUTPUT; an empty text if none. */
-export const ScriptOutput = Type.Unknown();
+export const ScriptOutput = Type.Unknown({ description: "The value that the script put into OUTPUT" });
 
 export const FunctionsInput = Type.Object({});
 

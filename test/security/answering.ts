@@ -121,31 +121,30 @@ export function httpFor(
   });
 }
 
-/** The same call as an HTTP request. */
+/** The same call as an HTTP request: the text of its answer. */
 export async function requested(
   app: FastifyInstance,
   call: DrawnCall,
   by: { readonly login: string; readonly signal: AbortSignal },
 ): Promise<string> {
-  const { method } = call.endpoint;
-  const url = call.endpoint.path.replaceAll(/:(\w+)|\*/g, (_all, name: string | undefined) =>
-    encodeURIComponent(call.path[name ?? "*"] ?? ""),
-  );
-  const authorization = `Basic ${Buffer.from(`${by.login}:-`).toString("base64")}`;
-  const { headers, ...sent } = bodyOf(call);
   try {
-    const answer = await app.inject({
-      method,
-      url,
-      headers: { ...headers, authorization },
-      signal: by.signal,
-      ...sent,
-    });
+    const answer = await app.inject({ ...requestOf(call, by.login), signal: by.signal });
     return answer.body + JSON.stringify(answer.headers);
   } catch (error) {
     if (by.signal.aborted) return "";
     throw error;
   }
+}
+
+/** A call as an HTTP request of the person. */
+export function requestOf(call: DrawnCall, login: string) {
+  const { method } = call.endpoint;
+  const url = call.endpoint.path.replaceAll(/:(\w+)|\*/g, (_all, name: string | undefined) =>
+    encodeURIComponent(call.path[name ?? "*"] ?? ""),
+  );
+  const authorization = `Basic ${Buffer.from(`${login}:-`).toString("base64")}`;
+  const { headers, ...sent } = bodyOf(call);
+  return { method, url, headers: { ...headers, authorization }, ...sent };
 }
 
 function bodyOf({ endpoint: { method }, input, text, files }: DrawnCall) {

@@ -15,6 +15,8 @@ import { APPCONTEXT_ITEM_MAX_BYTES, APPCONTEXT_TEXT_MAX_BYTES } from "../../../c
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { AppcontextService } from "./service.ts";
 
+const ITEM_TEXT = { summary: "The item, as a JSON object", example: '{"title": "Night shift", "open": true}' } as const;
+
 export function appcontextRoutes(appcontext: AppcontextService): readonly Endpoint[] {
   return [...variableRoutes(appcontext), ...collectionRoutes(appcontext), ...itemRoutes(appcontext)];
 }
@@ -38,6 +40,7 @@ function variableRoutes(appcontext: AppcontextService): readonly Endpoint[] {
       input: VariableWrite,
       output: Type.String(),
       body: "raw",
+      text: { summary: "The text to keep", example: "blue" },
       bodyMaxBytes: APPCONTEXT_TEXT_MAX_BYTES,
       handler: async ({ principal, input, text }) => {
         await appcontext.setVariable(principal, { key: input.key, text: bodyOf(text), ...ttlOf(input) });
@@ -83,6 +86,7 @@ function collectionRoutes(appcontext: AppcontextService): readonly Endpoint[] {
       input: ItemCreate,
       output: Type.String(),
       body: "raw",
+      text: ITEM_TEXT,
       bodyMaxBytes: APPCONTEXT_ITEM_MAX_BYTES,
       handler: async ({ principal, input, text }) => {
         const item = { collection: input.name, text: bodyOf(text), ...ttlOf(input) };
@@ -113,6 +117,7 @@ function itemRoutes(appcontext: AppcontextService): readonly Endpoint[] {
     input: ItemWrite,
     output: Type.String(),
     body: "raw",
+    text: ITEM_TEXT,
   } as const;
   return [
     endpoint({

@@ -1,5 +1,13 @@
 import { Readable } from "node:stream";
-import { AuditCompare, AuditExport, AuditReport, AuditVerify } from "../../../common/api/audit.ts";
+import { Type } from "typebox";
+import {
+  AuditCompare,
+  AuditExport,
+  AuditLine,
+  AuditProgressLine,
+  AuditReport,
+  AuditVerify,
+} from "../../../common/api/audit.ts";
 import { AppError } from "../../../common/errors.ts";
 import { AUDIT_PROGRESS_ENTRIES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
@@ -9,7 +17,8 @@ import type { AuditService, VerifyOptions } from "./service.ts";
 const LINES = "application/x-ndjson";
 
 export function auditRoutes(audit: AuditService): readonly Endpoint[] {
-  const common = { path: "/audit/verify", permission: "audit:read", output: AuditReport } as const;
+  const bare = { content: { [LINES]: { summary: "With stream=true: the progress", schema: AuditProgressLine } } };
+  const common = { path: "/audit/verify", permission: "audit:read", output: AuditReport, bare } as const;
   return [
     endpoint({
       ...common,
@@ -33,7 +42,8 @@ export function auditRoutes(audit: AuditService): readonly Endpoint[] {
       permission: "audit:read",
       summary: "Entries of the audit trail as lines of JSON, the newest first; the last line is {end: {entries}}",
       input: AuditExport,
-      output: AuditReport,
+      output: Type.String(),
+      bare: { content: { [LINES]: { summary: "The entries", schema: AuditLine } }, only: true },
       handler: ({ principal, input: { from, to } }) => {
         const period = { ...(from !== undefined && { fromMs: from }), ...(to !== undefined && { toMs: to }) };
         return answer(exportLines(audit, principal, period));

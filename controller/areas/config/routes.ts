@@ -5,6 +5,7 @@ import {
   ConfigDiffReply,
   ConfigEntryKey,
   ConfigExportInput,
+  ConfigFile,
   ConfigHistoryReply,
   ConfigImportInput,
   ConfigImportReply,
@@ -14,6 +15,7 @@ import {
   ConfigNodeReply,
   ConfigRollback,
   ConfigSet,
+  ConfigWatchFrame,
   ConfigWatchInput,
 } from "../../../common/api/config.ts";
 import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
@@ -52,6 +54,7 @@ export function configSockets({ watch }: Pick<ConfigServices, "watch">): readonl
       summary:
         "Entries at and below a key, `{ready: true}`, then every change; a key that goes is `{key, deleted: true}`",
       input: ConfigWatchInput,
+      frames: ConfigWatchFrame,
       open: ({ principal, input: { key = ROOT }, line, present }) => {
         const frames = (): AsyncIterable<object> => watch.follow(principal, key, { signal: line.closed, present });
         void followOnSocket(line, () => Promise.resolve(frames()));
@@ -132,6 +135,7 @@ function transferRoutes({ config, imports }: ConfigServices): readonly Endpoint[
       summary: "Everything at and below a key as a JSON file that can be imported",
       input: ConfigExportInput,
       output: Type.String(),
+      bare: { content: { "application/json": { summary: "The file", schema: ConfigFile } }, only: true },
       handler: (call) => exported(config, call),
     }),
     endpoint({
@@ -142,6 +146,7 @@ function transferRoutes({ config, imports }: ConfigServices): readonly Endpoint[
       input: ConfigImportInput,
       output: ConfigImportReply,
       body: "multipart",
+      uploads: "one",
       handler: async ({ principal, input, files, signal }) => {
         const { path, size } = onlyFile(files);
         const encoding = encodingGiven(input.encoding);

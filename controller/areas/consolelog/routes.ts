@@ -73,6 +73,7 @@ export function consoleLogSockets(logs: ConsoleLogService): readonly SocketEndpo
       permission: "consolelog:read",
       summary: `${followSummary(kind)}, as JSON text frames`,
       input: ConsoleLogFollow,
+      frames: ConsoleLogPage,
       open: ({ principal, input, line, present }) => {
         const reader = { position: input.position, signal: line.closed, present };
         void followOnSocket(line, async () =>

@@ -35,6 +35,7 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       permission: "depots:write",
       summary: "Uploads a new depot version",
       body: "multipart",
+      uploads: "one",
       input: DepotCreate,
       output: DepotRecord,
       revised: true,
@@ -47,6 +48,7 @@ function uploadRoutes(depots: DepotService): readonly Endpoint[] {
       permission: "depots:write",
       summary: "Changes or adds a depot version",
       body: "multipart",
+      uploads: "optional",
       input: DepotUpdate,
       output: DepotRecord,
       revised: true,
@@ -112,6 +114,7 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
     permission: "depots:write",
     summary: "Makes a new version with one file modified, added or deleted",
     body: "multipart",
+    uploads: "optional",
     content: ({ type }: Static<typeof DepotFileChange>, files: readonly UploadedFile[]) =>
       type === "D" || contentOf(files).length > 0 ? [] : ["content"],
     input: DepotFileChange,

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
-import type { Answer, Client, StatusNote } from "../../http/interface/endpoint.ts";
+import type { Answer, BareAnswers, Client, StatusNote } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
+import { ANY_TYPE } from "../../http/answer/forms.ts";
 import { contentTypeOf } from "./content-types.ts";
 import { extensionOf, nameOf } from "./names.ts";
 import type { OpenedFile } from "./contents.ts";
@@ -27,6 +28,9 @@ export const CONTENT_STATUSES: Readonly<Record<number, StatusNote>> = {
   200: { summary: "The bytes", headers: DECLARED },
   304: { summary: "The client has this version", headers: DECLARED },
 };
+
+/** The bytes of a file, by the type of its name. */
+export const FILE_BYTES: BareAnswers = { content: { [ANY_TYPE]: { summary: "The bytes of the file" } } };
 
 interface ContentRequest {
   readonly principal: Principal;

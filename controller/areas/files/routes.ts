@@ -17,7 +17,7 @@ import { relativePath } from "../../../common/paths.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
-import { CONTENT_STATUSES, contentAnswer } from "./content-routes.ts";
+import { CONTENT_STATUSES, contentAnswer, FILE_BYTES } from "./content-routes.ts";
 import type { FileEntry } from "./entries.ts";
 import { nameOf, parentOf, type FileName, type Space } from "./names.ts";
 import type { FileNotes } from "./notes.ts";
@@ -43,6 +43,7 @@ function readRoute(files: FileService): Endpoint {
     summary: "Read a file or what is kept of it, list a folder, or ask whether it is there",
     input: FileRead,
     output: FileAnswer,
+    bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
     handler: (call) => read(files, call),
   });
@@ -69,6 +70,7 @@ function writeRoutes(files: FileService): readonly Endpoint[] {
       input: FileWrite,
       output: Type.String(),
       body: "multipart",
+      uploads: "optional",
       content: (input, uploads) =>
         uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
       handler: async ({ principal, input, files: uploads }) => {
@@ -90,6 +92,7 @@ function rootRoutes(files: FileService): readonly Endpoint[] {
       summary: "List the root folder",
       input: RootRead,
       output: FileAnswer,
+      bare: FILE_BYTES,
       statuses: CONTENT_STATUSES,
       handler: (call) => read(files, { ...call, input: { ...call.input, "*": "/" } }),
     }),
@@ -101,6 +104,7 @@ function rootRoutes(files: FileService): readonly Endpoint[] {
       input: RootWrite,
       output: Type.String(),
       body: "multipart",
+      uploads: "one",
       handler: async ({ principal, input, files: uploads }) => {
         if (uploads.length === 0) throw noUpload();
         return written(await upload(files, principal, { input: { ...input, "*": "/" }, uploads }));
@@ -150,6 +154,7 @@ function searchRoute(files: FileService): Endpoint {
     summary: "Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet",
     input: FileSearch,
     output: FileAnswer,
+    bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
     handler: (call) => {
       if (call.input.query !== undefined) throw missingVerb("search");
@@ -166,6 +171,7 @@ function servedRoute(files: FileService): Endpoint {
     summary: "The bytes of a file of either space for browsers, by the type of its name",
     input: ServedPath,
     output: Type.String(),
+    bare: { ...FILE_BYTES, only: true },
     statuses: CONTENT_STATUSES,
     handler: async ({ principal, input, client }) => {
       const file = await files.openServed(principal, fileName(input));

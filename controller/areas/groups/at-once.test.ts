@@ -53,7 +53,14 @@ const endpoints = [
   }),
 ];
 const sockets = [
-  socketEndpoint({ path: "/socket", permission: "hosts:read", summary: "", input: Type.Object({}), open: () => {} }),
+  socketEndpoint({
+    path: "/socket",
+    permission: "hosts:read",
+    summary: "",
+    input: Type.Object({}),
+    frames: Type.Unknown(),
+    open: () => {},
+  }),
 ];
 
 let reached: () => void = () => {};

@@ -11,6 +11,7 @@ import {
   JobBatchEnds,
   JobCancel,
   JobExecution,
+  JobOutputLine,
   JobOutputPart,
   JobOutputSelect,
   JobRetry,
@@ -23,7 +24,7 @@ import {
   JOB_MAX_S,
 } from "../../../common/limits.ts";
 import { etagOf } from "../../../common/revisions.ts";
-import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
+import { endpoint, type Answer, type BareAnswers, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/sockets/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import type { Audit } from "../audit/index.ts";
@@ -96,6 +97,7 @@ export function jobSockets({ following }: Pick<JobRouteDependencies, "following"
       permission: "jobs:read",
       summary: `${OUTPUT_SUMMARY}, as JSON text frames`,
       input: JobOutputSelect,
+      frames: JobOutputPart,
       open: ({ principal, input: { runid: runId, host, from = 0, ...part }, line, present }) => {
         const reader = { ...part, from, signal: line.closed, present };
         void followOnSocket(line, () => following.follow(principal, { runId, host }, reader));
@@ -215,6 +217,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       summary: "Executes the job <name>@<dir>",
       input: JobExecution,
       output: Type.Unknown(),
+      bare: STREAMED,
       deadlineMs: waitsFor,
       handler: (call) => execute(runs, call),
     }),
@@ -226,6 +229,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       input: JobExecution,
       output: Type.Unknown(),
       revised: true,
+      bare: STREAMED,
       deadlineMs: waitsFor,
       handler: async (call) => {
         const { principal, input } = call;
@@ -250,6 +254,10 @@ function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExec
   const runMs = receive_output ? 1_000 * Math.min(Math.max(timeout, 0), JOB_MAX_S) : 0;
   return Math.max(HTTP_CALL_DEADLINE_MS, runMs + JOB_CALL_GRACE_MS);
 }
+
+const STREAMED: BareAnswers = {
+  content: { "application/x-ndjson": { summary: "With stream=true: the output as it comes", schema: JobOutputLine } },
+};
 
 /** Answers a stream of the output. If the client disconnects before the end, the commands are cancelled. */
 async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {

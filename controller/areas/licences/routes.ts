@@ -15,6 +15,7 @@ export function licenceRoutes(licences: Licences): readonly Endpoint[] {
       input: LicenceImport,
       output: LicenceView,
       body: "multipart",
+      uploads: "one",
       handler: async ({ principal, files }) => answer(await licences.importDocument(principal, await textOf(files))),
     }),
     endpoint({

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type NotificationFrame, WebSocketInput } from "../../../common/api/notifications.ts";
+import { NotificationFrame, WebSocketInput } from "../../../common/api/notifications.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
 import { Delivery } from "./delivery.ts";
 import type { NotificationRights } from "./rights.ts";
@@ -24,6 +24,7 @@ export function notificationSockets({
       permission: "notifications:read",
       summary: "Notifications of a subject as JSON text frames",
       input: WebSocketInput,
+      frames: NotificationFrame,
       open: ({ principal, input, line, present }) => {
         const visible: NotificationRights["visible"] = (receiver, notification) =>
           rights.visible(receiver, notification);

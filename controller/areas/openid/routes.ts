@@ -17,6 +17,7 @@ import type { OpenIdService } from "./service.ts";
 
 const LOGIN_PATH = "/user/login";
 const ACCOUNT_PATH = "/user/account";
+const CODE_PAGE = "The page for the code of the second factor";
 
 export function openidRoutes(openid: OpenIdService): readonly Endpoint[] {
   return [...signInRoutes(openid), ...ownRoutes(openid), ...adminRoutes(openid)];
@@ -31,6 +32,7 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
       summary: "Sends the browser to the OpenID provider to sign in there",
       input: OpenIdBeginInput,
       output: Type.String(),
+      bare: { redirect: "The provider, or the sign-in page with the reason", only: true },
       handler: async (call) => {
         // If the provider remembers the user, a link on another site would sign the user in without a click.
         if (!call.client.maySignIn && call.client.browser) return { redirect: LOGIN_PATH };
@@ -49,6 +51,11 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
       summary: "Where the OpenID provider sends the browser back; signs in, or links an account",
       input: OpenIdCallbackInput,
       output: Type.String(),
+      bare: {
+        redirect: "The start page, the account of the user, or back with the reason",
+        page: CODE_PAGE,
+        only: true,
+      },
       handler: async (call) => {
         try {
           return arrived(await openid.finish(arrivalOf(call)));
@@ -67,6 +74,7 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
       method: "GET",
       path: "/user/openid/account",
       permission: "public",
+      signedIn: true,
       summary: "One's own account at the OpenID provider",
       input: Type.Object({}),
       output: OpenIdAccountReply,
@@ -79,9 +87,11 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
       method: "POST",
       path: "/user/openid/link",
       permission: "public",
+      signedIn: true,
       summary: "Link one's own account at the OpenID provider; takes the password, and goes on there",
       input: OpenIdLinkInput,
       output: OpenIdLinkReply,
+      bare: { page: "A page that goes on to the provider", redirect: "The account of the user, with the reason" },
       body: "form",
       handler: async (call) => {
         requireSignedIn(call.principal);
@@ -99,9 +109,11 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
       method: "POST",
       path: "/user/openid/unlink",
       permission: "public",
+      signedIn: true,
       summary: "Unlink one's own account at the OpenID provider; takes the password, and ends one's sessions",
       input: OpenIdLinkInput,
       output: Type.String(),
+      bare: { redirect: "The sign-in page, or the account of the user with the reason" },
       body: "form",
       handler: async (call) => {
         requireSignedIn(call.principal);

@@ -127,6 +127,7 @@ function extensionRoutes(rules: RuleService): readonly Endpoint[] {
       input: ExtensionPath,
       output: Type.String(),
       body: "raw",
+      text: { summary: "The table, LTSV", example: "key:/start\tsite:north\n", optional: true },
       handler: async ({ principal, input, text = "" }) => {
         await rules.putExtension(principal, `/${input["*"]}`, text);
         return { message: "" };
@@ -166,6 +167,7 @@ function linesRoute(sentLines: SentLines): Endpoint {
     input: SentLinesQuery,
     output: SentLinesReply,
     body: "raw",
+    text: { summary: "The lines", example: "/start,200\n/about,404\n", optional: true },
     marksMalformed: true,
     handler: async ({ principal, input: { malformed: mark, ...input }, text = "", malformed, signal }) => {
       const taken = await sentLines.take(principal, { ...input, text, isMarked: mark === "mark", malformed, signal });

@@ -5,7 +5,13 @@ import { type Answer, type Call, endpoint, type Endpoint } from "../../http/inte
 import type { ScriptKind } from "../../scripting/index.ts";
 import type { ScriptService } from "./service.ts";
 
-const EXEC = { path: "/script/exec/js", permission: "scripts:read", input: ScriptInput, output: ScriptOutput } as const;
+const EXEC = {
+  path: "/script/exec/js",
+  permission: "scripts:read",
+  input: ScriptInput,
+  output: ScriptOutput,
+  bare: { json: ScriptOutput },
+} as const;
 
 export function scriptRoutes(scripts: ScriptService): readonly Endpoint[] {
   const handler = (call: Call<Static<typeof ScriptInput>>) => run(scripts, call);
@@ -16,6 +22,7 @@ export function scriptRoutes(scripts: ScriptService): readonly Endpoint[] {
       method: "POST",
       summary: "Run a script file, or a script given as the plain body; the answer is what it puts into OUTPUT",
       body: "text",
+      text: { summary: "The script", example: "OUTPUT = 2 * 21", optional: true },
       content: () => ["filepath"],
       handler,
     }),

@@ -1,12 +1,6 @@
 import { Readable } from "node:stream";
-import type { Static } from "typebox";
-import {
-  ExportInput,
-  ImportInput,
-  ScriptImportInput,
-  SheetReport,
-  TransferReport,
-} from "../../../common/api/transfer.ts";
+import { Type, type Static } from "typebox";
+import { ExportInput, ImportInput, ScriptImportInput, SheetReport } from "../../../common/api/transfer.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { ExportService } from "./export.ts";
@@ -14,6 +8,10 @@ import { planned, scriptUpload, workbookUpload, type ImportService, type Upload 
 import type { ExportRequest } from "./types.ts";
 
 const WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+const EXPORTED = {
+  content: { "text/plain": { summary: "An MQL script" }, [WORKBOOK_TYPE]: { summary: "A workbook" } },
+  only: true,
+} as const;
 
 export function transferRoutes({
   exports,
@@ -26,6 +24,7 @@ export function transferRoutes({
     method: "POST",
     permission: "objects:write",
     body: "multipart",
+    uploads: "one",
     output: SheetReport,
   } as const;
   return [
@@ -35,7 +34,8 @@ export function transferRoutes({
       permission: "objects:read",
       summary: "Classes and objects as a file that can be imported",
       input: ExportInput,
-      output: TransferReport,
+      output: Type.String(),
+      bare: EXPORTED,
       handler: (call) => exported(exports, call),
     }),
     endpoint({

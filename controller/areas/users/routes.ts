@@ -24,6 +24,7 @@ import { CodeNeeded } from "./second-factor/tickets.ts";
 import type { SignedIn, SignInRequest } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";
+const CODE_PAGE = "The page for the code of the second factor";
 
 export interface UserRouteServices {
   readonly users: UserService;
@@ -74,6 +75,7 @@ function goAuthRoute({ users }: UserRouteServices): Endpoint {
     summary: "Signs in and goes on to a page of this site",
     input: GoAuthInput,
     output: Type.String(),
+    bare: { redirect: "The page, or the sign-in page with the reason", page: CODE_PAGE, only: true },
     body: "form",
     handler: async (call) => {
       const { redirect = "" } = call.input;
@@ -98,6 +100,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       summary: "Start page, or the sign-in page for those who are not signed in",
       input: Type.Object({}),
       output: Type.String(),
+      bare: { page: "The start page", redirect: "The sign-in page, or the account of the user", only: true },
       handler: async ({ principal }) => {
         if (principal.user === "") return { redirect: LOGIN_PATH };
         if (principal.owes) return { redirect: "/user/account" };
@@ -111,6 +114,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       summary: "Sign-in page",
       input: LoginPageInput,
       output: Type.String(),
+      bare: { page: "The sign-in page", only: true },
       handler: async ({ input }) => {
         const only = await tenants.only();
         return loginPage({ error: input.error, company: only?.name ?? "", provider });
@@ -123,6 +127,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       summary: "Signs in by HTML form and goes to the start page",
       input: LoginInput,
       output: Type.String(),
+      bare: { redirect: "The start page, or the sign-in page with the reason", page: CODE_PAGE, only: true },
       body: "form",
       handler: async (call) => {
         try {
@@ -147,6 +152,7 @@ function logoutRoutes({ users }: UserRouteServices): readonly Endpoint[] {
     permission: "public",
     summary: "Ends the session of this call",
     output: Type.String(),
+    bare: { redirect: "The sign-in page", only: true },
     handler: logout,
   } as const;
   return [

@@ -20,6 +20,7 @@ import type {
 } from "../interface/endpoint.ts";
 import { sendEvents, type Listening } from "../sockets/events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
+import { formCheck } from "./forms.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
 import { WARNINGS_HEADER, warningsHeader } from "../input/warnings.ts";
 
@@ -53,13 +54,15 @@ export type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: Ans
  * Makes the sender of one endpoint's answers. A sender resolves when the last byte is handed over. It throws only
  * before the first byte.
  */
-export function answerSender(endpoint: Pick<Endpoint, "output" | "statuses" | "revised">): Sender {
+export function answerSender(endpoint: Pick<Endpoint, "output" | "statuses" | "bare" | "events" | "revised">): Sender {
   const { output } = endpoint;
+  const checkForm = formCheck(endpoint);
   const filter = outputFilter(output);
   const writeHead = headWriter(endpoint);
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
   return async (reply, answer, options) => {
+    checkForm(answer);
     if (!("message" in answer || "rows" in answer)) tellWarnings(reply, answer.warnings);
     if ("events" in answer) {
       const onBroken = (error: unknown): void => options.onBroken(error);

@@ -48,12 +48,13 @@ describe("an answer of a long text", () => {
         ...get,
         output,
         path: "/content",
+        bare: { content: { "application/octet-stream": { summary: "" } } },
         handler: async () => ({
           content: Buffer.alloc(PARTS * HTTP_PIECE_BYTES),
           contentType: "application/octet-stream",
         }),
       }),
-      endpoint({ ...get, output, path: "/json", handler: async () => ({ json: LONG }) }),
+      endpoint({ ...get, output, path: "/json", bare: { json: output }, handler: async () => ({ json: LONG }) }),
     ];
     http = await openTestHttp({ endpoints });
     session = await http.signIn("admin");

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_COMPRESS_MIN_BYTES, HTTP_PIECE_BYTES } from "../../../common/limits.ts";
 import { AppError } from "../../../common/errors.ts";
 import { MIB } from "../../../common/limits/units.ts";
+import { ANY_TYPE } from "./forms.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { acceptsGzip } from "./compress.ts";
 import { endpoint, type Answer, type Endpoint } from "../interface/endpoint.ts";
@@ -67,6 +68,7 @@ const answering: readonly Endpoint[] = Object.entries(answers).map(([path, answe
     summary: "",
     input: Type.Object({}),
     output: Type.Unknown(),
+    bare: { content: { [ANY_TYPE]: { summary: "" } } },
     statuses: { 200: { summary: "", headers: HEADERS } },
     handler: async () => answer(),
   }),
@@ -173,6 +175,22 @@ test("the document of the interface is the same in both forms", async () => {
   const { body } = await http.app.inject({ url: "/openapi.json" });
   const packed = await http.app.inject({ url: "/openapi.json", headers: { "accept-encoding": "gzip" } });
   expect(gunzipSync(packed.rawPayload).toString()).toBe(body);
+});
+
+test("the document of the interface is sent once to a client that keeps it, with a tag for each form", async () => {
+  const plain = await http.app.inject({ url: "/openapi.json" });
+  const packed = await http.app.inject({ url: "/openapi.json", headers: { "accept-encoding": "gzip" } });
+  const [tag, weak] = [plain.headers.etag?.toString() ?? "", packed.headers.etag?.toString() ?? ""];
+  expect(tag).toMatch(/^"[\w-]{20,}"$/);
+  expect(weak).toBe(`W/${tag}`);
+  for (const known of [tag, weak, `"other", ${weak}`, "*"]) {
+    const again = await http.app.inject({ url: "/openapi.json", headers: { "if-none-match": known } });
+    expect([again.statusCode, again.body], known).toEqual([304, ""]);
+    expect(again.headers).toMatchObject({ etag: tag, "cache-control": "no-cache", vary: "accept-encoding" });
+  }
+  const other = await http.app.inject({ url: "/openapi.json", headers: { "if-none-match": `"other"` } });
+  expect(other.statusCode).toBe(200);
+  expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 5);
 });
 
 test.each([

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { pipeline, type Readable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError } from "../../../common/errors.ts";
 import { HTTP_COMPRESS_MIN_BYTES } from "../../../common/limits.ts";
+import { namesVersion } from "./head.ts";
 
 /** Fast, with little memory: hundreds of concurrent answers may take 128 KiB each. */
 const GZIP = { level: 4, windowBits: 14, memLevel: 7 } as const;
@@ -57,12 +59,20 @@ export function compressed(reply: FastifyReply, body: Readable): Readable {
   return pipeline(body, createGzip(GZIP), () => {});
 }
 
-/** Makes a handler that sends a text which never changes. It is compressed once. */
+/**
+ * Makes a handler that sends a text which never changes and which every caller may see. It is compressed once. A client
+ * keeps it and asks with the tag of its version whether it is still the same.
+ */
 export function documentSender(text: Buffer, type: string) {
   const packed = gzipSync(text);
+  const tag = `"${createHash("sha256").update(text).digest("base64url")}"`;
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    void reply.type(type).header("vary", "accept-encoding");
-    if (!acceptsGzip(request.headers["accept-encoding"])) return reply.send(text);
-    return reply.header("content-encoding", "gzip").send(packed);
+    const takesGzip = acceptsGzip(request.headers["accept-encoding"]);
+    // The same version in other bytes has a weak tag.
+    const etag = takesGzip ? `W/${tag}` : tag;
+    void reply.headers({ etag, "cache-control": "no-cache", vary: "accept-encoding" });
+    if (namesVersion(request.headers["if-none-match"], tag)) return reply.code(304).send();
+    void reply.type(type);
+    return takesGzip ? reply.header("content-encoding", "gzip").send(packed) : reply.send(text);
   };
 }

@@ -56,7 +56,12 @@ const endpoints: readonly Endpoint[] = [
     path: "/busy",
     handler: () => Promise.reject(new AppError("limited", "full", { details: { retryAfterSeconds: 1.2 } })),
   }),
-  endpoint({ ...read, path: "/content", handler: async () => ({ content: "rows", contentType: "text/plain" }) }),
+  endpoint({
+    ...read,
+    path: "/content",
+    bare: { content: { "text/plain": { summary: "" } } },
+    handler: async () => ({ content: "rows", contentType: "text/plain" }),
+  }),
   endpoint({ ...read, path: "/plain", handler: async () => ({ message: "as ever" }) }),
   wrong("/wrong/status", { message: "", status: 202, session: { id: "stolen" } }),
   wrong("/wrong/header", { message: "", status: 201, headers: { "x-other": "1" } }),
@@ -162,5 +167,7 @@ test("the document tells them, and the envelope where there is a body", () => {
   expect(paths["/versioned"]?.get?.responses["304"]).not.toHaveProperty("content");
   const current = paths["/versioned"]?.get?.responses["200"];
   expect(current).toMatchObject({ headers: { ETag: { description: "Its version" } } });
-  expect(Object.keys(paths["/plain"]?.get?.responses ?? {})).toEqual(["200", "500", "default"]);
+  const successes = (path: string): readonly string[] =>
+    Object.keys(paths[path]?.get?.responses ?? {}).filter((status) => !/^[45]/.test(status));
+  expect(successes("/plain")).toEqual(["200"]);
 });

@@ -41,6 +41,7 @@ const endpoints: readonly Endpoint[] = [
   endpoint({
     ...read,
     path: "/download",
+    bare: { content: { "application/octet-stream": { summary: "" } } },
     handler: async () => ({ content: Readable.from(endless()), contentType: "application/octet-stream" }),
   }),
   endpoint({ ...read, path: "/message", handler: async () => ({ message: "x".repeat(LARGE_BYTES) }) }),
@@ -67,6 +68,7 @@ const sockets = [
     permission: "objects:read",
     summary: "",
     input,
+    frames: Type.Unknown(),
     open: ({ line }) => (say = (text) => line.send(text)),
   }),
 ];

@@ -82,6 +82,7 @@ beforeEach(async () => {
         permission: "objects:read",
         summary: "",
         input: Nothing,
+        frames: Type.Unknown(),
         open: () => void begun.add("/listen"),
       }),
     ],

@@ -36,13 +36,15 @@ const input = Type.Object({
 });
 const common = { permission: "public", summary: "", output: Type.Unknown(), bodyMaxBytes: 1_000_000 } as const;
 
+const PLAIN = { content: { "text/plain": { summary: "" } } } as const;
+
 type Bare = readonly [path: string, answer: () => Answer<unknown>, more?: Partial<Endpoint>];
 
 const bareAnswers: readonly Bare[] = [
-  ["/stream", () => ({ content: Readable.from(["a", "b"]), contentType: "text/plain" })],
-  ["/page", () => ({ page: "<p>page", policy: "default-src 'none'" })],
+  ["/stream", () => ({ content: Readable.from(["a", "b"]), contentType: "text/plain" }), { bare: PLAIN }],
+  ["/page", () => ({ page: "<p>page", policy: "default-src 'none'" }), { bare: { page: "" } }],
   ["/unchanged", () => ({ empty: 304 }), { statuses: { 304: { summary: "" } } }],
-  ["/elsewhere", () => ({ redirect: "/bare" })],
+  ["/elsewhere", () => ({ redirect: "/bare" }), { bare: { redirect: "" } }],
   ["/events", () => ({ events: events() }), { permission: "objects:read", events: true }],
 ];
 
@@ -50,7 +52,16 @@ let http: TestHttp;
 
 beforeAll(async () => {
   http = await openTestHttp({
-    sockets: [socketEndpoint({ path: "/listen", permission: "objects:read", summary: "", input, open: () => {} })],
+    sockets: [
+      socketEndpoint({
+        path: "/listen",
+        permission: "objects:read",
+        summary: "",
+        input,
+        frames: Type.Unknown(),
+        open: () => {},
+      }),
+    ],
     endpoints: [
       endpoint({
         ...common,
@@ -79,6 +90,7 @@ beforeAll(async () => {
         method: "GET",
         path: "/bare",
         input,
+        bare: PLAIN,
         handler: async ({ input: { hosts } }) => ({
           content: "bare",
           contentType: "text/plain",

@@ -14,6 +14,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly path: string;
   /** `public` needs no sign-in. A granted call with a permission that ends in `:read` leaves no audit entry. */
   readonly permission: Permission | "public";
+  /** True: a public endpoint that needs a signed-in user, with any permissions. */
+  readonly signedIn?: true;
   /**
    * True: commands of a job run may call it, too, with the token of their run and without the permission. The service
    * decides what they may do.
@@ -29,6 +31,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly input: I;
   /** Schema of the envelope's `message`. Members that it does not name are not sent. */
   readonly output: O;
+  /** Successful answers without the envelope. Absent: there are none. An answer in another form is a fault. */
+  readonly bare?: BareAnswers;
   /**
    * True: the answer is a stream of server-sent events, and `output` is the schema of the data of each. Only for a GET
    * that is not public. Listening requires the same proof of origin as a change. It takes none of the tenant's places
@@ -40,13 +44,17 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * `call.expected` with `requireExpected`; other endpoints refuse a change with `If-Match` or `If-None-Match`.
    */
   readonly revised?: true;
-  /** Statuses in addition to a plain 200. An answer uses no others. Failures are `AppError`s. */
+  /** Statuses in addition to a plain 200 and a redirect. An answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
    * Form of the body in the documentation; a body in any form is accepted. `raw`: a text of any content type, which is
    * kept unchanged; no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
+  /** Description and example of a `raw` body, or of the text of a body `text`, in the documentation. */
+  readonly text?: TextNote;
+  /** Files of a `multipart` body, in the documentation as `uploadfile`. Absent: no file is read. */
+  readonly uploads?: "one" | "optional";
   /**
    * True: with `malformed=mark` in the query, malformed bytes of a `raw` body become U+FFFD. Otherwise they are
    * refused.
@@ -65,6 +73,34 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   /** Deadline of calls that may wait long. Default: `HTTP_CALL_DEADLINE_MS`. */
   readonly deadlineMs?: (input: Static<I>) => number;
   readonly handler: (call: Call<Static<I>>) => Promise<Answer<Static<O>>>;
+}
+
+/** The forms of a successful answer without the envelope. The document describes them, and the sender checks them. */
+export interface BareAnswers {
+  /** Content by media type, without parameters. The type of some content is known only when it is read: `*` of `*`. */
+  readonly content?: Readonly<Record<string, ContentNote>>;
+  /** Schema of a value that is sent as JSON. */
+  readonly json?: TSchema;
+  /** Content of an HTML page, in words. */
+  readonly page?: string;
+  /** Target of a redirect, in words. */
+  readonly redirect?: string;
+  /** True: success has no envelope. */
+  readonly only?: true;
+}
+
+/** Content that is sent without an envelope. */
+export interface ContentNote {
+  readonly summary: string;
+  /** Schema of the whole, if its type is JSON; of each line, if it has lines of JSON. Absent: text or bytes. */
+  readonly schema?: TSchema;
+}
+
+export interface TextNote {
+  readonly summary: string;
+  readonly example: string;
+  /** True: the call may have no body. */
+  readonly optional?: true;
 }
 
 /** One status of an endpoint, for the OpenAPI document. */

@@ -1,9 +1,14 @@
-import type { TSchema } from "typebox";
 import { SESSION_COOKIE } from "../answer/answer.ts";
 import { SESSION_FIELD } from "../body/body.ts";
-import { EVENTS_TYPE } from "../sockets/events.ts";
-import type { Endpoint, StatusNote } from "./endpoint.ts";
-import { membersOf, pathParameters } from "../input/input.ts";
+import { FAILURE_COMPONENTS, FAILURE_SCHEMAS } from "./document/failures.ts";
+import { documentedPath, operationId } from "./document/names.ts";
+import { PROBES } from "./document/probes.ts";
+import { requestOf } from "./document/requests.ts";
+import { responsesOf } from "./document/responses.ts";
+import type { Json } from "./document/schemas.ts";
+import { socketEntry } from "./document/sockets.ts";
+import { tagOf, tagsOf } from "./document/tags.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { SocketEndpoint } from "../sockets/socket.ts";
 
 export interface OpenApiOptions {
@@ -11,87 +16,54 @@ export interface OpenApiOptions {
   readonly sockets?: readonly SocketEndpoint[];
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-const BODY_TYPES = {
-  form: "application/x-www-form-urlencoded",
-  json: "application/json",
-  multipart: "multipart/form-data",
-  text: "text/plain",
-  raw: "text/plain",
-} as const;
-
 /** The whole interface as an OpenAPI 3.1 document. The same endpoints always give the same document. */
-export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApiOptions): Json {
+export function openApiDocument(endpoints: readonly Endpoint[], { version, sockets = [] }: OpenApiOptions): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const endpoint of [...endpoints].sort(byPathAndMethod)) {
-    const path = endpoint.path.replace(/:(\w+)/g, "{$1}").replace(/\*$/, "{path}");
-    (paths[path] ??= {})[endpoint.method.toLowerCase()] = operation(endpoint);
-  }
+  const add = (path: string, name: string, entry: Json): void => void ((paths[path] ??= {})[name] = entry);
+  for (const endpoint of [...endpoints].sort(byPathAndMethod))
+    add(documentedPath(endpoint.path), endpoint.method.toLowerCase(), operation(endpoint));
+  for (const [path, probe] of Object.entries(PROBES)) add(path, "get", probe);
+  for (const socket of sockets) add(documentedPath(socket.path), "x-websocket", socketEntry(socket));
   return {
     openapi: "3.1.0",
     info: {
       title: "Operations data platform",
       description: DESCRIPTION,
-      version: options.version,
+      version,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/", description: "The controller that serves this document." }],
-    security: [{ cookie: [] }, { session: [] }, { basic: [] }],
+    security: SIGNED_IN,
+    tags: tagsOf(endpoints),
     paths,
-    "x-websockets": (options.sockets ?? []).map(socketEntry),
-    components: { securitySchemes: SECURITY, schemas: { Failure: FAILURE, Problem: PROBLEM } },
+    "x-websockets": sockets.map(listedSocket),
+    components: { securitySchemes: SECURITY, responses: FAILURE_COMPONENTS, schemas: FAILURE_SCHEMAS },
   };
 }
 
 const DESCRIPTION =
-  "Answers are an envelope {status, message}. Clients that name application/problem+json in Accept get failures as RFC 9457 problems with precise HTTP codes. " +
+  "Answers are an envelope {status, message}; operations that answer files, pages, lines or events say so. " +
+  "Failures have the status 500 and a code. Clients that name application/problem+json in Accept get them as RFC 9457 problems with precise HTTP codes. " +
   "A failure that says when to come again has Retry-After. " +
+  "A request that is no HTTP is answered by 400, 408 or 431 before any operation sees it. " +
   "An answer without an envelope has its warnings, a JSON list of texts, in the header X-Odp-Warnings. " +
   "A call by cookie that changes or runs something proves its origin by Origin, Referer, Sec-Fetch-Site or the header X-Requested-With. " +
-  "WebSockets, which OpenAPI does not describe, are listed in x-websockets.";
-
-function socketEntry({ path, permission, summary, input }: SocketEndpoint): Json {
-  return { path: path.replace(/:(\w+)/g, "{$1}"), summary, "x-permission": permission, input };
-}
+  "Members of a body may also be sent in the query; a body in any form is accepted. " +
+  "WebSockets, which OpenAPI does not describe, are x-websocket of their path. The list x-websockets is for older clients.";
 
 const SECURITY: Json = {
   cookie: { type: "apiKey", in: "cookie", name: SESSION_COOKIE },
   session: { type: "apiKey", in: "query", name: SESSION_FIELD },
   basic: { type: "http", scheme: "basic", description: "User name: <company>.<username>" },
+  token: { type: "http", scheme: "bearer", description: "A token of POST /user/tokens" },
 };
 
-const FILE_PART: Json = {
-  type: "string",
-  contentMediaType: "application/octet-stream",
-  description: "Files are parts with a file name, under any name.",
-};
+const SIGNED_IN: readonly Json[] = Object.keys(SECURITY).map((name) => ({ [name]: [] }));
 
-const TEXT: Json = { type: "string" };
-
-const FAILURE: Json = {
-  type: "object",
-  required: ["status", "message", "error", "code"],
-  properties: {
-    status: { const: "error" },
-    message: { type: "string" },
-    error: { type: "string" },
-    code: { type: "string" },
-  },
-};
-
-const PROBLEM: Json = {
-  type: "object",
-  required: ["type", "title", "status", "detail", "code", "traceparent"],
-  properties: {
-    type: { type: "string" },
-    title: { type: "string" },
-    status: { type: "integer" },
-    detail: { type: "string" },
-    code: { type: "string" },
-    traceparent: { type: "string" },
-  },
-};
+/** As older clients read it. */
+function listedSocket({ path, permission, summary, input }: SocketEndpoint): Json {
+  return { path: documentedPath(path), summary, "x-permission": permission, input };
+}
 
 function byPathAndMethod(one: Endpoint, other: Endpoint): number {
   const [left, right] = [`${one.path} ${one.method}`, `${other.path} ${other.method}`];
@@ -101,110 +73,12 @@ function byPathAndMethod(one: Endpoint, other: Endpoint): number {
 function operation(endpoint: Endpoint): Json {
   const isPublic = endpoint.permission === "public";
   return {
+    operationId: operationId(endpoint.method, endpoint.path),
     summary: endpoint.summary,
-    tags: [isPublic ? "public" : endpoint.permission.split(":", 1)[0]],
-    ...(isPublic ? { security: [] } : { "x-permission": endpoint.permission }),
-    ...parametersAndBody(endpoint),
-    responses: responses(endpoint),
+    tags: [tagOf(endpoint)],
+    ...(isPublic && !endpoint.signedIn && { security: [] }),
+    ...(!isPublic && { "x-permission": endpoint.permission }),
+    ...requestOf(endpoint),
+    responses: responsesOf(endpoint),
   };
-}
-
-function parametersAndBody(endpoint: Endpoint): Json {
-  const inPath = pathParameters(endpoint.path);
-  const members = Object.entries(membersOf(endpoint.input));
-  const required = new Set((endpoint.input as { readonly required?: readonly string[] }).required);
-  const hasBody = endpoint.body !== undefined && endpoint.method !== "GET";
-  const inQuery = members.filter(
-    ([name]) => !inPath.includes(name) && (!hasBody || endpoint.body === "text" || endpoint.body === "raw"),
-  );
-  const inBody = members.filter(([name]) => !inPath.includes(name));
-  const known = new Map(members);
-  const parameters = [
-    ...inPath.map((name) => ({
-      name: name === "*" ? "path" : name,
-      in: "path",
-      required: true,
-      schema: known.get(name) ?? { type: "string" },
-    })),
-    ...(endpoint.events ? [LAST_EVENT_ID] : []),
-    ...inQuery.map(([name, schema]) => ({ name, in: "query", required: required.has(name), schema })),
-  ];
-  return {
-    ...(parameters.length > 0 && { parameters }),
-    ...(hasBody && { requestBody: requestBody(endpoint, inBody, required) }),
-  };
-}
-
-const LAST_EVENT_ID: Json = {
-  name: "Last-Event-ID",
-  in: "header",
-  required: false,
-  schema: { type: "string" },
-  description: "The last event that the client has.",
-};
-
-function requestBody(
-  endpoint: Endpoint,
-  members: readonly (readonly [string, TSchema])[],
-  required: ReadonlySet<string>,
-): Json {
-  const type = BODY_TYPES[endpoint.body ?? "form"];
-  const schema = {
-    type: "object",
-    properties: Object.fromEntries(members),
-    required: members.map(([name]) => name).filter((name) => required.has(name)),
-  };
-  if (endpoint.body === "raw") return { content: { [type]: { schema: TEXT }, [BODY_TYPES.json]: { schema: {} } } };
-  // A text may also come as a member of a form or of JSON.
-  if (endpoint.body === "text")
-    return {
-      content: { [type]: { schema: { type: "string" } }, [BODY_TYPES.form]: { schema }, [BODY_TYPES.json]: { schema } },
-    };
-  return {
-    content: {
-      [type]: { schema: endpoint.body === "multipart" ? { ...schema, additionalProperties: FILE_PART } : schema },
-    },
-  };
-}
-
-const WARNINGS: Json = {
-  type: "array",
-  items: { type: "string" },
-  description: "What was accepted and ignored, or does not do what was meant; only when there is any.",
-};
-
-function responses({ output, events, statuses = {} }: Endpoint): Json {
-  const status = { enum: ["ok", "signin"] };
-  const properties = { status, message: output, meta: { type: "object" }, warnings: WARNINGS };
-  const envelope = {
-    ...(events && { [EVENTS_TYPE]: { schema: output } }),
-    "application/json": { schema: { type: "object", required: ["status", "message"], properties } },
-  };
-  const { 200: plain, ...others } = statuses;
-  const usual = events ? "Events, each with data as JSON" : "The envelope";
-  const summary = `${plain?.summary ?? usual}; status \`signin\` when nobody is signed in.`;
-  const contentOf = (code: string): Json | undefined => (hasBody(code) ? envelope : undefined);
-  const declared = Object.entries(others).map(([code, note]) => [code, response(note, contentOf(code))]);
-  return {
-    "200": response({ ...plain, summary }, envelope),
-    ...(Object.fromEntries(declared) as Json),
-    "500": {
-      description: "Any failure.",
-      content: { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } },
-    },
-    default: {
-      description: "A failure, for clients that accept application/problem+json.",
-      content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-    },
-  };
-}
-
-function response({ summary, headers }: StatusNote, content: Json | undefined): Json {
-  const described = Object.entries(headers ?? {}).map(([name, description]) => [name, { description, schema: TEXT }]);
-  const named = described.length > 0 && { headers: Object.fromEntries(described) as Json };
-  return { description: summary, ...named, ...(content && { content }) };
-}
-
-function hasBody(status: string): boolean {
-  return status !== "204" && !status.startsWith("3");
 }

@@ -15,6 +15,7 @@ import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/tim
 import { checkInterface } from "../interface/check.ts";
 import { endpoint, type Call, type Endpoint, type ServerEvent } from "../interface/endpoint.ts";
 import { EventStreams } from "./events.ts";
+import { documented } from "../interface/document/schemas.ts";
 import { openApiDocument } from "../interface/openapi.ts";
 
 /** Server-sent events: what an endpoint yields, to a reader who is there and may listen. */
@@ -290,7 +291,10 @@ test("events for strangers, or as an answer to a change, are refused before anyt
 test("the document tells the type, the data and the header", () => {
   const document = openApiDocument(endpoints, { version: "0" });
   const events = ["paths", "/events", "get"];
-  expect(document).toHaveProperty([...events, "responses", "200", "content", "text/event-stream", "schema"], Told);
+  expect(document).toHaveProperty(
+    [...events, "responses", "200", "content", "text/event-stream", "schema", "x-item-schema"],
+    documented(Told),
+  );
   expect(document).toHaveProperty([...events, "parameters", "0", "name"], "Last-Event-ID");
   expect(JSON.stringify(document).match(/Last-Event-ID/g)).toHaveLength(2);
 });

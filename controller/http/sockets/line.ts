@@ -14,6 +14,7 @@ import { stillMay } from "../calls/standing.ts";
 const GOING_AWAY = 1001;
 const POLICY = 1008;
 const TRY_AGAIN_LATER = 1013;
+const STOPS = "the controller stops";
 
 const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> = {
   over: [1000, "over"],
@@ -23,6 +24,12 @@ const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> =
   "no room": [TRY_AGAIN_LATER, "no memory for what was sent, connect again later"],
   broken: [TRY_AGAIN_LATER, "it broke off, connect again"],
 };
+
+/** Close codes and reasons of every line. */
+export const LINE_ENDS: readonly (readonly [code: number, reason: string])[] = [
+  ...Object.values(ENDS),
+  [GOING_AWAY, STOPS],
+];
 
 export interface LineOptions {
   readonly clock: Clock;
@@ -89,7 +96,7 @@ export class Line implements SocketLine {
    * `SHUTDOWN_SOCKETS_MS` to answer.
    */
   leave(): void {
-    this.#close(GOING_AWAY, "the controller stops", SHUTDOWN_SOCKETS_MS);
+    this.#close(GOING_AWAY, STOPS, SHUTDOWN_SOCKETS_MS);
   }
 
   #close(code: number, reason: string, graceMs: number): void {

@@ -12,6 +12,8 @@ export interface SocketEndpoint<I extends TSchema = TSchema> {
   readonly summary: string;
   /** Path parameters and query together. */
   readonly input: I;
+  /** Schema of the JSON value in each text frame to the client. */
+  readonly frames: TSchema;
   readonly open: (call: SocketCall<Static<I>>) => void;
 }
 

@@ -66,6 +66,7 @@ export const things: readonly Endpoint[] = [
     permission: "objects:write",
     summary: "reads files back",
     body: "multipart",
+    uploads: "optional",
     input: Type.Object({ name: Type.Optional(Type.String()), hosts: Type.Optional(Type.Array(Type.String())) }),
     output: Type.Unknown(),
     handler: async ({ input, files }) => ({
@@ -110,6 +111,7 @@ export const things: readonly Endpoint[] = [
     summary: "bare bytes",
     input: Type.Object({}),
     output: Type.String(),
+    bare: { content: { "application/zip": { summary: "The bytes" } }, only: true },
     handler: async () => ({
       content: Readable.from([Buffer.from("by"), Buffer.from("tes")]),
       contentType: "application/zip",

@@ -56,7 +56,16 @@ const endpoints = [
     },
   }),
 ];
-const sockets = [socketEndpoint({ path: "/socket", permission: "objects:read", summary: "", input, open: () => {} })];
+const sockets = [
+  socketEndpoint({
+    path: "/socket",
+    permission: "objects:read",
+    summary: "",
+    input,
+    frames: Type.Unknown(),
+    open: () => {},
+  }),
+];
 
 let reached: () => void = () => {};
 let http: TestHttp;

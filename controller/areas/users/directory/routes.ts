@@ -131,6 +131,7 @@ function homeRoutes({ directory, setTenantHome }: DirectoryRouteServices): reado
       method: "POST",
       path: "/user/settings/home",
       permission: "public",
+      signedIn: true,
       summary: "Set one's own start page; for any signed-in user",
       input: HomeInput,
       output: Type.String(),
@@ -153,6 +154,7 @@ function passwordRoutes({ passwordFault }: DirectoryRouteServices): readonly End
       input: PasswordCheckInput,
       output: PasswordCheckReply,
       body: "raw",
+      text: { summary: "The password", example: "correct horse battery staple", optional: true },
       handler: ({ principal, text = "" }) =>
         Promise.resolve({ message: passwordFault(text, [principal.user, principal.tenant]) }),
     });

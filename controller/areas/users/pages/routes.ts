@@ -18,6 +18,7 @@ const FACTOR_PATH = `${PATH}/secondfactor`;
 const page = {
   permission: "public",
   output: Type.String(),
+  bare: { page: "The page of one's account", redirect: "Where to go on, or back with the reason", only: true },
 } as const;
 
 /** Pages where people manage their sign-in; programs use `/user/secondfactor`. */
@@ -56,6 +57,7 @@ function sessionsRoute(users: UserService): Endpoint {
     ...page,
     method: "POST",
     path: `${PATH}/sessions`,
+    signedIn: true,
     summary: "Ends one of one's sessions, or all others, from their page",
     input: EndSessionsInput,
     body: "form",
@@ -76,6 +78,7 @@ function passwordRoutes(users: UserService): readonly Endpoint[] {
       method: "POST",
       path: "/user/password",
       permission: "public",
+      signedIn: true,
       summary: "Change one's own password; takes the present one, and ends all sessions and tokens",
       input: ChangePasswordInput,
       output: Type.String(),
@@ -90,6 +93,7 @@ function passwordRoutes(users: UserService): readonly Endpoint[] {
       ...page,
       method: "POST",
       path: `${PATH}/password`,
+      signedIn: true,
       summary: "Changes one's own password from its page",
       input: ChangePasswordInput,
       body: "form",
@@ -110,6 +114,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       ...page,
       method: "POST",
       path: FACTOR_PATH,
+      signedIn: true,
       summary: "Page that shows a new second factor to an authenticator, once",
       input: OwnPasswordInput,
       body: "form",
@@ -122,6 +127,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       ...page,
       method: "POST",
       path: `${FACTOR_PATH}/confirm`,
+      signedIn: true,
       summary: "Page that turns one's second factor on and shows the recovery codes, once",
       input: SecondFactorCodeInput,
       body: "form",
@@ -141,6 +147,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       ...page,
       method: "POST",
       path: `${FACTOR_PATH}/remove`,
+      signedIn: true,
       summary: "Turns one's second factor off from its page",
       input: OwnPasswordInput,
       body: "form",

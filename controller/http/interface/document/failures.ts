@@ -1,0 +1,100 @@
+import { ERROR_CODES, type ErrorCode } from "../../../../common/errors.ts";
+import type { Json } from "./schemas.ts";
+
+/** Codes that no call is answered with: history is followed by sockets alone. */
+const NEVER_ANSWERED: readonly ErrorCode[] = ["compacted"];
+
+const CODES = (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => !NEVER_ANSWERED.includes(code));
+
+/** Failures for clients that accept problems, by status; 500 has those of all other clients, too. */
+const BY_STATUS = new Map<number, ErrorCode[]>();
+for (const code of CODES) {
+  const { status } = ERROR_CODES[code];
+  BY_STATUS.set(status, [...(BY_STATUS.get(status) ?? []), code]);
+}
+
+const componentOf = (status: number): string => `Failure${String(status)}`;
+
+const STALE = ERROR_CODES.stale.status;
+
+/** The failures of an operation. Only a change of a definition that has a revision can be stale. */
+export function failureResponses(isConditional: boolean): Json {
+  const statuses = [...BY_STATUS.keys()].filter((status) => status !== STALE || isConditional);
+  return Object.fromEntries(
+    statuses.map((status) => [String(status), { $ref: `#/components/responses/${componentOf(status)}` }]),
+  );
+}
+
+/** Failures that say when to come again have `Retry-After`. */
+const RETRY_AFTER: Json = {
+  "Retry-After": { description: "Seconds after which to come again.", schema: { type: "string" } },
+};
+
+const PROBLEM_CONTENT: Json = { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } };
+const FAILURE_CONTENT: Json = { "application/json": { schema: { $ref: "#/components/schemas/Failure" } } };
+
+export const FAILURE_COMPONENTS: Json = Object.fromEntries(
+  [...BY_STATUS].map(([status, codes]) => [componentOf(status), status === 500 ? anyFailure(codes) : problem(codes)]),
+);
+
+function problem(codes: readonly ErrorCode[]): Json {
+  // A client that asks for a condition knows its status.
+  const isForAll = codes.includes("stale");
+  return {
+    description: `${isForAll ? "" : "For clients that accept application/problem+json. "}${meanings(codes)}`,
+    headers: RETRY_AFTER,
+    content: isForAll ? { ...FAILURE_CONTENT, ...PROBLEM_CONTENT } : PROBLEM_CONTENT,
+    "x-codes": codes,
+  };
+}
+
+function anyFailure(codes: readonly ErrorCode[]): Json {
+  return {
+    description: `Any failure, with its code. For clients that accept application/problem+json, only: ${meanings(codes)}`,
+    headers: RETRY_AFTER,
+    content: { ...FAILURE_CONTENT, ...PROBLEM_CONTENT },
+    "x-codes": CODES,
+  };
+}
+
+function meanings(codes: readonly ErrorCode[]): string {
+  return codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].meaning}`).join(" ");
+}
+
+const TEXT: Json = { type: "string" };
+const CODE: Json = { type: "string", description: "One of x-codes of the response.", examples: ["not_found"] };
+
+export const FAILURE_SCHEMAS: Json = {
+  Failure: {
+    type: "object",
+    required: ["status", "message", "error", "code"],
+    properties: {
+      status: { const: "error", type: "string" },
+      message: TEXT,
+      error: { type: "string", description: "The same as message, for older clients." },
+      code: CODE,
+    },
+  },
+  Problem: {
+    type: "object",
+    description: "RFC 9457",
+    required: ["type", "title", "status", "detail", "code", "traceparent"],
+    properties: {
+      type: { type: "string", examples: ["urn:odp:error:not_found"] },
+      title: TEXT,
+      status: { type: "integer" },
+      detail: TEXT,
+      code: CODE,
+      traceparent: TEXT,
+    },
+  },
+  SignIn: {
+    type: "object",
+    description: "Nobody is signed in. Clients that accept application/problem+json get 401 instead.",
+    required: ["status", "message"],
+    properties: {
+      status: { const: "signin", type: "string" },
+      message: { type: "string", description: "The path of the sign-in page", examples: ["/user/login"] },
+    },
+  },
+};
