@@ -30,7 +30,10 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 
 export interface AppErrorOptions {
   readonly cause?: unknown;
-  /** Facts a program can use: the name of a limit, a line and column. Never secrets. */
+  /**
+   * Facts a program can use: the name of a limit, a line and column, the nearest known name. Callers get them, so they
+   * contain no secrets, and nothing that the caller may not see.
+   */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 

@@ -69,6 +69,21 @@ const FILE_PART: Json = {
 
 const TEXT: Json = { type: "string" };
 
+const DETAILS: Json = {
+  type: "object",
+  description:
+    "Facts about the failure; absent if there are none. Line and column count from 1, a column in UTF-16 units. file: the script of the place. unknown: a name that is not known. nearest: the known name that was probably meant. fields: members of the input. limit: the name of a bound.",
+  properties: {
+    line: { type: "integer" },
+    column: { type: "integer" },
+    file: TEXT,
+    unknown: TEXT,
+    nearest: TEXT,
+    fields: { type: "array", items: TEXT },
+    limit: TEXT,
+  },
+};
+
 const FAILURE: Json = {
   type: "object",
   required: ["status", "message", "error", "code"],
@@ -77,6 +92,7 @@ const FAILURE: Json = {
     message: { type: "string" },
     error: { type: "string" },
     code: { type: "string" },
+    details: DETAILS,
   },
 };
 
@@ -89,6 +105,7 @@ const PROBLEM: Json = {
     status: { type: "integer" },
     detail: { type: "string" },
     code: { type: "string" },
+    details: DETAILS,
     traceparent: { type: "string" },
   },
 };
