@@ -33,7 +33,9 @@ function wordsOf(text: string): readonly string[] {
 
 function bare({ statements }: Script): unknown {
   return JSON.parse(
-    JSON.stringify(statements, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)),
+    JSON.stringify(statements, (key, value: unknown) =>
+      ["span", "columnPlaces", "index"].includes(key) ? undefined : value,
+    ),
   );
 }
 

@@ -1,7 +1,9 @@
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, isAppError } from "../../../../common/errors.ts";
 import type { Statement } from "../../../../common/mql/index.ts";
-import { makesClass, makesEdgeType, requireDefiner } from "../../objects/index.ts";
+import { withNearest } from "../../../../common/text/nearest.ts";
+import { makesClass, makesEdgeType, readablePaths, requireDefiner } from "../../objects/index.ts";
 import { classAccess, requireDefining } from "../../permissions/index.ts";
+import { aboutLater } from "../expressions/placing.ts";
 import { scopeOf } from "../plan/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import type { StatementType } from "../types.ts";
@@ -38,6 +40,15 @@ export function definition(statement: Definition, context: PrepareContext): Prep
   };
 }
 
+/** Does the work. Its error about an unknown name gets the nearest of the names that the principal sees. */
+async function nearestTold(names: () => Iterable<string>, work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isAppError(error, "not_found") ? withNearest(error, names()) : error;
+  }
+}
+
 /** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
 function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
   const { principal, objects, catalog } = context;
@@ -59,12 +70,22 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
           "denied",
           `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
         );
-      return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
+      return () =>
+        aboutLater(statement.class.span, () =>
+          nearestTold(
+            () => readablePaths(principal, catalog),
+            () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
+          ),
+        );
     case "alterClass": {
       requireDefiner(principal, statement.class.path);
-      scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      const { tree } = scopeOf(principal, catalog, { ...statement.class, subtree: false });
       const alteration = classChange(statement, context.executions[0] ?? []);
-      return () => objects.alterClass(principal, statement.class.path, alteration);
+      return () =>
+        nearestTold(
+          () => tree.names,
+          () => objects.alterClass(principal, statement.class.path, alteration),
+        );
     }
     case "createEdgeType": {
       const type = { name: statement.name, remedy: statement.remedy ?? "" };
