@@ -14,6 +14,7 @@ export const ERROR_CODES = {
     meaning: "The user has to do something first; until then tokens and Basic sign-in of that user are refused.",
   },
   not_found: { status: 404, meaning: "The thing named does not exist." },
+  method_not_allowed: { status: 405, meaning: "The path takes other methods, which the header Allow names." },
   conflict: { status: 409, meaning: "The thing exists already, is in use, or was changed by somebody else meanwhile." },
   compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },
   too_large: { status: 413, meaning: "A named limit on size, count or depth was passed." },

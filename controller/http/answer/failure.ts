@@ -39,7 +39,8 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, error:
   const { retryAfterSeconds } = error.details ?? {};
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
-  if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
+  if (error.code === "signin")
+    return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH, ...publicDetails(error) });
   return reply.code(500).send(failureEnvelope(error, traceparent));
 }
 
