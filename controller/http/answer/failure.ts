@@ -93,7 +93,7 @@ function sendProblem(reply: FastifyReply, error: AppError, traceparent: string):
 }
 
 /** Only this literal media type asks for precise status codes; `*`/`*` does not. */
-function wantsProblem(request: FastifyRequest): boolean {
+export function wantsProblem(request: FastifyRequest): boolean {
   return /application\/problem\+json/i.test(request.headers.accept ?? "");
 }
 

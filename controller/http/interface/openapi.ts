@@ -1,5 +1,6 @@
 import type { TSchema } from "typebox";
 import { SESSION_COOKIE } from "../answer/answer.ts";
+import { ALL_FAILED, SOME_FAILED } from "../answer/failed.ts";
 import { SESSION_FIELD } from "../body/body.ts";
 import { EVENTS_TYPE } from "../sockets/events.ts";
 import type { Endpoint, StatusNote } from "./endpoint.ts";
@@ -190,9 +191,24 @@ const WARNINGS: Json = {
   description: "What was accepted and ignored, or does not do what was meant; only when there is any.",
 };
 
-function responses({ output, events, statuses = {} }: Endpoint): Json {
+const FAILED: Json = {
+  type: "object",
+  required: ["count", "of"],
+  properties: { count: { type: "integer" }, of: { type: "integer" } },
+  description: "How many parts of the call failed, and of how many; only when any did. warnings name them.",
+};
+
+/** Statuses of clients that accept application/problem+json. */
+const FAILED_STATUSES: Endpoint["statuses"] = {
+  [SOME_FAILED]: { summary: "The envelope when some parts failed, for clients that accept application/problem+json" },
+  [ALL_FAILED]: { summary: "The envelope when all parts failed, for clients that accept application/problem+json" },
+};
+
+function responses({ output, events, statuses: own = {}, failsInPart }: Endpoint): Json {
   const status = { enum: ["ok", "signin"] };
-  const properties = { status, message: output, meta: { type: "object" }, warnings: WARNINGS };
+  const statuses = failsInPart ? { ...own, ...FAILED_STATUSES } : own;
+  const failed = failsInPart && { failed: FAILED };
+  const properties = { status, message: output, meta: { type: "object" }, warnings: WARNINGS, ...failed };
   const envelope = {
     ...(events && { [EVENTS_TYPE]: { schema: output } }),
     "application/json": { schema: { type: "object", required: ["status", "message"], properties } },
