@@ -9,10 +9,12 @@ test.each([
   ["ownr", ["size"], undefined],
   ["a", ["b", "A"], "A"],
   ["ab", ["cd"], undefined],
+  ["code", ["note"], undefined],
+  ["owenrs", ["owner"], "owner"],
   ["/matrix/ent/bxo", ["/matrix/ent/box", "/matrix/ent/boxes"], "/matrix/ent/box"],
   ["名称", ["名字", "大小"], "名字"],
   ["na\u{1F600}me", ["name", "names"], "name"],
-  ["abcd", ["abxy", "abcx", "abcy"], "abcx"],
+  ["abcdef", ["abcdxy", "abcdex", "abcdey"], "abcdex"],
 ])("%s means, of %j, %s", (word, names, nearest) => {
   expect(nearestName(word, names)).toBe(nearest);
 });

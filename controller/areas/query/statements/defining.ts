@@ -8,6 +8,7 @@ import { scopeOf } from "../plan/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import type { StatementType } from "../types.ts";
 import { classChange, classSpec } from "../write/define.ts";
+import { definitionWarnings } from "../write/definition-warnings.ts";
 import { type PrepareContext, type Prepared, one } from "./prepared.ts";
 
 type Definition = Extract<
@@ -25,10 +26,12 @@ const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
 
 export function definition(statement: Definition, context: PrepareContext): Prepared {
   const work = definitionWork(statement, context);
+  const warnings = definitionWarnings(statement, context);
   const rootclass = "class" in statement ? statement.class.path : "";
   return {
     meta: plainMeta(DEFINITION_TYPES[statement.kind], rootclass),
     isRead: false,
+    warnings: () => warnings,
     async run() {
       await work();
       return one([]);

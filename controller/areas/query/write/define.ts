@@ -43,6 +43,17 @@ const COLUMN_TYPES: ReadonlySet<string> = new Set<ColumnType>([
 ]);
 const ELEMENT_COUNTS: Readonly<Partial<Record<ColumnType, number>>> = { list: 1, set: 1, map: 2 };
 const TEXT_OPTIONS = ["alias", "nickname", "remedy"] as const;
+/** Options of a class that have an effect. */
+export const CLASS_OPTIONS: readonly string[] = [
+  ...TEXT_OPTIONS,
+  "ttl",
+  "versionttl",
+  "time_zone",
+  "key",
+  "kind",
+  "version",
+  "autosearch",
+];
 
 /** `CREATE CLASS` in the form that the objects area takes. */
 export function classSpec(statement: CreateClass, values: Arguments): ClassSpec {
