@@ -1,9 +1,9 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import type { Statement } from "../../../../common/mql/index.ts";
+import type { Span, Statement } from "../../../../common/mql/index.ts";
 import { withNearest } from "../../../../common/text/nearest.ts";
 import { makesClass, makesEdgeType, readablePaths, requireDefiner } from "../../objects/index.ts";
 import { classAccess, requireDefining } from "../../permissions/index.ts";
-import { aboutLater } from "../expressions/placing.ts";
+import { placed } from "../expressions/placing.ts";
 import { scopeOf } from "../plan/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import type { StatementType } from "../types.ts";
@@ -43,12 +43,18 @@ export function definition(statement: Definition, context: PrepareContext): Prep
   };
 }
 
-/** Does the work. Its error about an unknown name gets the nearest of the names that the principal sees. */
-async function nearestTold(names: () => Iterable<string>, work: () => Promise<unknown>): Promise<unknown> {
+interface Named {
+  /** Names that the principal sees. */
+  readonly names: () => Iterable<string>;
+  readonly span: Span;
+}
+
+/** Does the work. Its error about an unknown name gets the nearest of the names, and that part of the text. */
+async function nearestTold({ names, span }: Named, work: () => Promise<unknown>): Promise<unknown> {
   try {
     return await work();
   } catch (error) {
-    throw isAppError(error, "not_found") ? withNearest(error, names()) : error;
+    throw isAppError(error, "not_found") ? placed(withNearest(error, names()), span) : error;
   }
 }
 
@@ -74,11 +80,9 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
           `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
         );
       return () =>
-        aboutLater(statement.class.span, () =>
-          nearestTold(
-            () => readablePaths(principal, catalog),
-            () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
-          ),
+        nearestTold(
+          { names: () => readablePaths(principal, catalog), span: statement.class.span },
+          () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
         );
     case "alterClass": {
       requireDefiner(principal, statement.class.path);
@@ -86,7 +90,7 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
       const alteration = classChange(statement, context.executions[0] ?? []);
       return () =>
         nearestTold(
-          () => tree.names,
+          { names: () => tree.names, span: statement.alteration.span },
           () => objects.alterClass(principal, statement.class.path, alteration),
         );
     }
