@@ -14,6 +14,7 @@ export const ERROR_CODES = {
     meaning: "The user has to do something first; until then tokens and Basic sign-in of that user are refused.",
   },
   not_found: { status: 404, meaning: "The thing named does not exist." },
+  method_not_allowed: { status: 405, meaning: "The path takes other methods, which the header Allow names." },
   conflict: { status: 409, meaning: "The thing exists already, is in use, or was changed by somebody else meanwhile." },
   stale: { status: 412, meaning: "The thing is not as the request expects it; nothing was done. Read it again." },
   compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },
@@ -31,7 +32,10 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 
 export interface AppErrorOptions {
   readonly cause?: unknown;
-  /** Facts a program can use: the name of a limit, a line and column. Never secrets. */
+  /**
+   * Facts a program can use: the name of a limit, a line and column, the nearest known name. Callers get them, so they
+   * contain no secrets, and nothing that the caller may not see.
+   */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 

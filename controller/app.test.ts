@@ -154,14 +154,32 @@ describe("the HTTP interface", () => {
 
     test("unknown routes, unreadable paths, unknown methods", async () => {
       expect((await http.app.inject({ url: "/nowhere" })).json()).toMatchObject({ status: "error", code: "not_found" });
-      expect((await http.app.inject({ method: "PATCH", url: "/thing" })).json()).toMatchObject({
-        status: "error",
-        code: "not_found",
-      });
       const unreadable = await http.app.inject({ url: "/thing/%zz?sessionid=a-session" });
       expect(unreadable.json()).toMatchObject({ status: "error", code: "invalid" });
       expect(unreadable.body).not.toContain("a-session");
     });
+
+    test.each(["PATCH", "DELETE", "TRACE"] as const)(
+      "the path of %s names the methods that it allows, with 405 for who names the type",
+      async (method) => {
+        const sent = { method, url: "/thing/a" };
+        const allow = "GET, HEAD, OPTIONS";
+        const plain = await http.app.inject(sent);
+        expect([plain.statusCode, plain.headers.allow]).toEqual([500, allow]);
+        expect(plain.json()).toMatchObject({
+          status: "error",
+          code: "method_not_allowed",
+          message: `There is no ${method} /thing/a.`,
+          details: { allow: allow.split(", ") },
+        });
+        const precise = await http.app.inject({ ...sent, headers: { accept: "application/problem+json" } });
+        expect([precise.statusCode, precise.headers.allow]).toEqual([405, allow]);
+        const probe = await http.app.inject({ method, url: "/healthz" });
+        expect(probe.headers.allow).toBe(allow);
+        expect((await http.app.inject({ method: "OPTIONS", url: "/healthz" })).statusCode).toBe(204);
+        expect((await http.app.inject({ method, url: "/nowhere" })).headers).not.toHaveProperty("allow");
+      },
+    );
 
     test("a wrong field is named; a body over its limit is refused", async () => {
       expect(await http.call(admin, { url: "/rows?count=many" })).toMatchObject({

@@ -29,6 +29,7 @@ import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/answe
 import type { CallFigures } from "./http/interface/call-figures.ts";
 import { HttpMetrics, type Level } from "./http/interface/metrics.ts";
 import type { CallLog } from "./log/calls.ts";
+import { type AllowedMethods, allowedMethods } from "./http/interface/methods.ts";
 import { openApiDocument } from "./http/interface/openapi.ts";
 import { namesOwnHost } from "./http/connections/origin.ts";
 import { Peers } from "./http/connections/peer.ts";
@@ -121,7 +122,8 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
     calls: metrics.calls,
     log: parts.callLog ?? ((call) => runtime.log.info(call, "request")),
   });
-  answerFailures(app, runtime);
+  const paths = [...endpoints, ...OWN_PATHS];
+  answerFailures(app, runtime, allowedMethods(paths));
   addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, { readers: new Networks(settings.metricsReaders ?? LOOPBACK), publicNames });
   // Built once and sent to every caller, because it is large. It needs no sign-in.
@@ -137,7 +139,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });
   }
-  answerOptions(app, endpoints);
+  answerOptions(app, paths);
   const upgrades = new Upgrades(
     { runtime, signIn, audit, bodyMemory, pipelines, peers, publicNames, standing },
     sockets,
@@ -256,16 +258,28 @@ function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers, h
     .headers(browserHeaders(request.exchange.peer.protocol, hsts));
 }
 
-function answerFailures(app: FastifyInstance, runtime: Runtime): void {
+function answerFailures(app: FastifyInstance, runtime: Runtime, allowed: AllowedMethods): void {
   app.setErrorHandler((error, request, reply) => {
     const failure = asAppError(error);
     logFault(runtime.log, failure, request.exchange.traceparent);
     return sendFailure(request, reply, failure);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendFailure(request, reply, new AppError("not_found", `There is no ${request.method} ${pathOf(request.url)}.`)),
-  );
+  app.setNotFoundHandler((request, reply) => {
+    const path = pathOf(request.url);
+    const methods = allowed(path);
+    const text = `There is no ${request.method} ${path}.`;
+    if (methods.length === 0) return sendFailure(request, reply, new AppError("not_found", text));
+    void reply.header("allow", methods.join(", "));
+    const details = { allow: methods };
+    return sendFailure(request, reply, new AppError("method_not_allowed", text, { details }));
+  });
 }
+
+/** Paths beside the endpoints. */
+const OWN_PATHS = ["/healthz", "/readyz", "/metrics", "/openapi.json"].map((path) => ({
+  method: "GET" as const,
+  path,
+}));
 
 function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): void {
   app.get("/healthz", (_request, reply) => reply.send({ status: "ok" }));
@@ -310,7 +324,7 @@ function addMetrics(app: FastifyInstance, metrics: HttpMetrics, { readers, publi
   });
 }
 
-function answerOptions(app: FastifyInstance, endpoints: readonly Endpoint[]): void {
+function answerOptions(app: FastifyInstance, endpoints: readonly Pick<Endpoint, "method" | "path">[]): void {
   const methods = new Map<string, Set<string>>();
   for (const { method, path } of endpoints) {
     const key = path.replace(/:\w+/g, ":parameter");

@@ -30,6 +30,11 @@ export const SHUTDOWN_STREAMS_MS = 3_000;
 export const START_PATIENCE_MS = 60_000;
 export const START_AGAIN_MS = 500;
 
+// Names in errors.
+/** Names that are compared with an unknown one to find the nearest, and UTF-16 units of the unknown one. */
+export const NEAREST_MAX_NAMES = 2_000;
+export const NEAREST_MAX_CHARACTERS = 200;
+
 // Regular expressions of users.
 export const PATTERN_MAX_CHARACTERS = 8_000;
 /** Instructions of the compiled program. Nested counted repeats multiply them. */

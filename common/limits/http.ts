@@ -18,6 +18,8 @@ export const HTTP_WARNING_MAX_CHARACTERS = 500;
 export const HTTP_WARNING_NAME_MAX_CHARACTERS = 64;
 /** Characters of the warnings header. Clients and proxies refuse answers with 8 KiB or more of headers. */
 export const HTTP_WARNINGS_HEADER_MAX_CHARACTERS = 4 * KIB;
+/** Details of a failure, as JSON. */
+export const HTTP_DETAILS_MAX_CHARACTERS = 8 * KIB;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;

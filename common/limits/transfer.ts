@@ -51,9 +51,6 @@ export const SHEET_IMPORT_MAX_ROWS = 250_000;
 /** UTF-16 units of one heading, and of all values of one row, in workbooks and CSV files. */
 export const SHEET_HEADING_MAX_CHARACTERS = 1_000;
 export const SHEET_ROW_MAX_CHARACTERS = 4 * MIB;
-/** Names that are searched for the nearest one to an unknown word, and UTF-16 units of that word. */
-export const SHEET_NEAREST_MAX_NAMES = 2_000;
-export const SHEET_NEAREST_MAX_CHARACTERS = 80;
 /** Rows of a plan that are listed one by one. */
 export const IMPORT_PLAN_SHOWN_MAX = 1_000;
 

@@ -1,6 +1,6 @@
 import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
 import { counted } from "../text/counted.ts";
-import type { Assignment, Delete, Insert, InsertJson, Operand, PastInsert, Update, ValueNode } from "./ast.ts";
+import type { Assignment, Delete, Insert, InsertJson, Operand, PastInsert, Span, Update, ValueNode } from "./ast.ts";
 import { parseExpression } from "./parse-condition.ts";
 import { parseClassRef, parseWhere } from "./parse-select.ts";
 import { parseCount, parseValue } from "./parse-value.ts";
@@ -56,7 +56,7 @@ export function parseDelete(reader: TokenReader): Delete {
   return { kind: "delete", column, class: target, where, limit, withVersion, span: reader.spanFrom(start) };
 }
 
-type Written = Pick<Insert, "form" | "columns" | "rows">;
+type Written = Pick<Insert, "form" | "columns" | "columnPlaces" | "rows">;
 
 function insertJson(reader: TokenReader, start: number): InsertJson {
   const at = reader.token.start;
@@ -68,7 +68,8 @@ function insertJson(reader: TokenReader, start: number): InsertJson {
 
 function* valuesForm(reader: TokenReader): Steps<Written> {
   reader.expectSign("(");
-  const columns = listOf(reader, columnName, COLUMNS);
+  const named = listOf(reader, placedName, COLUMNS);
+  const columns = named.map(({ column }) => column);
   reader.expectSign(")");
   reader.expect("VALUES");
   const rows = [valueRow(reader, columns.length)];
@@ -76,7 +77,7 @@ function* valuesForm(reader: TokenReader): Steps<Written> {
     yield* reader.step();
     rows.push(valueRow(reader, columns.length));
   }
-  return { form: "values", columns, rows };
+  return { form: "values", columns, columnPlaces: named.map(({ span }) => span), rows };
 }
 
 function valueRow(reader: TokenReader, length: number): readonly ValueNode[] {
@@ -93,13 +94,24 @@ function valueRow(reader: TokenReader, length: number): readonly ValueNode[] {
 function setForm(reader: TokenReader): Written {
   acceptSet(reader);
   const set = listOf(reader, columnValue, COLUMNS);
-  return { form: "set", columns: set.map(({ column }) => column), rows: [set.map(({ value }) => value)] };
+  const columns = set.map(({ column }) => column);
+  return { form: "set", columns, columnPlaces: set.map(({ span }) => span), rows: [set.map(({ value }) => value)] };
 }
 
-function columnValue(reader: TokenReader): { readonly column: string; readonly value: ValueNode } {
-  const column = columnName(reader);
+interface PlacedName {
+  readonly column: string;
+  readonly span: Span;
+}
+
+function columnValue(reader: TokenReader): PlacedName & { readonly value: ValueNode } {
+  const named = placedName(reader);
   reader.expectSign("=");
-  return { column, value: parseValue(reader) };
+  return { ...named, value: parseValue(reader) };
+}
+
+function placedName(reader: TokenReader): PlacedName {
+  const start = reader.token.start;
+  return { column: columnName(reader), span: reader.spanFrom(start) };
 }
 
 function acceptSet(reader: TokenReader): void {

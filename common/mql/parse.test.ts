@@ -131,9 +131,27 @@ test.each([
 ])("a text that does not parse is an error with its place: %s", (text, line, column, complaint) => {
   const error = failure(text);
   expect(error.code).toBe("syntax");
-  expect(error.details).toEqual({ line, column });
+  expect(error.details).toMatchObject({ line, column });
   expect(error.message).toContain(complaint);
   expect(error.message).toMatch(/^\[Parser\] at line \d+ column \d+: /);
+});
+
+test.each([
+  ["slect a from /x", "SELECT", 1],
+  ["select a from /x; udpate /x set a=1", "UPDATE", 19],
+  ["select a form /x", "FROM", 10],
+  ["select a from /x b wher a = 1", "WHERE", 20],
+])("a misspelt keyword is told with the nearest that is expected: %s", (text, nearest, column) => {
+  const error = failure(text);
+  expect(error.message.endsWith(`; did you mean ${nearest}?`)).toBe(true);
+  expect(error.details).toMatchObject({ line: 1, column, nearest });
+});
+
+test("lines and columns count as an editor does, in UTF-16 units", () => {
+  const place = (text: string) => failure(text).details;
+  expect(place("select a\r\nfrom /x\r\n\twhere ==")).toEqual({ line: 3, column: 8 });
+  expect(place("-- \u{1F600}\nselect '\u{1F600}' frm")).toMatchObject({ line: 2, column: 13 });
+  expect(place("select a from /x;\n\nselect 名 ==")).toMatchObject({ line: 3, column: 11 });
 });
 
 test("a statement cut off anywhere is a syntax error or a shorter statement, never anything else", () => {

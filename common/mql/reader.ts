@@ -8,6 +8,7 @@ import {
   MQL_TEXT_CONDITIONS_MAX,
 } from "../limits.ts";
 import { beginningOf } from "../text/cut.ts";
+import { nearestName, withNearest } from "../text/nearest.ts";
 import type { Select, Span } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { Lexer, type Token } from "./lex.ts";
@@ -226,12 +227,13 @@ export class TokenReader {
   /** As `fail`, for a token that was already read. */
   failAt(token: Token, expected: readonly string[]): Error {
     if (!this.#missed) return AGAIN;
-    return syntaxError(
+    const error = syntaxError(
       this.#text,
       token.start,
       expected.length === 0 ? "something else" : list(expected),
       describe(token),
     );
+    return token.kind === "word" && token.keyword === "" ? withKeyword(error, token.text, expected) : error;
   }
 
   tooLarge(complaint: string, limit: string): Error {
@@ -241,6 +243,30 @@ export class TokenReader {
   complain(offset: number, complaint: string): Error {
     return errorAt(this.#text, offset, { code: "syntax", complaint });
   }
+}
+
+/** Words that can begin a statement. */
+const STATEMENT_WORDS = [
+  "SELECT",
+  "INSERT",
+  "UPDATE",
+  "DELETE",
+  "CREATE",
+  "DROP",
+  "ALTER",
+  "MATCH",
+  "BEGIN",
+  "EXPLAIN",
+];
+
+/** The error with a question about the nearest of the expected keywords; the error itself if none is near. */
+function withKeyword(error: AppError, word: string, expected: readonly string[]): AppError {
+  const keywords = expected.flatMap((one) =>
+    one === "a statement" ? STATEMENT_WORDS : /^[A-Z]{3,}$/.test(one) ? [one] : [],
+  );
+  if (nearestName(word, keywords) === undefined) return error;
+  const details = { ...error.details, unknown: word };
+  return withNearest(new AppError(error.code, error.message, { details }), keywords);
 }
 
 /**

@@ -8,6 +8,21 @@ export const FUZZY_CHANGES_MAX = 2;
  */
 export function isWithin(left: readonly string[], right: readonly string[], max: number): boolean {
   if (Math.abs(left.length - right.length) > max) return false;
+  const [same, sameEnd] = commonEnds(left, right);
+  return isMiddleWithin(left.slice(same, left.length - sameEnd), right.slice(same, right.length - sameEnd), max);
+}
+
+/** Lengths of the common beginning and of the common end of the rest. They never change the number of changes. */
+function commonEnds(left: readonly string[], right: readonly string[]): readonly [beginning: number, end: number] {
+  const shorter = Math.min(left.length, right.length);
+  let beginning = 0;
+  while (beginning < shorter && left[beginning] === right[beginning]) beginning++;
+  let end = 0;
+  while (end < shorter - beginning && left[left.length - 1 - end] === right[right.length - 1 - end]) end++;
+  return [beginning, end];
+}
+
+function isMiddleWithin(left: readonly string[], right: readonly string[], max: number): boolean {
   let before: number[] = [];
   let above = Array.from({ length: right.length + 1 }, (_, at) => at);
   for (const [row, character] of left.entries()) {

@@ -296,8 +296,13 @@ function errorOf(failure: ScriptFailure): AppError {
   const where = file === undefined ? "" : `${file}:${line}:${column}: `;
   const known = code !== undefined && Object.hasOwn(ERROR_CODES, code) ? (code as ErrorCode) : "invalid";
   return new AppError(kind === "syntax" ? "syntax" : known, `${where}${message}`, {
-    details: { ...details, ...place },
+    details: { ...details, ...(file !== undefined && innerPlace(details)), ...place },
   });
+}
+
+/** The place in a text that the script passed to a host call, such as MQL. The place in the script takes its members. */
+function innerPlace({ line, column }: NonNullable<ScriptFailure["details"]> = {}): object {
+  return line === undefined ? {} : { within: { line, column } };
 }
 
 function tooLarge(message: string, limit: string): AppError {

@@ -18,6 +18,8 @@ export interface Insert extends At {
   readonly class: ClassRef;
   readonly form: "set" | "values";
   readonly columns: readonly string[];
+  /** Places of the columns in the text; absent if the statement was not parsed. */
+  readonly columnPlaces?: readonly Span[];
   readonly rows: readonly (readonly ValueNode[])[];
   /** Version time. */
   readonly at: ValueNode | undefined;

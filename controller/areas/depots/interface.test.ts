@@ -244,7 +244,8 @@ describe("depots and deployments in MQL", () => {
         { host: "h2", state: "ok" },
         { host: "nope", state: "unreachable" },
       ],
-      warnings: [expect.stringMatching(/^dep 1\.0\.0 on nope: unreachable/)],
+      warnings: ["1 of 3 targets failed.", expect.stringMatching(/^dep 1\.0\.0 on nope: unreachable/)],
+      failed: { count: 1, of: 3 },
     });
     const rows = await monitoring.mql(
       "select host, state, version from /matrix/system/deployment where depot='dep' limit 10",
@@ -263,6 +264,7 @@ describe("depots and deployments in MQL", () => {
     );
     expect(undeployed).toMatchObject({ message: [{ host: "h1", state: "ok" }] });
     expect(undeployed).not.toHaveProperty("warnings");
+    expect(undeployed).not.toHaveProperty("failed");
     expect(
       await send("POST", "/monitoring/deploy", [
         ["hosts", "h1"],

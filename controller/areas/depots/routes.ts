@@ -17,6 +17,7 @@ import {
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { etagOf } from "../../../common/revisions.ts";
+import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
 import { nameEncoding } from "./entry-names.ts";
@@ -162,6 +163,7 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
       path: "/monitoring/deploy",
       permission: "depots:run",
       summary: "Puts depot versions on hosts",
+      failsInPart: true,
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
@@ -172,6 +174,7 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
       path: "/monitoring/undeploy",
       permission: "depots:run",
       summary: "Takes depot versions off hosts",
+      failsInPart: true,
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
@@ -180,15 +183,15 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   ];
 }
 
-/** The call itself succeeded, so its status is ok. Warnings name the targets that failed or were not reached. */
+/** The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached. */
 function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
-  const warnings = outcomes
+  const faults = outcomes
     .filter(({ state }) => state !== "ok")
     .map(
       ({ host, depot, version, state, message }) =>
         `${depot} ${version} on ${host}: ${state}${message === "" ? "." : `, ${message}`}`,
     );
-  return { message: [...outcomes], ...(warnings.length > 0 && { warnings }) };
+  return { message: [...outcomes], ...reportFailed({ faults, of: outcomes.length }, "target") };
 }
 
 function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
-import type { ClassCatalog, ClassView } from "../objects/index.ts";
+import { type ClassCatalog, type ClassView, readablePaths } from "../objects/index.ts";
 import { classAccess, FIELDS_OF_ALL, hasRawBytes, type Principal, RAW_BYTES_FIELD } from "../permissions/index.ts";
 import { namedColumns } from "./compile.ts";
 import type { GroupEdit } from "./types.ts";
@@ -54,13 +54,8 @@ function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
     const views = path === undefined ? [] : known.catalog.tree(normal(path));
     if (views.length > 0) for (const column of columns) checkColumn(column, views, { ...known, where });
   }
-  const all = known.catalog.tree("/").filter((view) => classAccess(known.principal, view).readable);
   const classes = [...missing].map(
-    (path) =>
-      `There is no class ${path} now${suggestion(
-        path,
-        all.map((view) => view.path),
-      )}`,
+    (path) => `There is no class ${path} now${suggestion(path, readablePaths(known.principal, known.catalog))}`,
   );
   const anywhere = new Set(named.flatMap(({ path, columns }) => (path === undefined ? columns : [])));
   return [...classes, ...[...anywhere].flatMap((column) => unknownAnywhere(column, known))];
@@ -104,7 +99,8 @@ function isColumn(column: string, views: readonly Columns[], { catalog }: Pick<K
 function seenColumns(views: readonly ClassView[], { principal }: Pick<Known, "principal">): ReadonlySet<string> {
   const seen = views.flatMap((view) => {
     const { readable, hidden } = classAccess(principal, view);
-    return readable ? view.columns.map((one) => one.name).filter((one) => !hidden.has(one)) : [];
+    const columns = readable ? view.columns.filter(({ name, sealed }) => !sealed && !hidden.has(name)) : [];
+    return columns.map(({ name }) => name);
   });
   return new Set(seen);
 }

@@ -86,7 +86,20 @@ test("several hosts answer one block each; an exit code is no error, a host that
       "GET",
       `/job/exec/remote_command@system/common?receive_output=true&param=${param({ cmd: "x", "HOST!": "h1" })}`,
     ),
-  ).toMatchObject({ status: "ok", message: "exit code 2" });
+  ).toMatchObject({
+    status: "ok",
+    message: "exit code 2",
+    failed: { count: 1, of: 1 },
+    warnings: ["1 of 1 host failed.", "h1: failed, exit code 2"],
+  });
+  monitoring.hosts.behaviour = (host) => (host === "h2" ? { state: "failed", code: 2, message: "exit code 2" } : {});
+  const three = param({ cmd: "x", "HOST!": ["h1", "h2", "nope"] });
+  expect(await call("GET", `/job/remote_command@system/common?receive_output=true&param=${three}`)).toMatchObject({
+    status: "ok",
+    failed: { count: 2, of: 3 },
+  });
+  const ok = await call("GET", `/job/exec/remote_command@system/common?param=${three}`);
+  expect(ok).not.toHaveProperty("failed");
   expect(
     await call(
       "GET",

@@ -24,6 +24,7 @@ import {
   JOB_MAX_S,
 } from "../../../common/limits.ts";
 import { etagOf } from "../../../common/revisions.ts";
+import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type BareAnswers, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/sockets/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/sockets/socket.ts";
@@ -35,7 +36,7 @@ import { definitionRoutes } from "./definitions/routes.ts";
 import type { JobGroups, SavedGroup } from "./groups/groups.ts";
 import type { OutputFollowing } from "./output/following.ts";
 import type { JobRuns } from "./runs/runs.ts";
-import { endOf, outputOf, untilAborted } from "./history/answers.ts";
+import { endOf, executionsOf, hostsOf, outputOf, untilAborted } from "./history/answers.ts";
 import type { RunRetrying } from "./runs/retrying.ts";
 import type { JobService } from "./service.ts";
 import { OutputStream } from "./output/stream.ts";
@@ -215,6 +216,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       path: "/job/exec/*",
       permission: "jobs:run",
       summary: "Executes the job <name>@<dir>",
+      failsInPart: true,
       input: JobExecution,
       output: Type.Unknown(),
       bare: STREAMED,
@@ -226,6 +228,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       path: "/job/*",
       permission: "jobs:read",
       summary: "The job <name>@<dir>; with param, its execution",
+      failsInPart: true,
       input: JobExecution,
       output: Type.Unknown(),
       revised: true,
@@ -286,7 +289,8 @@ async function execute(runs: JobRuns, call: ExecutionCall): Promise<Answer<unkno
   const { runId } = execution;
   if (!input.receive_output) return { message: runId, meta: { runid: runId } };
   const finished = await untilAborted(execution.finished, signal, `The job run ${runId} goes on`);
-  return { message: outputOf(finished), meta: { runid: runId, runs: finished.map(endOf) } };
+  const meta = { runid: runId, runs: finished.map(endOf) };
+  return { message: outputOf(finished), meta, ...reportFailed(hostsOf(finished), "host") };
 }
 
 function batchRoute(runs: JobRuns): Endpoint {
@@ -295,6 +299,7 @@ function batchRoute(runs: JobRuns): Endpoint {
     path: "/job/batch",
     permission: "jobs:run",
     summary: "Executes several jobs side by side; none of them when one is wrong",
+    failsInPart: true,
     body: "json",
     input: JobBatch,
     output: JobBatchEnds,
@@ -302,7 +307,10 @@ function batchRoute(runs: JobRuns): Endpoint {
       const waitsS = timeout === 0 ? JOB_MAX_S : Math.min(Math.max(timeout, 0), JOB_MAX_S);
       return Math.max(HTTP_CALL_DEADLINE_MS, 1_000 * waitsS + JOB_CALL_GRACE_MS);
     },
-    handler: async ({ principal, input, signal }) => ({ message: await runBatch(runs, principal, { input, signal }) }),
+    handler: async ({ principal, input, signal }) => {
+      const ends = await runBatch(runs, principal, { input, signal });
+      return { message: ends, ...reportFailed(executionsOf(ends), "execution") };
+    },
   });
 }
 

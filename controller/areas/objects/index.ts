@@ -1,6 +1,7 @@
 export { columns, meaningsOf, textColumns, type SystemClass, type SystemColumn } from "./definitions/system-class.ts";
 export { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
 export { hasWords, RECORD_COLUMNS, TAGS_COLUMN } from "./definitions/definition.ts";
+export { readablePaths, unknownClass } from "./definitions/unknown-class.ts";
 export { nameAmong, triggerName } from "./definitions/naming.ts";
 export { triggerStamp } from "./definitions/triggers.ts";
 export { objectOf } from "./values/events.ts";

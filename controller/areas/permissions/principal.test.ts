@@ -191,3 +191,12 @@ describe("of the data rules", () => {
     }
   });
 });
+
+test("a token with a part of its user's rights is named where it lacks one, and otherwise the user", () => {
+  const bob = granted();
+  const lacks = (more: object) => () => requirePermission({ ...bob, ...more }, "jobs:read");
+  expect(lacks({ byToken: "part", tokenName: "ci" })).toThrow("The token ci of bob lacks the permission jobs:read.");
+  expect(lacks({ byToken: "part" })).toThrow("The token of bob lacks the permission jobs:read.");
+  // The token has all that its user has, so a token with more scopes would not help.
+  expect(lacks({ byToken: "whole", tokenName: "ci" })).toThrow(/^bob lacks the permission jobs:read\.$/);
+});

@@ -96,7 +96,15 @@ export function requirePermission(principal: Principal, permission: Permission):
   if (allows(principal, permission)) return;
   requireNoDuty(principal);
   if (!permission.endsWith(":read")) requireMayChange(principal);
-  throw new AppError("denied", `${principal.user} lacks the permission ${permission}.`, { details: { permission } });
+  throw new AppError("denied", `${deniedCaller(principal)} lacks the permission ${permission}.`, {
+    details: { permission },
+  });
+}
+
+/** The token if it has only a part of its user's rights: then the user may have the right that it lacks. */
+function deniedCaller({ user, byToken, tokenName = "" }: Principal): string {
+  if (byToken !== "part") return user;
+  return tokenName === "" ? `The token of ${user}` : `The token ${tokenName} of ${user}`;
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Principal {
    * all grants.
    */
   readonly byToken?: "whole" | "part";
+  /** Name of that token, for errors; absent for a token of an earlier version. */
+  readonly tokenName?: string;
   /**
    * Id of the only job context that this principal may use. Present for a command of a job run that signed in by the
    * token of its run. Such a principal has no other rights.

@@ -1,5 +1,6 @@
 export { queryArea } from "./area.ts";
 export { classChange, classSpec } from "./write/define.ts";
+export { definitionWarnings } from "./write/definition-warnings.ts";
 export { literal } from "./expressions/literal.ts";
 export { insertTimes } from "./batch/rows.ts";
 export {

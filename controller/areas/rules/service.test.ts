@@ -133,6 +133,32 @@ test("what a rule says without effect is told with its line when it is stored", 
   expect(await rules.put(admin, "/matrix/rules/told", text("name,n"))).toEqual([]);
 });
 
+test("a rule names the nearest parser, column and class, and the place of its line", async () => {
+  const key = "/matrix/rules/mistyped";
+  for (const [value, message, details] of [
+    ["--class=/matrix/line\r\n--parser=scv\r\n", /did you mean csv\?$/, { nearest: "csv", line: 2 }],
+    [`${text("name,n")}--var_nmae=field n\n`, /no column nmae; did you mean name\?$/, { nearest: "name", line: 4 }],
+    [`${text("name,n")}--var_name=map a\n`, /^Line 4: expected key:field/, { line: 4 }],
+  ] as const)
+    await expect(rules.put(admin, key, value)).rejects.toMatchObject({
+      message: expect.stringMatching(message) as string,
+      details: { ...details, column: 1 },
+    });
+  const [said, ...others] = await rules.put(admin, key, "--class=/matrix/lien\n--parser=csv\n--fields=name\n");
+  expect([said, ...others]).toEqual([
+    "There is no class /matrix/lien now; did you mean /matrix/line? Until there is, records of the rule are errors.",
+  ]);
+});
+
+test("a rule does not name a column or a class that its author may not see", async () => {
+  const author = { ...admin, data: [{ class: "/matrix/line", access: "write", hidden: ["name"] }] } as const;
+  const column = rules.put(author, "/matrix/rules/unseen", `${text("n")}--var_nmae=field n\n`);
+  await expect(column).rejects.toMatchObject({ message: expect.not.stringContaining("did you mean") as string });
+  const closed = { ...admin, data: [{ class: "/matrix/other", access: "write" }] } as const;
+  const value = "--class=/matrix/lien\n--parser=csv\n--fields=name\n";
+  await expect(rules.put(closed, "/matrix/rules/unseen", value)).rejects.toMatchObject({ code: "denied" });
+});
+
 test("a rule removed as configuration leaves its table, as the text can be brought back; its own interface takes both", async () => {
   const key = "/matrix/rules/tabled";
   const table = "key:a\tval:1";

@@ -1,8 +1,9 @@
-import { AppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { revisionOf, type Expected } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
-import type { ClassView, Objects } from "../objects/index.ts";
+import { suggestion, withNearest } from "../../../common/text/nearest.ts";
+import { type ClassView, type Objects, readablePaths } from "../objects/index.ts";
 import { anyKey, type Entry, ownedVisibility } from "../config/index.ts";
 import {
   allows,
@@ -248,10 +249,12 @@ export class RuleService implements Rules {
     const [rule, catalog] = [readRuleText(text), await this.#objects.catalog(principal)];
     requireTimedRecords(rule, catalog);
     if (missingOption(rule) !== undefined) return [];
-    const view = catalog.get(ruleClass(text));
-    if (view === undefined) return [];
+    const path = ruleClass(text);
+    const view = catalog.get(path);
+    if (view === undefined) return path === "" ? [] : [noClassYet(path, readablePaths(principal, catalog))];
     const missing = missingFields(rule, view);
-    if (missing === undefined) compileRule(text, { ...targetOf(view), supplements });
+    if (missing === undefined)
+      compiledFor(principal, view, () => compileRule(text, { ...targetOf(view), supplements }));
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
@@ -274,6 +277,23 @@ export class RuleService implements Rules {
   async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
     const rule = await this.#store.supplement(principal.tenant, stored);
     return withClasses(rule, await this.#objects.catalog(principal));
+  }
+}
+
+/** A rule may be stored before its class is made. */
+function noClassYet(path: string, among: Iterable<string>): string {
+  return `There is no class ${path} now${suggestion(path, among)} Until there is, records of the rule are errors.`;
+}
+
+/** Compiles a rule of the class. The error about an unknown column names the nearest that the principal may see. */
+function compiledFor(principal: Principal, view: ClassView, compile: () => unknown): void {
+  try {
+    compile();
+  } catch (error) {
+    const { hidden } = classAccess(principal, view);
+    const seen = view.columns.filter(({ name, sealed }) => !sealed && !hidden.has(name));
+    const names = seen.map(({ name }) => name);
+    throw isAppError(error, "not_found") ? withNearest(error, names) : error;
   }
 }
 

@@ -1,4 +1,5 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { unknownName } from "../../../common/text/nearest.ts";
 import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import { type Condition, type Insert, NOWHERE, type Placeholder, type Update } from "../../../common/mql/index.ts";
@@ -108,7 +109,8 @@ function checkMember(
   const column = where.schema.column(where.view, name);
   if (column) canonicalValue(column, value);
   else if (where.view.recordColumns?.some((one) => one.name === name)) throw keptByPlatform(name, where.view);
-  else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
+  else if (!where.schema.isEdgeType(name))
+    throw unknownName(`Field ${name} Not Exist`, { name, among: where.schema.namesOf(where.view) });
 }
 
 /** The id that an insert would give to the object. The object has the member `class`. */

@@ -17,6 +17,16 @@ import {
 
 useSchema();
 
+test("a posted class that shares its last name warns of the first, and of options that are none", async () => {
+  const posted = { class: "/matrix/posting/app", fields: [{ name: "host", type: "varchar" }] };
+  expect(await post("schema/class", posted)).toMatchObject({
+    status: "ok",
+    message: { name: "/matrix/posting/app" },
+    warnings: [expect.stringContaining("as those of /matrix/ent/app do")],
+  });
+  expect(await post("schema/class", posted)).not.toHaveProperty("warnings");
+});
+
 test("a posted class is made, and what it lacks is added; nothing is taken away", async () => {
   const made = await post("schema/class", {
     class: "/matrix/posted",

@@ -1,6 +1,14 @@
 import type { ClassDetails, ClassRecord, FieldRecord, Indexing } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
-import { type ClassCatalog, type ClassView, type Column, type IndexStatus, nameAmong } from "../objects/index.ts";
+import {
+  type ClassCatalog,
+  type ClassView,
+  type Column,
+  type IndexStatus,
+  nameAmong,
+  readablePaths,
+  unknownClass,
+} from "../objects/index.ts";
 import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
 import { isPseudo, PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
 import { baseType, indexOption, typeParameters } from "./field-types.ts";
@@ -35,10 +43,8 @@ export class VisibleSchema {
   require(id: string): ClassView {
     const found = this.find(id);
     if (found) return found;
-    throw new AppError(
-      "not_found",
-      isNumber(id) ? `[NotExist] can't find class , cid is ${id} .` : `[NotExist] class : ${id} not find !`,
-    );
+    if (isNumber(id)) throw new AppError("not_found", `[NotExist] can't find class , cid is ${id} .`);
+    throw unknownClass(id, readablePaths(this.#principal, this.#catalog));
   }
 
   find(id: string): ClassView | undefined {
@@ -93,6 +99,12 @@ export class VisibleSchema {
       ) ??
       written
     );
+  }
+
+  /** Members that an object of the class can have. */
+  namesOf(view: ClassView): readonly string[] {
+    const names = [...this.columns(view), ...this.#catalog.edgeTypes()].map(({ name }) => name);
+    return [...names, ...PSEUDO_FIELDS];
   }
 
   isEdgeType(name: string): boolean {

@@ -72,7 +72,10 @@ function changeRoutes(schema: SchemaService): readonly Endpoint[] {
       input: ClassInput,
       output: ClassDetails,
       body: "json",
-      handler: async (call) => ({ message: await schema.save(call.principal, infoOf(call)) }),
+      handler: async (call) => {
+        const { details, warnings } = await schema.save(call.principal, infoOf(call));
+        return { message: details, warnings };
+      },
     }),
     endpoint({
       method: "DELETE",

@@ -9,7 +9,7 @@ import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import type { Query, QueryMeta } from "../query/index.ts";
+import { definitionWarnings, type Query, type QueryMeta } from "../query/index.ts";
 import { type Action, idOfObject, type Step, stepsOf } from "./actions.ts";
 import { classPath, classRef, creation, extension } from "./definition.ts";
 import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
@@ -103,13 +103,16 @@ export class SchemaService {
    * Makes the class, or adds to an existing one what it lacks; nothing is removed. The steps of an extension run one
    * after another. After a failure the same call continues where it stopped.
    */
-  async save(principal: Principal, info: ClassInfo): Promise<ClassDetails> {
+  async save(principal: Principal, info: ClassInfo): Promise<SavedClass> {
     requirePermission(principal, "objects:write");
     const path = classPath(info.class ?? info.name ?? "");
     const schema = await this.#visible(principal);
     const known = schema.find(path);
-    await this.#run(principal, known ? extension(info, known) : [creation(info, schema.nearest(path))]);
-    return this.#details(principal, path);
+    const steps = known ? extension(info, known) : [creation(info, schema.nearest(path))];
+    const definer = { principal, catalog: await this.#objects.catalog(principal) };
+    const warnings = steps.flatMap((step) => definitionWarnings(step, definer));
+    await this.#run(principal, steps);
+    return { details: await this.#details(principal, path), warnings };
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -162,6 +165,11 @@ export class SchemaService {
     for await (const page of rows) all.push(...page);
     return all;
   }
+}
+
+interface SavedClass {
+  readonly details: ClassDetails;
+  readonly warnings: readonly string[];
 }
 
 function* tableRecords(name: string, schema: VisibleSchema): Generator<object> {

@@ -28,6 +28,7 @@ interface Answer {
   readonly status: string;
   readonly message: unknown;
   readonly code?: string;
+  readonly details?: unknown;
   readonly logs?: unknown;
 }
 
@@ -184,6 +185,10 @@ test("what Lua finds besides host objects is listed for triggers and rules, and 
 
 test("arguments are checked before anything is done", async () => {
   expect(await run("odb.mql(1)")).toMatchObject({ status: "error", code: "invalid" });
+  expect(await run("var s = '\u{1F600}';\r\n\todb.mql('select\\n  keey from /matrix/numbered')")).toMatchObject({
+    message: "/inline.js:2:6: Field keey Not Exist; did you mean key? (line 2 column 3)",
+    details: { file: "/inline.js", line: 2, column: 6, within: { line: 2, column: 3 }, nearest: "key" },
+  });
   expect((await run("odb.mql()")).message).toContain("odb.mql needs text.");
   expect((await run("log.nothing(1)")).status).toBe("error");
   expect((await run("message.send('s', 'datachange', 't', 'forged')")).code).toBe("invalid");

@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
+import { type ClassCatalog, type ClassView, type Column, readablePaths, unknownClass } from "../objects/index.ts";
 import { classAccess, type Principal, RAW_BYTES_FIELD } from "../permissions/index.ts";
 import type { ExportedClass, ExportRequest } from "./types.ts";
 
@@ -18,8 +18,7 @@ export function selectClasses(
 ): readonly ExportedClass[] {
   const { path, isTree } = rootOf(request, principal);
   const root = catalog.get(path);
-  if (!root || !classAccess(principal, root).readable)
-    throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  if (!root || !classAccess(principal, root).readable) throw unknownClass(path, readablePaths(principal, catalog));
   const wanted = (isTree ? catalog.tree(path) : [root]).filter((view) => isWanted(view, { root, request, principal }));
   const above = lineage(root, catalog).filter((view) => classAccess(principal, view).readable);
   const ordered = [...above, ...wanted].sort((a, b) => (a.path < b.path ? -1 : 1));

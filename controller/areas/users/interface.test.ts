@@ -157,6 +157,31 @@ describe("users by HTTP", () => {
     expect(await call({ method: "POST", url, payload: given })).not.toHaveProperty("warnings");
   });
 
+  test("a refused token is named: by its name if it lacks a right, by the header if it is not valid", async () => {
+    const wanted = { name: "deploy", scopes: ["users:read"], days: 1 };
+    const token = String((await call({ method: "POST", url: "/user/tokens", payload: wanted })).message);
+    const ask = (bearer: string, more: object = {}) => {
+      const headers = { authorization: `Bearer ${bearer}`, ...more };
+      return http.app.inject({ method: "POST", url: "/admin/users/new", payload: ann, headers });
+    };
+    expect((await ask(token)).json()).toMatchObject({
+      code: "denied",
+      message: "The token deploy of admin lacks the permission users:write.",
+      details: { permission: "users:write" },
+    });
+    const refused = (await ask("odp_unknown")).json();
+    expect(refused).toEqual({ status: "signin", message: "/user/login", details: { reason: "token" } });
+    const precise = await ask("odp_unknown", { accept: "application/problem+json" });
+    expect(precise.statusCode).toBe(401);
+    expect(precise.json()).toMatchObject({
+      code: "signin",
+      detail: "Nobody is signed in: the token in Authorization is unknown, has expired or was removed.",
+      details: { reason: "token" },
+    });
+    const stranger = await http.app.inject({ url: "/admin/users" });
+    expect(stranger.json()).toEqual({ status: "signin", message: "/user/login" });
+  });
+
   test("one's own password takes the present one, and is not set by a token; that of another is on record as set", async () => {
     const { id } = await tree("/admin");
     const passwd = "four-yellow-tables-9";

@@ -19,6 +19,8 @@ import type {
   TicketChange,
 } from "../interface/endpoint.ts";
 import { sendEvents, type Listening } from "../sockets/events.ts";
+import { statusOfFailures } from "./failed.ts";
+import { wantsProblem } from "./failure.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { formCheck } from "./forms.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
@@ -54,8 +56,10 @@ export type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: Ans
  * Makes the sender of one endpoint's answers. A sender resolves when the last byte is handed over. It throws only
  * before the first byte.
  */
-export function answerSender(endpoint: Pick<Endpoint, "output" | "statuses" | "bare" | "events" | "revised">): Sender {
-  const { output } = endpoint;
+export function answerSender(
+  endpoint: Pick<Endpoint, "output" | "statuses" | "bare" | "events" | "revised" | "failsInPart">,
+): Sender {
+  const { output, failsInPart } = endpoint;
   const checkForm = formCheck(endpoint);
   const filter = outputFilter(output);
   const writeHead = headWriter(endpoint);
@@ -74,6 +78,10 @@ export function answerSender(endpoint: Pick<Endpoint, "output" | "statuses" | "b
     if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
     if (!("redirect" in answer || "page" in answer))
       writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
+    if ("failed" in answer && answer.failed !== undefined) {
+      if (!failsInPart) throw new Error("The endpoint does not declare that parts of it can fail.");
+      if (wantsProblem(reply.request)) void reply.code(statusOfFailures(answer.failed));
+    }
     if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
     if ("ticket" in answer && answer.ticket !== undefined) setTicket(reply, answer.ticket, options.secure);
     if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
@@ -92,9 +100,9 @@ function textOf(
 ): string | Promise<string> | undefined {
   if ("json" in answer) return jsonText(answer.json, options);
   if (!("message" in answer)) return undefined;
-  const { meta, warnings } = answer;
+  const { meta, warnings, failed } = answer;
   const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
-  return messageText({ message, meta, warnings }, options);
+  return messageText({ message, meta, warnings, failed }, options);
 }
 
 function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {

@@ -12,12 +12,13 @@ interface SliceHolder {
 
 /** The envelope of a message. A long message is encoded in slices. */
 export function messageText(
-  { message, meta, warnings }: Pick<MessageAnswer<unknown>, "message" | "meta" | "warnings">,
+  { message, meta, warnings, failed }: Pick<MessageAnswer<unknown>, "message" | "meta" | "warnings" | "failed">,
   holder: SliceHolder,
 ): string | Promise<string> {
-  if (!isLongJson(message)) return JSON.stringify({ status: "ok", message, meta, warnings });
+  if (!isLongJson(message)) return JSON.stringify({ status: "ok", message, meta, warnings, failed });
   return encodeJson(message, holder.slices).then(
-    (text) => `{"status":"ok","message":${text}${member("meta", meta)}${member("warnings", warnings)}}`,
+    (text) =>
+      `{"status":"ok","message":${text}${member("meta", meta)}${member("warnings", warnings)}${member("failed", failed)}}`,
   );
 }
 

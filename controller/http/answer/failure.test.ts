@@ -37,3 +37,26 @@ test("what an error says makes no second line of the log", () => {
     err: { message: forged },
   });
 });
+
+test("the details of a failure are sent beside its text, and none of a fault of ours", () => {
+  const details = { line: 2, column: 7, nearest: undefined };
+  expect(failureEnvelope(new AppError("syntax", "Not so.", { details }), TRACE)).toEqual({
+    status: "error",
+    message: "Not so.",
+    error: "Not so.",
+    code: "syntax",
+    details: { line: 2, column: 7 },
+  });
+  expect(failureEnvelope(new AppError("invalid", "Not so."), TRACE)).not.toHaveProperty("details");
+  expect(failureEnvelope(new AppError("internal", "A bug.", { details }), TRACE)).not.toHaveProperty("details");
+});
+
+test("members of the details beyond their bound are left out, which is told", () => {
+  const errors = Array.from({ length: 1_000 }, (_, line) => ({ line, error: "unreadable" }));
+  const error = new AppError("invalid", "No line was read.", { details: { failed: 1_000, errors, line: 3 } });
+  expect(failureEnvelope(error, TRACE).details).toEqual({
+    failed: 1_000,
+    line: 3,
+    cut: "HTTP_DETAILS_MAX_CHARACTERS",
+  });
+});

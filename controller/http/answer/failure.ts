@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { AppError, ERROR_CODES, errorText } from "../../../common/errors.ts";
+import { HTTP_DETAILS_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { traceIdOf } from "../calls/trace.ts";
 
 /** Headers that describe the body of a successful answer. */
@@ -38,7 +39,8 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, error:
   const { retryAfterSeconds } = error.details ?? {};
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
-  if (error.code === "signin") return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH });
+  if (error.code === "signin")
+    return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH, ...publicDetails(error) });
   // Only clients that know 412 ask for what it answers.
   return reply.code(error.code === "stale" ? ERROR_CODES.stale.status : 500).send(failureEnvelope(error, traceparent));
 }
@@ -46,7 +48,25 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, error:
 export function failureEnvelope(error: AppError, traceparent: string): Record<string, unknown> {
   const text = publicText(error, traceparent);
   // Old clients read `error`, new ones `message`.
-  return { status: "error", message: text, error: text, code: error.code };
+  return { status: "error", message: text, error: text, code: error.code, ...publicDetails(error) };
+}
+
+/**
+ * The details of an error as a caller gets them: none of an internal fault. Members beyond
+ * `HTTP_DETAILS_MAX_CHARACTERS` are left out, and `cut` names the bound.
+ */
+function publicDetails({ code, details = {} }: AppError): { readonly details?: Readonly<Record<string, unknown>> } {
+  if (code === "internal") return {};
+  let left = HTTP_DETAILS_MAX_CHARACTERS;
+  const members = Object.entries(details).filter(([, value]) => value !== undefined);
+  const kept = members.filter((member) => {
+    const { length } = JSON.stringify(member);
+    if (length > left) return false;
+    left -= length;
+    return true;
+  });
+  if (kept.length < members.length) kept.push(["cut", "HTTP_DETAILS_MAX_CHARACTERS"]);
+  return kept.length === 0 ? {} : { details: Object.fromEntries(kept) };
 }
 
 /** Logs an internal fault. Call it once for each failure. */
@@ -67,13 +87,14 @@ function sendProblem(reply: FastifyReply, error: AppError, traceparent: string):
         status,
         detail: publicText(error, traceparent),
         code: error.code,
+        ...publicDetails(error),
         traceparent,
       }),
     );
 }
 
 /** Only this literal media type asks for precise status codes; `*`/`*` does not. */
-function wantsProblem(request: FastifyRequest): boolean {
+export function wantsProblem(request: FastifyRequest): boolean {
   return /application\/problem\+json/i.test(request.headers.accept ?? "");
 }
 

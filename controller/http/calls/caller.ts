@@ -128,7 +128,7 @@ export class CallCaller {
     this.#be(await identify(this.#with.signIn, this.#caller()));
     if (this.#route.isPublic) return;
     if (this.#identity === undefined && mayCarrySession(this.#request)) await this.#readForm();
-    if (this.#identity === undefined) throw notSignedIn();
+    if (this.#identity === undefined) throw notSignedIn(this.#request.headers);
   }
 
   /**
@@ -231,7 +231,7 @@ export class CallCaller {
   /** The caller; if still unknown, by a session in these fields. `AppError("signin")` without one. */
   async #knownBy(fields: Fields): Promise<Identity> {
     await this.#signInByForm(fields);
-    if (this.#identity === undefined) throw notSignedIn();
+    if (this.#identity === undefined) throw notSignedIn(this.#request.headers);
     return this.#identity;
   }
 

@@ -86,8 +86,11 @@ export function knownIdentity(signIn: SignIn, query: Fields, call: Call): Identi
 
 const NONE: readonly unknown[] = [];
 
-export function notSignedIn(): AppError {
-  return new AppError("signin", "Nobody is signed in.");
+/** The error of a call without valid credentials. It names a refused token, which its program believes to be valid. */
+export function notSignedIn({ authorization = "" }: IncomingHttpHeaders): AppError {
+  if (!/^bearer\b/i.test(authorization)) return new AppError("signin", "Nobody is signed in.");
+  const text = "Nobody is signed in: the token in Authorization is unknown, has expired or was removed.";
+  return new AppError("signin", text, { details: { reason: "token" } });
 }
 
 type Call = Pick<Caller, "remote" | "traceparent">;

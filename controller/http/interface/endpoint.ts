@@ -47,6 +47,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   /** Statuses in addition to a plain 200 and a redirect. An answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**
+   * True: parts of the call can fail while others succeed, so an answer may have `failed`. A client that asks for
+   * precise statuses then gets 207, or 502 if all parts failed.
+   */
+  readonly failsInPart?: true;
+  /**
    * Form of the body in the documentation; a body in any form is accepted. `raw`: a text of any content type, which is
    * kept unchanged; no member is read from it.
    */
@@ -192,8 +197,16 @@ interface Envelope extends AnswerHead {
 
 export interface MessageAnswer<O> extends Envelope {
   readonly message: O;
+  /** Only for an endpoint with `failsInPart`; absent if no part failed. */
+  readonly failed?: Failures;
   readonly session?: SessionChange;
   readonly ticket?: TicketChange;
+}
+
+/** Number of failed parts of a call, and of all its parts. */
+export interface Failures {
+  readonly count: number;
+  readonly of: number;
 }
 
 export interface RowsAnswer extends Envelope {

@@ -125,7 +125,7 @@ export class Upgrades {
     const own = { host, protocol, publicNames: this.#dependencies.publicNames };
     const caller = { headers, query: queryOf(target), own, remote, traceparent: wire.traceparent };
     const identity = await identify(this.#dependencies.signIn, caller);
-    if (identity === undefined) throw notSignedIn();
+    if (identity === undefined) throw notSignedIn(headers);
     await this.#permit(request, found.endpoint, identity);
     const input = readInput(found.endpoint, {
       path: found.path,

@@ -156,7 +156,7 @@ function runWithin(machine: Machine, input: RunInput, { end, taken, host }: Boun
       return { report: { failure: { kind: "endless", message } }, isSound: false };
     }
     const thrown = thrownBy(machine, error);
-    const failure = failureOf(thrown, error, name);
+    const failure = failureOf(thrown, error, input);
     const isSound = thrown.isWhole && failure.kind !== "memory";
     // The results caused the overflow: at this point the script runs only code of its results.
     if (isFinishing && STACK_OVERFLOW.test(failure.message))
@@ -211,10 +211,10 @@ interface Thrown {
   readonly details?: ScriptFailure["details"];
 }
 
-function failureOf(thrown: Thrown, error: unknown, main: string): ScriptFailure {
+function failureOf(thrown: Thrown, error: unknown, main: Pick<RunInput, "name" | "source">): ScriptFailure {
   const { name, message, stack = "", code, details } = thrown;
   if (/^(InternalError: )?out of memory$/.test(message) || (error as Error).name === "RuntimeError")
-    return { kind: "memory", message: `${main} needs more memory than a script has.` };
+    return { kind: "memory", message: `${main.name} needs more memory than a script has.` };
   const kind = name === "SyntaxError" && code === undefined ? "syntax" : "thrown";
   const title = name === undefined || name === "Error" ? "" : `${name}: `;
   return {

@@ -54,7 +54,14 @@ export interface TestHttp extends AsyncDisposable {
   call(
     session: string,
     options: InjectOptions & { readonly url: string },
-  ): Promise<{ status: string; message: unknown; code?: string; meta?: unknown }>;
+  ): Promise<{
+    status: string;
+    message: unknown;
+    code?: string;
+    meta?: unknown;
+    warnings?: readonly string[];
+    failed?: unknown;
+  }>;
 }
 
 export interface TestHttpOptions {

@@ -1,3 +1,4 @@
+import type { JobBatchEnds } from "../../../../common/api/jobs.ts";
 import { AppError, type ErrorCode } from "../../../../common/errors.ts";
 import type { FinalState } from "../../hosts/index.ts";
 import type { HostRun } from "../types.ts";
@@ -28,6 +29,36 @@ export function outputOf(runs: readonly HostRun[]): string {
     CODE_OF_STATE[only.state],
     `${only.host}: ${only.state}: ${only.message}${only.output === "" ? "" : `\n${only.output}`}`,
   );
+}
+
+/** Failed parts of an execution, each with its text, and the number of all parts. */
+interface Parts {
+  readonly faults: readonly string[];
+  readonly of: number;
+}
+
+/** The hosts of an execution. */
+export function hostsOf(runs: readonly HostRun[]): Parts {
+  return { faults: runs.filter(isFailed).map(faultOf), of: runs.length };
+}
+
+/** The executions of a batch: the hosts of each job, and each job without hosts. */
+export function executionsOf(ends: JobBatchEnds): Parts {
+  const faults = ends.flatMap(({ name, status, message, runs = [] }) => {
+    const failed = runs.filter(isFailed).map((run) => `${name} on ${faultOf(run)}`);
+    return failed.length > 0 || status === "ok" ? failed : [`${name}: ${message}`];
+  });
+  return { faults, of: ends.reduce((sum, { runs = [] }) => sum + Math.max(runs.length, 1), 0) };
+}
+
+type RunEnd = NonNullable<JobBatchEnds[number]["runs"]>[number];
+
+function isFailed({ state }: Pick<RunEnd, "state">): boolean {
+  return state !== "ok";
+}
+
+function faultOf({ host, state, message }: Pick<RunEnd, "host" | "state" | "message">): string {
+  return `${host}: ${state}${message === "" ? "." : `, ${message}`}`;
 }
 
 /**

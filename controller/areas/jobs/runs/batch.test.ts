@@ -50,7 +50,7 @@ test("jobs side by side answer in their order what became of each, with the outp
     { ...remote("fail"), timeout: 60 },
     { name: "one@common/x", param: { "HOST!": "h4" }, timeout: 60 },
   ];
-  const { status, message } = await batch({ jobs, timeout: 60 });
+  const { status, message, failed, warnings } = await batch({ jobs, timeout: 60 });
   const run = (host: string, state = "ok", more: object = { code: 0 }) => ({ host, state, message: "", ...more });
   const runid = expect.stringMatching(/^[0-9A-Z]{26}$/) as string;
   const ok = { status: "ok", runid };
@@ -79,6 +79,12 @@ test("jobs side by side answer in their order what became of each, with the outp
     },
     { ...ok, name: "one@common/x", message: "run-one on h4", runs: [run("h4")] },
   ]);
+  expect(failed).toEqual({ count: 2, of: 6 });
+  expect(warnings).toEqual([
+    "2 of 6 executions failed.",
+    "lost@common/x on nowhere: unreachable, There is no host nowhere.",
+    "remote_command@system/common on h3: failed, exit code 3",
+  ]);
   const ids = (message as { runid: string }[]).map((end) => end.runid);
   expect(new Set(ids).size).toBe(5);
   expect(await rows(ids[1])).toEqual([
@@ -86,6 +92,22 @@ test("jobs side by side answer in their order what became of each, with the outp
     { host: "h2", status: "ok" },
   ]);
 });
+
+test.each<readonly [string, readonly object[], number, object | undefined]>([
+  ["all", [remote("fail"), { name: "lost@common/x" }], 502, { count: 2, of: 2 }],
+  ["some", [remote("fail"), { name: "two@common/x" }], 207, { count: 1, of: 3 }],
+  ["none", [{ name: "one@common/x" }], 200, undefined],
+])(
+  "a client that asks for precise statuses is told when %s of the executions failed",
+  async (_, jobs, status, failed) => {
+    const sent = { method: "POST" as const, url: `/job/batch?sessionid=${session}`, payload: { jobs, timeout: 60 } };
+    const precise = await monitoring.http.app.inject({ ...sent, headers: { accept: "application/problem+json" } });
+    expect(precise.statusCode).toBe(status);
+    expect(precise.json()).toMatchObject({ status: "ok" });
+    expect(precise.json().failed).toEqual(failed);
+    expect((await monitoring.http.app.inject(sent)).statusCode).toBe(200);
+  },
+);
 
 test("others have the thread between the hosts of a run as they are opened, begun and ended, and none of them costs more than the one before", async () => {
   const host = Array.from({ length: 40 }, (_, at) => `h${at + 1}`);

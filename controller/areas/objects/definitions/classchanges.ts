@@ -1,5 +1,6 @@
 import { zoneNamed } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import {
   CATALOG_LEASE_MS,
   CLASSES_PER_TENANT_MAX,
@@ -170,7 +171,7 @@ export function createEdgeType(draft: Draft, type: EdgeType): void {
 
 export function dropEdgeType(draft: Draft, name: string): void {
   if (draft.edgeType(name) === undefined)
-    throw new AppError("not_found", `[NotExist] edge type ${name} does not exist.`);
+    throw unknownName(`[NotExist] edge type ${name} does not exist.`, { name, among: draft.edgeTypeNames() });
   draft.deleteEdgeType(name);
 }
 

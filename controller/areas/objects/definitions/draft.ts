@@ -3,6 +3,7 @@ import { encodeJson } from "../../../store/format.ts";
 import type { KvCondition, KvOperation, KvTxn } from "../../../store/kv.ts";
 import type { ColumnSpec, EdgeType, TriggerDefinition } from "../types.ts";
 import { triggerName } from "./naming.ts";
+import { classNotFound } from "./views.ts";
 import {
   FIRST_COLUMN_NUMBER,
   ROOT_CID,
@@ -78,6 +79,10 @@ export class Draft {
     return this.#edgeTypes.size;
   }
 
+  edgeTypeNames(): Iterable<string> {
+    return this.#edgeTypes.keys();
+  }
+
   get subscriptionCount(): number {
     return this.#subscriptions.size;
   }
@@ -98,7 +103,7 @@ export class Draft {
   /** `AppError("not_found")` when there is none. */
   requireClass(path: string): ClassDefinition {
     const found = this.#classes.get(path);
-    if (found === undefined) throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
+    if (found === undefined) throw classNotFound(path);
     return found;
   }
 

@@ -67,7 +67,9 @@ class Slots {
 export function requireColumn(draft: Draft, definition: ClassDefinition, name: string): ColumnDefinition {
   const column = definition.columns.find((own) => own.name === name) ?? draft.columns(definition.path).get(name);
   if (column === undefined)
-    throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`);
+    throw new AppError("not_found", `[NotExist] Field ${name} Not Exist in ${definition.path}.`, {
+      details: { unknown: name },
+    });
   return column;
 }
 

@@ -228,5 +228,5 @@ function defaultKeyMode(definition: ClassDefinition, above: LoadedClass | undefi
 }
 
 export function classNotFound(path: string): AppError {
-  return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  return new AppError("not_found", `[NotExist] class : ${path} not find !`, { details: { unknown: path } });
 }

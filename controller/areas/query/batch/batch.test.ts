@@ -67,11 +67,11 @@ test("where the stores fail in the middle, whoever asked is told that the rest w
 test.each([
   ["a value", "insert into /matrix/box host='x', run=3, size='many'", "invalid"],
   ["a value of an update", "update /matrix/box set size='many' where run=3", "invalid"],
-  ["a name", "insert into /matrix/box nothing=1", "not_found"],
+  ["a name", "insert into /matrix/box nothing=1", "not_found", 26],
   ["a key", "insert into /matrix/box run=3", "invalid"],
   ["rights", "delete from /matrix/line", "denied"],
   ["a row condition", "update /matrix/box set run=4 where host='3-own'", "denied"],
-])("%s that is wrong is told before anything is written, with its place", async (_, wrong, code) => {
+])("%s that is wrong is told before anything is written, with its place", async (_, wrong, code, column = 2) => {
   await queryOf("first").rows(admin, "insert into /matrix/box host='3-own', run=3");
   const data = [
     { class: "/", access: "write" },
@@ -82,7 +82,7 @@ test.each([
     { ...admin, data },
     `begin insert into /matrix/event run=3, n=1;\n ${wrong}; end`,
   );
-  await expect(failed).rejects.toMatchObject({ code, details: { line: 2, column: 2 } });
+  await expect(failed).rejects.toMatchObject({ code, details: { line: 2, column } });
   expect((await stateOf(3)).event).toEqual([]);
   expect(await openBatches()).toEqual([]);
 });

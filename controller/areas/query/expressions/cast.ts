@@ -1,4 +1,4 @@
-import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import type { Value } from "../../../../common/value.ts";
 import { numberValue } from "./arithmetic.ts";
 import { dateAt, dateText } from "./functions/calendar.ts";
@@ -34,7 +34,12 @@ export const CAST_TYPES: readonly string[] = Object.keys(CASTS);
 /** `cast(source AS type)`; null if the value cannot be converted. */
 export function castTo<R>(type: Value | undefined, source: Source<R>): Source<R> {
   const cast = typeof type === "string" ? CASTS[type] : undefined;
-  if (!cast) throw new AppError("invalid", `[Valid] There is no cast to ${String(type)}: ${CAST_TYPES.join(", ")}.`);
+  if (!cast)
+    throw unknownName(`[Valid] There is no cast to ${String(type)}: ${CAST_TYPES.join(", ")}.`, {
+      name: String(type),
+      among: CAST_TYPES,
+      code: "invalid",
+    });
   return {
     label: `cast(${source.label} AS ${String(type)})`,
     kinds: [cast.kind],

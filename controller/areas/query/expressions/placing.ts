@@ -1,5 +1,5 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { positionAt, type Span } from "../../../../common/mql/index.ts";
+import { NOWHERE, positionAt, type Span } from "../../../../common/mql/index.ts";
 
 /**
  * The part of the text that an error is about. It is kept outside the error, because a span means nothing without its
@@ -24,9 +24,12 @@ export async function aboutLater<T>(span: Span, work: () => Promise<T>): Promise
   }
 }
 
-/** The error of work about this part of the text, unless an inner call already gave it a smaller one. */
+/**
+ * The error of work about this part of the text, unless an inner call already gave it a smaller one. `NOWHERE` is no
+ * part.
+ */
 export function placed(error: unknown, span: Span): unknown {
-  if (isAppError(error) && !places.has(error)) places.set(error, span);
+  if (isAppError(error) && span !== NOWHERE && !places.has(error)) places.set(error, span);
   return error;
 }
 

@@ -1,8 +1,15 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Condition, type GraphNode, printCondition } from "../../../../common/mql/index.ts";
-import type { ClassCatalog, ClassView, ObjectRow, ReadRequest } from "../../objects/index.ts";
+import {
+  type ClassCatalog,
+  type ClassView,
+  type ObjectRow,
+  readablePaths,
+  type ReadRequest,
+} from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
 import { readsOf } from "../plan/plan.ts";
 import { askedPlan, type RelationPlan, splitCondition } from "../plan/relations.ts";
 import { filterOf } from "../run/run.ts";
@@ -80,20 +87,14 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
 /** The classes of objects that can match the node. */
 function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): Scope {
   const make = (path: string, found: readonly ClassView[]): Scope => {
-    return new Scope(
-      principal,
-      node.name,
-      new VisibleTree(
-        principal,
-        { path, subtree: true },
-        {
-          found,
-          relations: relationsOf(catalog),
-          everything: () => visibleTree(principal, catalog, { path: "/", subtree: true }),
-        },
-      ),
-      { follows: true },
-    );
+    const among = (): Iterable<string> => {
+      const paths = Array.from(readablePaths(principal, catalog));
+      return path.startsWith("/") ? paths : paths.map((one) => one.slice(one.lastIndexOf("/") + 1));
+    };
+    const everything = () => visibleTree(principal, catalog, { path: "/", subtree: true });
+    const content = { among, found, relations: relationsOf(catalog), everything };
+    const tree = about(node.span, () => new VisibleTree(principal, { path, subtree: true }, content));
+    return new Scope(principal, node.name, tree, { follows: true });
   };
   if (node.ids.length > 0) return make(node.ids.join(", "), classesOfIds(node.ids, principal, catalog));
   if (node.class === undefined) return make("/", catalog.tree("/"));

@@ -1,8 +1,10 @@
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
 import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { commonRelations, type RelationPlan } from "../plan/relations.ts";
+import { about } from "../expressions/placing.ts";
 import { type Scope, scopeOf } from "../plan/names/scope.ts";
 import { timeOfState } from "../plan/plan.ts";
 import { conditionsOf } from "./conditions.ts";
@@ -67,7 +69,12 @@ export function planMatch(
       0,
       nodes.findIndex((node) => !node.isOpen),
     );
-    return { nodes, hops: chain.steps.map((step) => hopOf(step, context)), anchor, tags: tagsOf(nodes, isNamed) };
+    return {
+      nodes,
+      hops: chain.steps.map((step) => about(step.span, () => hopOf(step, context))),
+      anchor,
+      tags: tagsOf(nodes, isNamed),
+    };
   });
   const returns = match.returns.map((name) => scope.bind(fieldNamed(name, match), values));
   return {
@@ -87,9 +94,9 @@ function nodesOf(chain: Chain): readonly Chain["start"][] {
 
 function hopOf(step: GraphStep, { catalog }: Pick<PatternContext, "catalog">): Hop {
   const { direction, type, depth } = step;
-  if (type !== undefined && !catalog.edgeTypes().some((known) => known.name === type)) {
-    throw new AppError("not_found", `[NotExist] edge type ${type} does not exist.`);
-  }
+  const known = catalog.edgeTypes().map(({ name }) => name);
+  if (type !== undefined && !known.includes(type))
+    throw unknownName(`[NotExist] edge type ${type} does not exist.`, { name: type, among: known });
   if (depth !== "any" && depth > GRAPH_DEPTH_MAX) throw tooDeep();
   return { direction, type, depth: depth === "any" ? Infinity : depth };
 }
@@ -106,7 +113,8 @@ function pathsOf({ pathMode, pathTags }: Match, chains: readonly ChainPlan[]): P
   if (pathMode === undefined) return undefined;
   const known = new Set(chains.flatMap((chain) => chain.tags).filter((tag) => tag !== undefined));
   const unknown = pathTags.find((tag) => !known.has(tag));
-  if (unknown !== undefined) throw new AppError("not_found", `[NotExist] No node is called ${unknown}.`);
+  if (unknown !== undefined)
+    throw unknownName(`[NotExist] No node is called ${unknown}.`, { name: unknown, among: known });
   return { mode: pathMode, tags: pathTags.length > 0 ? [...new Set(pathTags)] : [...known] };
 }
 

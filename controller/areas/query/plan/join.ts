@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import {
   type Condition,
   type Field,
@@ -132,7 +133,11 @@ export class JoinedFields implements Fields<Joined> {
 
   star(alias: string | undefined): readonly BoundField[] {
     const scopes = alias === undefined ? this.scopes : this.scopes.filter((scope) => scope.alias === alias);
-    if (scopes.length === 0) throw new AppError("not_found", `[NotExist] Nothing is called ${alias ?? ""} here.`);
+    if (scopes.length === 0)
+      throw unknownName(`[NotExist] Nothing is called ${alias ?? ""} here.`, {
+        name: alias ?? "",
+        among: this.scopes.map((scope) => scope.alias ?? ""),
+      });
     return scopes.flatMap((scope) => {
       const names = new Set<string>([
         ...scope.tree.pseudoFields,
@@ -185,7 +190,11 @@ export class JoinedFields implements Fields<Joined> {
     if (named !== -1) return named;
     const having = this.#having(first);
     const [only] = having;
-    if (only === undefined) throw new AppError("not_found", `Field ${field.parts.join(".")} Not Exist`);
+    if (only === undefined)
+      throw unknownName(`Field ${field.parts.join(".")} Not Exist`, {
+        name: first,
+        among: this.scopes.flatMap((scope) => [scope.alias ?? "", ...scope.tree.names]),
+      });
     if (having.length === 1) return only;
     const choices = having.map((table) => `${this.#scope(table).alias ?? ""}.${first}`);
     throw new AppError("invalid", `[Valid] Several classes of the JOIN have ${first}: write ${choices.join(" or ")}.`);

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import {
   type Call,
   type Condition,
@@ -389,7 +390,8 @@ function repeatedTexts(texts: readonly string[]): ReadonlySet<string> {
 
 function aggregateName(call: Call): AggregateName {
   if (isAggregate(call.name)) return call.name;
-  throw new AppError("invalid", `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`);
+  const text = `[Valid] There is no function ${call.name}: ${AGGREGATES.join(", ")}.`;
+  throw unknownName(text, { name: call.name, among: AGGREGATES, code: "invalid" });
 }
 
 /** Clients read `count` for `count(*)` and `system.max(size)` for the others. */

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import { QUERY_WINDOW_DISTANCE_MAX } from "../../../../common/limits.ts";
 import { type Operand, printWindow, type WindowItem } from "../../../../common/mql/index.ts";
 import { bindOperand, isOfGroup } from "../expressions/bind.ts";
@@ -107,7 +108,8 @@ const NUMERIC: ReadonlySet<WindowFunction> = new Set<WindowFunction>(["sum", "av
 function nameOf({ name }: WindowItem): WindowFunction {
   const known = WINDOW_FUNCTIONS.find((one) => one === name);
   if (known) return known;
-  throw new AppError("invalid", `[Valid] There is no ${name}() OVER: ${WINDOW_FUNCTIONS.join(", ")}.`);
+  const text = `[Valid] There is no ${name}() OVER: ${WINDOW_FUNCTIONS.join(", ")}.`;
+  throw unknownName(text, { name, among: WINDOW_FUNCTIONS, code: "invalid" });
 }
 
 function bound(operand: Operand, { names, values }: Meaning): BoundField {

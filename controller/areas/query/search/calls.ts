@@ -1,10 +1,12 @@
 import { AppError } from "../../../../common/errors.ts";
+import { withNearest } from "../../../../common/text/nearest.ts";
 import { GRAPH_EDGES_MAX, SEARCH_CALL_MAX_ROWS } from "../../../../common/limits.ts";
 import { NOWHERE } from "../../../../common/mql/index.ts";
 import type { Alternative, Call, Match, Search } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectEdge, ObjectRef } from "../../objects/index.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/aggregates/memory.ts";
+import { placed } from "../expressions/placing.ts";
 import type { Output } from "../plan/outputs.ts";
 import { inSlices, type Slices } from "../run/slice.ts";
 import type { SearchPlan } from "./plan.ts";
@@ -20,17 +22,20 @@ export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => 
  * search also groups or deletes.
  */
 export function searchOfCall(search: Search, call: Call): Search {
-  if (!CALLS.includes(call.name))
-    throw new AppError("unsupported", `[Exec] No search calls ${call.name}: there are ${CALLS.join(" and ")}.`, {
-      details: { construct: `call ${call.name}` },
-    });
+  if (!CALLS.includes(call.name)) throw placed(unknownCall(call), call.span);
   const other = search.segments.find(({ kind }) => kind === "group" || kind === "delete");
-  if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with call.`);
+  if (other) throw placed(new AppError("invalid", `[Valid] ${other.kind} does not go with call.`), other.span);
   const types = call.name === "tree" ? textsOf(call, "ftype") : [];
   const segments = types.length > 0 ? [...search.segments, oneOf("ftype", types)] : search.segments;
   // One more than allowed, to see that there are too many.
   const most = { kind: "top" as const, count: SEARCH_CALL_MAX_ROWS + 1, span: NOWHERE };
   return { ...search, current: true, segments: segmentOf(search, "top") ? segments : [...segments, most] };
+}
+
+function unknownCall({ name }: Call): AppError {
+  const details = { construct: `call ${name}`, unknown: name };
+  const text = `[Exec] No search calls ${name}: there are ${CALLS.join(" and ")}.`;
+  return withNearest(new AppError("unsupported", text, { details }), CALLS);
 }
 
 /** The fields that a call needs of its objects, and those that it shows. */

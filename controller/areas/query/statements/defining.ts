@@ -1,11 +1,14 @@
-import { AppError } from "../../../../common/errors.ts";
-import type { Statement } from "../../../../common/mql/index.ts";
-import { makesClass, makesEdgeType, requireDefiner } from "../../objects/index.ts";
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import type { Span, Statement } from "../../../../common/mql/index.ts";
+import { withNearest } from "../../../../common/text/nearest.ts";
+import { makesClass, makesEdgeType, readablePaths, requireDefiner } from "../../objects/index.ts";
 import { classAccess, requireDefining } from "../../permissions/index.ts";
+import { placed } from "../expressions/placing.ts";
 import { scopeOf } from "../plan/names/scope.ts";
 import { plainMeta } from "../run/meta.ts";
 import type { StatementType } from "../types.ts";
 import { classChange, classSpec } from "../write/define.ts";
+import { definitionWarnings } from "../write/definition-warnings.ts";
 import { type PrepareContext, type Prepared, one } from "./prepared.ts";
 
 type Definition = Extract<
@@ -23,10 +26,12 @@ const DEFINITION_TYPES: Readonly<Record<Definition["kind"], StatementType>> = {
 
 export function definition(statement: Definition, context: PrepareContext): Prepared {
   const work = definitionWork(statement, context);
+  const warnings = definitionWarnings(statement, context);
   const rootclass = "class" in statement ? statement.class.path : "";
   return {
     meta: plainMeta(DEFINITION_TYPES[statement.kind], rootclass),
     isRead: false,
+    warnings: () => warnings,
     async run() {
       await work();
       return one([]);
@@ -36,6 +41,21 @@ export function definition(statement: Definition, context: PrepareContext): Prep
         `${DEFINITION_TYPES[statement.kind]} ${rootclass === "" && "name" in statement ? statement.name : rootclass}`,
       ]),
   };
+}
+
+interface Named {
+  /** Names that the principal sees. */
+  readonly names: () => Iterable<string>;
+  readonly span: Span;
+}
+
+/** Does the work. Its error about an unknown name gets the nearest of the names, and that part of the text. */
+async function nearestTold({ names, span }: Named, work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isAppError(error, "not_found") ? placed(withNearest(error, names()), span) : error;
+  }
 }
 
 /** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
@@ -59,12 +79,18 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
           "denied",
           `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
         );
-      return () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists });
+      return () =>
+        nearestTold({ names: () => readablePaths(principal, catalog), span: statement.class.span }, () =>
+          objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
+        );
     case "alterClass": {
       requireDefiner(principal, statement.class.path);
-      scopeOf(principal, catalog, { ...statement.class, subtree: false });
+      const { tree } = scopeOf(principal, catalog, { ...statement.class, subtree: false });
       const alteration = classChange(statement, context.executions[0] ?? []);
-      return () => objects.alterClass(principal, statement.class.path, alteration);
+      return () =>
+        nearestTold({ names: () => tree.names, span: statement.alteration.span }, () =>
+          objects.alterClass(principal, statement.class.path, alteration),
+        );
     }
     case "createEdgeType": {
       const type = { name: statement.name, remedy: statement.remedy ?? "" };

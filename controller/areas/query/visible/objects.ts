@@ -1,4 +1,3 @@
-import { AppError } from "../../../../common/errors.ts";
 import { lazyPages } from "../../../../common/pages.ts";
 import type {
   ClassCatalog,
@@ -103,8 +102,7 @@ function partsOf(scope: Scope, request: VisibleRead): readonly ReadRequest[] {
 /** An index of a hidden column would tell its values by the objects that it finds. */
 function requireVisible(scope: Scope, { where = [] }: VisibleRead): void {
   for (const condition of where)
-    if ("column" in condition && !scope.has(condition.column))
-      throw new AppError("not_found", `Field ${condition.column} Not Exist`);
+    if ("column" in condition && !scope.has(condition.column)) throw scope.unknownField([condition.column]);
 }
 
 async function edges(

@@ -3,6 +3,7 @@ import { type Assignment, isValueNode, type Operand } from "../../../../common/m
 import type { ClassView, Edit, ObjectRow } from "../../objects/index.ts";
 import { kindOf } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
 import { isPseudo } from "../plan/names/pseudo.ts";
 import type { Scope } from "../plan/names/scope.ts";
 import { type Assigned, bindAssigned } from "./assigned.ts";
@@ -14,7 +15,7 @@ export interface UpdateTarget {
 
 /** The edits of `SET`, after their names and types are checked. */
 export function boundEdits(assignments: readonly Assignment[], target: UpdateTarget): readonly BoundEdit[] {
-  const edits = assignments.flatMap((assignment) => boundEdit(assignment, target));
+  const edits = assignments.flatMap((assignment) => about(assignment.span, () => boundEdit(assignment, target)));
   const twice = edits.find(({ column, assigned }, at) =>
     edits.some((other, index) => index !== at && other.column === column && (assigned ?? other.assigned)),
   );
@@ -90,7 +91,7 @@ export function checkEdited(name: string, operation: Edit["operation"], scope: S
   if (name === "id") throw new AppError("invalid", "[Valid] The id of an object cannot be changed.");
   if (isPseudo(name)) return;
   const columns = scope.columnsNamed(name);
-  if (columns.length === 0) throw new AppError("not_found", `Field ${name} Not Exist`);
+  if (columns.length === 0) throw scope.unknownField([name]);
   const holdsSeveral = columns.some((column) => ["list", "map"].includes(kindOf(column).type));
   if (operation !== "set" && !holdsSeveral) {
     throw new AppError(

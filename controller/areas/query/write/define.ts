@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { unknownName } from "../../../../common/text/nearest.ts";
 import type { AlterClass, ClassOption, ColumnDefinition, CreateClass, MapNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { setMember } from "../../../../common/members.ts";
@@ -13,6 +14,7 @@ import type {
 } from "../../objects/index.ts";
 import { DURATION_UNITS, durationSeconds } from "../expressions/functions/duration.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -41,13 +43,24 @@ const COLUMN_TYPES: ReadonlySet<string> = new Set<ColumnType>([
 ]);
 const ELEMENT_COUNTS: Readonly<Partial<Record<ColumnType, number>>> = { list: 1, set: 1, map: 2 };
 const TEXT_OPTIONS = ["alias", "nickname", "remedy"] as const;
+/** Options of a class that have an effect. */
+export const CLASS_OPTIONS: readonly string[] = [
+  ...TEXT_OPTIONS,
+  "ttl",
+  "versionttl",
+  "time_zone",
+  "key",
+  "kind",
+  "version",
+  "autosearch",
+];
 
 /** `CREATE CLASS` in the form that the objects area takes. */
 export function classSpec(statement: CreateClass, values: Arguments): ClassSpec {
   const { kind, options } = classOptions(statement.options, values);
   return {
     path: statement.class.path,
-    columns: statement.columns.map((column) => columnSpec(column, values)),
+    columns: statement.columns.map((column) => about(column.span, () => columnSpec(column, values))),
     ...(statement.keys.length > 0 ? { keys: [...new Set(statement.keys)] } : {}),
     ...(statement.indexes.length > 0 ? { indexes: [...new Set(statement.indexes)] } : {}),
     ...(kind === undefined ? {} : { kind }),
@@ -59,7 +72,10 @@ export function classChange(statement: AlterClass, values: Arguments): ClassChan
   const { alteration } = statement;
   switch (alteration.kind) {
     case "addColumn":
-      return { kind: "add column", column: columnSpec(alteration.column, values) };
+      return {
+        kind: "add column",
+        column: about(alteration.column.span, () => columnSpec(alteration.column, values)),
+      };
     case "dropColumn":
       return { kind: "drop column", name: alteration.name };
     case "addKey":
@@ -95,7 +111,8 @@ function columnSpec(column: ColumnDefinition, values: Arguments): ColumnSpec {
 
 function columnType(type: string, column: string): ColumnType {
   if (COLUMN_TYPES.has(type)) return type as ColumnType;
-  throw new AppError("invalid", `[Valid] ${column}: there is no column type ${type}.`);
+  const text = `[Valid] ${column}: there is no column type ${type}.`;
+  throw unknownName(text, { name: type, among: COLUMN_TYPES, code: "invalid" });
 }
 
 function columnDetails(type: ColumnType, name: string, details: Value): Pick<ColumnSpec, "labels" | "options"> {

@@ -2,13 +2,21 @@ import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { parseJson } from "../../../../common/json.ts";
 import { HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "../../../../common/json-decoder.ts";
 import { INSERT_JSON_VALUES_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
-import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
+import {
+  type Insert,
+  type InsertJson,
+  NOWHERE,
+  type Span,
+  type Steps,
+  type ValueNode,
+} from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type InCommit, keptByPlatform } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../turns/decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
 import { bytesOf } from "../expressions/aggregates/memory.ts";
 import { isPseudo } from "../plan/names/pseudo.ts";
 import { type Scope, scopeOf } from "../plan/names/scope.ts";
@@ -16,7 +24,7 @@ import type { Slices } from "../run/slice.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
 import { checkRows, type GatedRow } from "./rows-after.ts";
 import type { UnstoredRows } from "./unstored.ts";
-import { guarded, isRuledByRow, missingField, requireWritable, type WriteContext } from "./write.ts";
+import { guarded, isRuledByRow, requireWritable, type WriteContext } from "./write.ts";
 
 /** Rows for one class, after their names and rights are checked. */
 export interface InsertWork {
@@ -58,9 +66,10 @@ export function* bindInsert(statement: Insert, target: InsertTarget): Steps<read
       "invalid",
       `[Valid] INSERT names one class: ${statement.class.path} without the slash at its end.`,
     );
-  const { scope, view } = writableClass(statement.class.path, target);
+  const { scope, view } = writableClass(statement.class, target);
   if (statement.at && view.system) throw guarded("inserted as of another time", view);
-  const names = statement.columns.map((name) => insertedName(name, scope, target));
+  const { columns, columnPlaces = [], span } = statement;
+  const names = columns.map((name, at) => about(columnPlaces[at] ?? span, () => insertedName(name, scope, target)));
   const works: InsertWork[] = [];
   for (const values of target.executions) {
     const atMs = statement.at && versionTime(literal(statement.at, values));
@@ -99,7 +108,7 @@ export function* bindInsertJson(statement: InsertJson, target: InsertTarget): St
       const path = target.pathOf?.(named) ?? named;
       const last = works.at(-1);
       const isSame = last?.view.path === path && !isRuledByRow(last.scope, last.view);
-      const work = isSame ? last : { ...writableClass(path, target), rows: [], atMs: undefined };
+      const work = isSame ? last : { ...writableClass({ path }, target), rows: [], atMs: undefined };
       if (!isSame) works.push(work);
       const made = jsonRow(row, work.scope, target);
       work.rows.push(made);
@@ -133,10 +142,10 @@ export async function runInsert(
 }
 
 function writableClass(
-  path: string,
+  { path, span = NOWHERE }: { readonly path: string; readonly span?: Span },
   { principal, catalog }: InsertTarget,
 ): { readonly scope: Scope; readonly view: ClassView } {
-  const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
+  const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined, span });
   const [view] = scope.classes;
   if (!view) throw new RangeError("a scope has a class");
   requireWritable(scope, view);
@@ -167,7 +176,7 @@ function insertedName(
   { takesRecordColumns }: Pick<InsertTarget, "takesRecordColumns"> = {},
 ): string | undefined {
   const name = scope.definedName(written);
-  if (name === undefined) throw missingField(written);
+  if (name === undefined) throw scope.unknownField([written]);
   const ofPlatform = takesRecordColumns ? undefined : scope.classes.find((view) => isOfRecords(view, name, scope));
   if (ofPlatform) throw keptByPlatform(name, ofPlatform);
   return isPseudo(name) && name !== "id" ? undefined : name;
@@ -291,7 +300,7 @@ export function rowGate(
   path: string,
   context: Pick<WriteContext, "objects" | "clock">,
 ): RowGate {
-  const { scope, view } = writableClass(path, { ...target, executions: [] });
+  const { scope, view } = writableClass({ path }, { ...target, executions: [] });
   const known = new Set<string>();
   return {
     isByRow: isRuledByRow(scope, view),

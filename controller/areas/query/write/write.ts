@@ -385,10 +385,6 @@ export function guarded(done: string, view: ClassView): AppError {
   return new AppError("denied", `Objects of ${view.path} cannot be ${done} by MQL.`, { details: { class: view.path } });
 }
 
-export function missingField(name: string): AppError {
-  return new AppError("not_found", `Field ${name} Not Exist`);
-}
-
 /** The row with values as their columns store them. Throws an error that names the column if a value does not fit. */
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { withNearest } from "../../../../common/text/nearest.ts";
 import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { csvOptions, CsvRows, hasHeader } from "../parsing/csv.ts";
@@ -11,6 +12,7 @@ import {
   isOn,
   keepsRawBytes,
   names,
+  optionFault,
   readRuleText,
   retryOf,
   single,
@@ -65,7 +67,7 @@ function classOption(rule: RuleText): string | undefined {
   const path = single(rule, "class")?.replace(/\/+$/, "") || undefined;
   const template = templateOf(rule);
   if (template === undefined || path === undefined || path === template.class) return path ?? template?.class;
-  throw new AppError("invalid", `Line ${template.line}: --mqltmpl is for ${template.class}, --class for ${path}.`);
+  throw optionFault(template, `--mqltmpl is for ${template.class}, --class for ${path}.`, { code: "invalid" });
 }
 
 /**
@@ -120,6 +122,14 @@ function isGrok(rule: RuleText): boolean {
 
 function parserName(rule: RuleText): string {
   return (single(rule, "parser") ?? "").toLowerCase();
+}
+
+const PARSERS = ["text", "json", "csv", "grok", "bitlog"];
+
+function unknownParser({ options }: RuleText, kind: string): AppError {
+  const { line = 1 } = options.find(({ name }) => name === "parser") ?? {};
+  const text = `There is no parser named ${kind}; there are text, json, csv, grok and bitlog.`;
+  return withNearest(new AppError("invalid", text, { details: { unknown: kind, line, column: 1 } }), PARSERS);
 }
 
 /** Keys of the rules that `--forward` names. They get each raw record. */
@@ -218,7 +228,7 @@ function parserOf(rule: RuleText, { columns, csv }: ParserFor, { patterns }: Sup
       if (types.length > 0) throw new AppError("invalid", "The fields of bitlog have their types: no --fields_type.");
       return bitlogParser(fields);
     default:
-      throw new AppError("invalid", `There is no parser named ${kind}; there are text, json, csv, grok and bitlog.`);
+      throw unknownParser(rule, kind);
   }
 }
 

@@ -1,9 +1,8 @@
-import { AppError } from "../../../../common/errors.ts";
 import { setMember } from "../../../../common/members.ts";
 import type { Value } from "../../../../common/value.ts";
 import { readExtension, type ExtensionRows } from "./extension.ts";
 import { memberAt } from "./paths.ts";
-import { names, type RuleOption, type RuleText } from "./options.ts";
+import { names, optionFault, type RuleOption, type RuleText } from "./options.ts";
 import { type InsertTemplate, templateOf, templateValue } from "./template.ts";
 import type { RawRecord, RuleTarget } from "../types.ts";
 
@@ -69,7 +68,10 @@ function withBeginnings(path: string): readonly string[] {
 
 function columnOf({ name, line }: Pick<RuleOption, "name" | "line">, target: RuleTarget): string {
   if (name !== "tags" && !target.columns.some((column) => column.name === name)) {
-    throw new AppError("not_found", `Line ${line}: the class ${target.path} has no column ${name}.`);
+    throw optionFault({ line }, `the class ${target.path} has no column ${name}.`, {
+      code: "not_found",
+      unknown: name,
+    });
   }
   return name;
 }
@@ -97,9 +99,9 @@ function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
       return lookedUp(names(form?.[2]), rows, line);
     default:
       if (/^[\w.-]+$/.test(value)) return operand(value);
-      throw new AppError(
-        "syntax",
-        `Line ${line.line}: expected field f, join a,b, array a,b, map k:a, lookup f,label or 'constant' but found: ${value}`,
+      throw optionFault(
+        line,
+        `expected field f, join a,b, array a,b, map k:a, lookup f,label or 'constant' but found: ${value}`,
       );
   }
 }
@@ -140,7 +142,7 @@ function listed(parts: readonly Source[]): Source {
 function lookedUp(operands: readonly string[], rows: ExtensionRows, line: RuleOption): Source {
   const [key, label = "val", ...more] = operands;
   if (key === undefined || more.length > 0)
-    throw new AppError("syntax", `Line ${line.line}: expected lookup field,label but found: ${line.value}`);
+    throw optionFault(line, `expected lookup field,label but found: ${line.value}`);
   const from = operand(key);
   return (fields, record) => rows.get(text(from(fields, record)))?.get(label);
 }
@@ -148,7 +150,7 @@ function lookedUp(operands: readonly string[], rows: ExtensionRows, line: RuleOp
 function mappedOver(pairs: readonly string[], line: RuleOption): Source {
   const entries = pairs.map((pair) => {
     const [key, from] = pair.split(":");
-    if (!key || !from) throw new AppError("syntax", `Line ${line.line}: expected key:field but found: ${pair}`);
+    if (!key || !from) throw optionFault(line, `expected key:field but found: ${pair}`);
     return [key.trim(), operand(from.trim())] as const;
   });
   return (fields, record) => {

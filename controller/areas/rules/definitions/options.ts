@@ -1,4 +1,4 @@
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, type ErrorCode } from "../../../../common/errors.ts";
 import {
   RULE_CACHED_CLASSES_MAX,
   RULE_RETRY_INTERVAL_MS,
@@ -19,6 +19,15 @@ export interface RuleText {
 }
 
 export type RuleLanguage = "lua" | "javascript";
+
+/** The error about one option, with the place of its line. `details`: more about it. */
+export function optionFault(
+  { line }: Pick<RuleOption, "line">,
+  complaint: string,
+  { code = "syntax", ...details }: { readonly code?: ErrorCode; readonly unknown?: string } = {},
+): AppError {
+  return new AppError(code, `Line ${line}: ${complaint}`, { details: { ...details, line, column: 1 } });
+}
 
 /** Script that runs for each record. */
 export interface RuleBody {

@@ -1,8 +1,8 @@
-import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
+import { type AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { type Insert, parseScript, type ValueNode } from "../../../../common/mql/index.ts";
 import { numberOf } from "../../../../common/numbers.ts";
 import type { Value } from "../../../../common/value.ts";
-import { names, type RuleOption, type RuleText, single } from "./options.ts";
+import { names, optionFault, type RuleOption, type RuleText, single } from "./options.ts";
 
 /** `--mqltmpl`: a prepared INSERT. `--mqltmpl_fields` names the fields for its `?` in their order. */
 export interface InsertTemplate {
@@ -63,11 +63,11 @@ function parsed(text: string, option: RuleOption): { readonly insert: Insert; re
     if (statements.length === 1 && insert?.kind === "insert" && !insert.past) return { insert, placeholders };
   } catch (error) {
     if (!isAppError(error)) throw error;
-    throw new AppError("syntax", `Line ${option.line}: --mqltmpl: ${errorText(error)}`);
+    throw optionFault(option, `--mqltmpl: ${errorText(error)}`);
   }
   throw fault(option, "--mqltmpl is one INSERT of one row that names its columns");
 }
 
-function fault({ line }: RuleOption, complaint: string): AppError {
-  return new AppError("invalid", `Line ${line}: ${complaint}.`);
+function fault(option: RuleOption, complaint: string): AppError {
+  return optionFault(option, `${complaint}.`, { code: "invalid" });
 }

@@ -1,7 +1,13 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
-import { suggestion } from "../../../../common/text/nearest.ts";
-import type { ClassCatalog, ClassView, Column, Objects } from "../../objects/index.ts";
+import {
+  type ClassCatalog,
+  type ClassView,
+  type Column,
+  type Objects,
+  readablePaths,
+  unknownClass,
+} from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import type { Slices } from "../../query/index.ts";
 import type { NotedRow } from "../check.ts";
@@ -66,14 +72,7 @@ export async function mapSheet(file: SheetFile, request: SheetRequest, context: 
 function classOf(given: string, principal: Principal, catalog: ClassCatalog): ClassView {
   const path = given.trim().replace(/(?<=.)\/+$/, "");
   const view = catalog.get(path);
-  if (!view || !classAccess(principal, view).readable) {
-    const seen = catalog.tree(principal.ospace).filter((one) => classAccess(principal, one).readable);
-    const end = suggestion(
-      path,
-      seen.map((one) => one.path),
-    );
-    throw new AppError("not_found", `[NotExist] class : ${path} not find !${end === "." ? "" : end.slice(1)}`);
-  }
+  if (!view || !classAccess(principal, view).readable) throw unknownClass(path, readablePaths(principal, catalog));
   if (!view.system) return view;
   throw new AppError("unsupported", `[Valid] ${path} is kept by the platform: its endpoints take its objects.`);
 }

@@ -1,10 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import {
-  IMPORT_FAULTS_MAX,
-  SHEET_HEADING_MAX_CHARACTERS,
-  SHEET_NEAREST_MAX_CHARACTERS,
-  SHEET_NEAREST_MAX_NAMES,
-} from "../../../../common/limits.ts";
+import { IMPORT_FAULTS_MAX, SHEET_HEADING_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import { beginningOf } from "../../../../common/text/cut.ts";
 import { nearestName } from "../../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../../objects/index.ts";
@@ -100,7 +95,7 @@ class HeadingMapper {
   #mapped(heading: string, name: string): Mapped {
     const target = this.#names.get(name);
     if (target || name === "") return { target };
-    const end = near(name, this.#names);
+    const end = nearestName(name, this.#names.keys());
     const fault = `heading ${shown(heading)} is mapped to ${shown(name)}, which ${this.#of.view.path} does not have`;
     return { fault: `${fault}${end === undefined ? "." : `; did you mean ${end}?`}` };
   }
@@ -115,7 +110,7 @@ class HeadingMapper {
     const of = `heading ${shown(heading)}`;
     if (second) return { fault: `${of} may be ${alike.map(({ name }) => name).join(" or ")}: ${HOW}.` };
     if (isPseudo(heading.toLowerCase())) return { fault: `${of} names what the platform keeps itself: ${HOW}.` };
-    const nearest = this.#foldedNames.get(near(key, this.#foldedNames) ?? "")?.[0];
+    const nearest = this.#foldedNames.get(nearestName(key, this.#foldedNames.keys()) ?? "")?.[0];
     const end = nearest === undefined ? "" : `; did you mean ${nearest.name}?`;
     return { fault: `${of} is no column of ${this.#of.view.path}${end} (${HOW})` };
   }
@@ -139,7 +134,7 @@ function unknownHeadings(headings: readonly string[], { given = {} }: MappingOf)
     .filter((heading) => heading === "" || !known.has(heading))
     .slice(0, IMPORT_FAULTS_MAX + 1)
     .map((heading) => {
-      const nearest = near(heading, known);
+      const nearest = nearestName(heading, known);
       const end = nearest === undefined ? "." : `; did you mean ${shown(nearest)}?`;
       return `[Valid] columns= names the heading ${shown(heading)}, which the file does not have${end}`;
     });
@@ -167,15 +162,6 @@ function wholeFaults(columns: readonly SheetColumn[], { view, targets }: Mapping
     faults.push(`[Valid] No heading stands for ${key}.`);
   }
   return faults;
-}
-
-/**
- * The nearest of the names, or `undefined`. Long words and very many names give `undefined`, because they are slow to
- * compare.
- */
-function near(word: string, names: ReadonlyMap<string, unknown> | ReadonlySet<string>): string | undefined {
-  if (word.length > SHEET_NEAREST_MAX_CHARACTERS || names.size > SHEET_NEAREST_MAX_NAMES) return undefined;
-  return nearestName(word, names.keys());
 }
 
 function folded(text: string): string {

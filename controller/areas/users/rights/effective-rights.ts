@@ -151,10 +151,14 @@ const readingRules = new WeakMap<readonly DataRule[], readonly DataRule[]>();
  * The principal limited to the scopes of a token. It keeps the part of its grants that the scopes include. Its row
  * rules allow writing only if the scopes include `objects:write`.
  */
-export function confined(principal: Principal, scopes: readonly string[]): Principal {
+export function confined(
+  principal: Principal,
+  { scopes, name }: { readonly scopes: readonly string[]; readonly name?: string | undefined },
+): Principal {
   const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => sharedGrant(grant, scope)));
   const isWhole = principal.grants.every((grant) => grants.includes(grant));
-  const narrowed: Principal = { ...principal, grants, byToken: isWhole ? "whole" : "part" };
+  const byToken = isWhole ? "whole" : "part";
+  const narrowed: Principal = { ...principal, grants, byToken, ...(name !== undefined && { tokenName: name }) };
   return allows(narrowed, "objects:write") ? narrowed : { ...narrowed, data: asReading(principal.data) };
 }
 

@@ -80,13 +80,13 @@ export class Principals {
   /** The rights of a program that signed in as the user. `AppError("action_required")` as in `byToken`. */
   async programOf(
     user: UserRecord,
-    { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
+    { ospace, scopes, name }: { readonly ospace: string; readonly scopes?: readonly string[]; readonly name?: string },
     traceparent: string,
   ): Promise<Principal | undefined> {
     const principal = await this.#of(user, ospace, { traceparent });
     if (principal === undefined) return undefined;
     requireNoDutyOfProgram({ user: principal.user, owes: await this.#with.requirements.of(user, principal) });
-    return scopes === undefined ? principal : confined(principal, scopes);
+    return scopes === undefined ? principal : confined(principal, { scopes, name });
   }
 
   async #of(

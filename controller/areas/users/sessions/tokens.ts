@@ -16,6 +16,8 @@ export interface TokenRecord {
   readonly username: string;
   /** Id of the user who created it. A later user of the same name does not get the token. */
   readonly userId: string;
+  /** Absent in tokens of earlier versions. */
+  readonly name?: string;
   readonly scopes: readonly string[];
   readonly expiresMs: number;
 }
@@ -53,7 +55,7 @@ export class Tokens {
     const { name, scopes, days, ospace, remote } = wanted;
     const createdMs = this.#runtime.clock.nowMs();
     const expiresAtMs = createdMs + days * DAY_SECONDS * 1_000;
-    const record: TokenRecord = { tenant, ospace, username, userId, scopes, expiresMs: expiresAtMs };
+    const record: TokenRecord = { tenant, ospace, username, userId, name, scopes, expiresMs: expiresAtMs };
     const kept: Kept = { name, scopes, createdMs, expiresMs: expiresAtMs, remote };
     const digest = digestOf(token);
     const key = TOKENS + digest;

@@ -1,8 +1,11 @@
 import { ERROR_CODES, type ErrorCode } from "../../../../common/errors.ts";
 import type { Json } from "./schemas.ts";
 
-/** Codes that no call is answered with: history is followed by sockets alone. */
-const NEVER_ANSWERED: readonly ErrorCode[] = ["compacted"];
+/**
+ * Codes that no operation is answered with: history is followed by sockets alone, and another method of a path is no
+ * operation.
+ */
+const NEVER_ANSWERED: readonly ErrorCode[] = ["compacted", "method_not_allowed"];
 
 const CODES = (Object.keys(ERROR_CODES) as ErrorCode[]).filter((code) => !NEVER_ANSWERED.includes(code));
 
@@ -64,6 +67,24 @@ function meanings(codes: readonly ErrorCode[]): string {
 const TEXT: Json = { type: "string" };
 const CODE: Json = { type: "string", description: "One of x-codes of the response.", examples: ["not_found"] };
 
+const DETAILS: Json = {
+  type: "object",
+  description:
+    "Facts about the failure; absent if there are none. Line and column count from 1, a column in UTF-16 units. file: the script of the place. unknown: a name that is not known. nearest: the known name that was probably meant. fields: members of the input. limit: the name of a bound. revision, by and changed: the present revision of a definition, and who made it when.",
+  properties: {
+    line: { type: "integer" },
+    column: { type: "integer" },
+    file: TEXT,
+    unknown: TEXT,
+    nearest: TEXT,
+    fields: { type: "array", items: TEXT },
+    limit: TEXT,
+    revision: TEXT,
+    by: TEXT,
+    changed: { type: "integer", description: "Milliseconds since 1970" },
+  },
+};
+
 export const FAILURE_SCHEMAS: Json = {
   Failure: {
     type: "object",
@@ -73,6 +94,7 @@ export const FAILURE_SCHEMAS: Json = {
       message: TEXT,
       error: { type: "string", description: "The same as message, for older clients." },
       code: CODE,
+      details: DETAILS,
     },
   },
   Problem: {
@@ -85,6 +107,7 @@ export const FAILURE_SCHEMAS: Json = {
       status: { type: "integer" },
       detail: TEXT,
       code: CODE,
+      details: DETAILS,
       traceparent: TEXT,
     },
   },
@@ -95,6 +118,7 @@ export const FAILURE_SCHEMAS: Json = {
     properties: {
       status: { const: "signin", type: "string" },
       message: { type: "string", description: "The path of the sign-in page", examples: ["/user/login"] },
+      details: DETAILS,
     },
   },
 };

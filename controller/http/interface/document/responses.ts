@@ -1,3 +1,4 @@
+import { ALL_FAILED, SOME_FAILED } from "../../answer/failed.ts";
 import { ANY_TYPE } from "../../answer/forms.ts";
 import { EVENTS_TYPE } from "../../sockets/events.ts";
 import type { ContentNote, Endpoint, StatusNote } from "../endpoint.ts";
@@ -10,7 +11,8 @@ const LINES_TYPE = "application/x-ndjson";
 
 /** Every answer of one endpoint, by status. */
 export function responsesOf(endpoint: Endpoint): Json {
-  const { bare = {}, events, statuses = {} } = endpoint;
+  const { bare = {}, events, statuses: own = {}, failsInPart } = endpoint;
+  const statuses = failsInPart ? { ...own, ...FAILED_STATUSES } : own;
   const { 200: plain, ...others } = statuses;
   const usual = events ? "Events" : bare.only ? "The content" : "The envelope";
   const declared = Object.entries(others).map(([status, note]) => [
@@ -38,9 +40,10 @@ const WARNINGS: Json = {
 };
 
 /** The bodies of a success, by media type, with other values of JSON. */
-function contentOf({ bare = {}, events, output }: Endpoint, also: readonly Json[]): Json {
+function contentOf(endpoint: Endpoint, also: readonly Json[]): Json {
+  const { bare = {}, events, output } = endpoint;
   const json = [
-    ...(bare.only || events ? [] : [envelopeOf(output)]),
+    ...(bare.only || events ? [] : [envelopeOf(endpoint)]),
     ...also,
     ...(bare.json ? [documented(bare.json)] : []),
   ];
@@ -59,7 +62,20 @@ function anyOf(schemas: readonly Json[]): Json {
   return only !== undefined && other === undefined ? only : { anyOf: schemas };
 }
 
-function envelopeOf(output: Endpoint["output"]): Json {
+const FAILED: Json = {
+  type: "object",
+  required: ["count", "of"],
+  properties: { count: { type: "integer" }, of: { type: "integer" } },
+  description: "How many parts of the call failed, and of how many; only when any did. warnings name them.",
+};
+
+/** Statuses of clients that accept application/problem+json. */
+const FAILED_STATUSES: Endpoint["statuses"] = {
+  [SOME_FAILED]: { summary: "The envelope when some parts failed, for clients that accept application/problem+json" },
+  [ALL_FAILED]: { summary: "The envelope when all parts failed, for clients that accept application/problem+json" },
+};
+
+function envelopeOf({ output, failsInPart }: Endpoint): Json {
   return {
     type: "object",
     required: ["status", "message"],
@@ -68,6 +84,7 @@ function envelopeOf(output: Endpoint["output"]): Json {
       message: documented(output),
       meta: { type: "object" },
       warnings: WARNINGS,
+      ...(failsInPart && { failed: FAILED }),
     },
   };
 }

@@ -1,4 +1,5 @@
 import { AppError } from "../../../../../common/errors.ts";
+import { unknownName } from "../../../../../common/text/nearest.ts";
 import type { Value } from "../../../../../common/value.ts";
 import { counted } from "../../../../../common/text/counted.ts";
 import { LIST_FUNCTIONS } from "./lists.ts";
@@ -62,10 +63,8 @@ export function callFunction<R>(name: string, operands: readonly Source<R>[], zo
 }
 
 export function unknownFunction(name: string): AppError {
-  return new AppError(
-    "invalid",
-    `[Valid] There is no function ${name}: ${[...AGGREGATES, ...Object.keys(FUNCTIONS), ...OTHER_NAMES].join(", ")}.`,
-  );
+  const among = [...AGGREGATES, ...Object.keys(FUNCTIONS), ...OTHER_NAMES];
+  return unknownName(`[Valid] There is no function ${name}: ${among.join(", ")}.`, { name, among, code: "invalid" });
 }
 
 function requireCount(name: string, { accepts, least = accepts.length, repeats }: FunctionSpec, count: number): void {

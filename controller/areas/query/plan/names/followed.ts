@@ -1,12 +1,13 @@
 import { AppError } from "../../../../../common/errors.ts";
 import { type Field, printField } from "../../../../../common/mql/index.ts";
+import { unknownName } from "../../../../../common/text/nearest.ts";
 import { nameAmong } from "../../../objects/index.ts";
 import type { BoundField, Names } from "../../expressions/fields.ts";
 import { type Arguments, withValues } from "../../expressions/literal.ts";
 
 /** Names in the scope of all objects that a principal sees. */
 export interface Everything extends Pick<Names, "bind" | "definedName"> {
-  readonly tree: { readonly relations: ReadonlySet<string> };
+  readonly tree: { readonly relations: ReadonlySet<string>; readonly names: ReadonlySet<string> };
   has(name: string): boolean;
   isRelation(name: string): boolean;
 }
@@ -25,7 +26,7 @@ export function followedField(field: Field, everything: Everything, values: Argu
     rest = rest.slice(1);
   }
   const end = endOf({ ...field, parts: rest }, everything, values);
-  if (rest.length > 0 ? !end : field.window !== undefined) throw unknownEnd(field);
+  if (rest.length > 0 ? !end : field.window !== undefined) throw unknownEnd(field, rest, everything);
   const parts = [...steps, ...(end ? [end.name, ...end.members] : [])];
   const key = printField(withValues({ ...field, parts }, values));
   const relation = { key, steps, end, parts };
@@ -53,7 +54,7 @@ function endOf(field: Field, everything: Everything, values: Arguments): BoundFi
   return name === undefined || everything.definedName(name) === undefined ? undefined : everything.bind(field, values);
 }
 
-function unknownEnd({ parts, window }: Field): AppError {
+function unknownEnd({ parts, window }: Field, [name = ""]: readonly string[], { tree }: Everything): AppError {
   if (window) return new AppError("invalid", `[Valid] A window needs a time series: ${parts.join(".")} is none.`);
-  return new AppError("not_found", `Field ${parts.join(".")} Not Exist`);
+  return unknownName(`Field ${parts.join(".")} Not Exist`, { name, among: tree.names });
 }

@@ -1,12 +1,14 @@
 import { AppError } from "../../../../../common/errors.ts";
 import { type ClassRef, type Condition, type Field, NOWHERE, printField } from "../../../../../common/mql/index.ts";
 import { setMember } from "../../../../../common/members.ts";
+import { unknownName } from "../../../../../common/text/nearest.ts";
 import type { Row } from "../../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../../objects/index.ts";
 import { type ClassAccess, type Principal, rowLimit, type RowTest } from "../../../permissions/index.ts";
 import { sourceOfField } from "../../expressions/bind.ts";
 import type { BoundField, Fields } from "../../expressions/fields.ts";
 import { type Kind, kindOf } from "../../expressions/kind.ts";
+import { about } from "../../expressions/placing.ts";
 import { type Arguments, withValues } from "../../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../../expressions/predicate.ts";
 import { WHOLE_SERIES, windowOf } from "../../expressions/aggregates/timeseries.ts";
@@ -135,12 +137,16 @@ export class Scope implements Fields<ObjectRow> {
       return { label, short: label, name, table: 0, pseudo: name, members };
     }
     const columns = this.columnsNamed(name);
-    if (columns.length === 0 && !this.tree.isUnveiled)
-      throw new AppError("not_found", `Field ${parts.join(".")} Not Exist`);
+    if (columns.length === 0 && !this.tree.isUnveiled) throw this.unknownField(parts);
     if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
       throw new AppError("invalid", `[Valid] ${name} is a ${columns[0]?.type ?? ""} and has no members.`);
     }
     return { label, short: label, name, table: 0, pseudo: undefined, members };
+  }
+
+  /** The error about a field that no class of the scope has; it names the nearest that the principal sees. */
+  unknownField([name = "", ...members]: readonly string[]): AppError {
+    return unknownName(`Field ${[name, ...members].join(".")} Not Exist`, { name, among: this.tree.names });
   }
 
   /** Parts of the field without the alias of the class. */
@@ -198,7 +204,7 @@ export class Scope implements Fields<ObjectRow> {
 
   star(alias: string | undefined): undefined {
     if (alias !== undefined && alias !== this.alias)
-      throw new AppError("not_found", `[NotExist] Nothing is called ${alias} here.`);
+      throw unknownName(`[NotExist] Nothing is called ${alias} here.`, { name: alias, among: [this.alias ?? ""] });
   }
 
   writtenMs(): (row: ObjectRow) => number {
@@ -254,13 +260,21 @@ interface Like {
   readonly like?: Scope;
 }
 
-/** The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. */
+/**
+ * The root class must exist. Without its subtree it must be readable; in a subtree, one readable class is enough. An
+ * error is about the place of the target, if it has one.
+ */
 export function scopeOf(
   principal: Principal,
   catalog: ClassCatalog,
-  target: Pick<ClassRef, "path" | "subtree" | "alias">,
+  target: Pick<ClassRef, "path" | "subtree" | "alias"> & Partial<Pick<ClassRef, "span">>,
 ): Scope {
-  return new Scope(principal, target.alias, visibleTree(principal, catalog, target));
+  const { alias, span = NOWHERE } = target;
+  return new Scope(
+    principal,
+    alias,
+    about(span, () => visibleTree(principal, catalog, target)),
+  );
 }
 
 /**

@@ -2,7 +2,14 @@ import { AppError } from "../../../../../common/errors.ts";
 import { QUERY_TREES_KEPT_MAX } from "../../../../../common/limits.ts";
 import type { ClassRef } from "../../../../../common/mql/index.ts";
 import { listed } from "../../../../../common/text/listed.ts";
-import { type ClassCatalog, type ClassView, type Column, RECORD_COLUMNS } from "../../../objects/index.ts";
+import {
+  type ClassCatalog,
+  type ClassView,
+  type Column,
+  readablePaths,
+  RECORD_COLUMNS,
+  unknownClass,
+} from "../../../objects/index.ts";
 import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../../permissions/index.ts";
 import type { PseudoField } from "../../expressions/fields.ts";
 import { isPseudo, PSEUDO_FIELDS } from "./pseudo.ts";
@@ -22,6 +29,8 @@ const ANSWERED: ClassAccess = {
 };
 
 interface TreeContent {
+  /** Readable classes that an unknown target may mean, in the form of its path. */
+  readonly among?: () => Iterable<string>;
   readonly found: readonly ClassView[];
   readonly relations: ReadonlySet<string>;
   /** Absent for a tree without relations. */
@@ -60,7 +69,7 @@ export class VisibleTree {
   #taken: ReadonlySet<string> | undefined;
 
   constructor(rights: Rights, target: Target, content: TreeContent) {
-    const { found, relations, everything, isUnveiled = false, isAnswer = false } = content;
+    const { among, found, relations, everything, isUnveiled = false, isAnswer = false } = content;
     this.#rights = rights;
     this.#everything = everything;
     this.root = target.path;
@@ -70,7 +79,7 @@ export class VisibleTree {
     this.relations = relations;
     this.classes = found.filter((view) => isUnveiled || this.access(view).readable);
     this.whole = this.classes.length === found.length;
-    if (this.classes.length === 0) throw notReadable(rights, target, found);
+    if (this.classes.length === 0) throw notReadable(rights, target, { found, among });
   }
 
   /** Classes whose owner hides objects from some principals. */
@@ -139,6 +148,12 @@ export class VisibleTree {
     return this.#spellings.get(name.toLowerCase()) ?? [];
   }
 
+  /** The names that a field can begin with, as the principal sees them. */
+  get names(): ReadonlySet<string> {
+    const columns = this.classes.flatMap((view) => this.columnsOf(view).map(({ name }) => name));
+    return new Set([...columns, ...this.pseudoFields, ...this.relations]);
+  }
+
   /** The tree of all readable classes, because relations lead to objects of any of them. */
   get everything(): VisibleTree {
     return this.#everything?.() ?? this;
@@ -189,12 +204,15 @@ export class VisibleTree {
 }
 
 /** The error must not reveal that a class exists. Only the platform's own classes are known to all principals. */
-function notReadable(rights: Rights, { path }: Target, found: readonly ClassView[]): AppError {
+function notReadable(
+  rights: Rights,
+  { path }: Target,
+  { found, among = () => [] }: Pick<TreeContent, "found" | "among">,
+): AppError {
   const closings = found.map((view) => closingOf(rights, view));
   const taken = new Set(closings.flatMap((closing) => closing?.permission ?? []));
   const [permission] = taken;
-  if (permission === undefined || closings.includes(undefined))
-    return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  if (permission === undefined || closings.includes(undefined)) return unknownClass(path, among());
   const which = taken.size === 1 ? `the permission ${permission}` : `one of the permissions ${listed([...taken])}`;
   const text = `Reading objects of ${path} takes ${which}.`;
   return new AppError("denied", text, { details: { permission, class: path } });
@@ -214,6 +232,7 @@ export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Targe
   if (!tree) {
     if (trees.size >= QUERY_TREES_KEPT_MAX) trees.clear();
     tree = new VisibleTree(rights, target, {
+      among: () => readablePaths(rights, catalog),
       found: classesOf(catalog, target),
       relations: relationsOf(catalog),
       everything: () => visibleTree(rights, catalog, EVERYTHING),
