@@ -29,7 +29,11 @@ const PASSING = new RegExp(
   "g",
 );
 
-/** The answer in a form in which answers to a call and to its twin are equal. */
+/**
+ * The answer in a form in which answers to a call and to its twin are equal. Some answers repeat a path of the call
+ * without its first slash.
+ */
 export function plainAnswer(answer: string, twins: readonly Twin[]): string {
-  return replaced(answer, twins).replace(PASSING, "…");
+  const words = twins.map(([hidden, missing]): Twin => [hidden.replace(/^\//, ""), missing.replace(/^\//, "")]);
+  return replaced(answer, words).replace(PASSING, "…");
 }
