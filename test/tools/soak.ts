@@ -4,9 +4,10 @@ import { SoakReport } from "./soak/report.ts";
 
 /**
  * `npm run soak -- [--minutes N] [--seed N] [--<part> N …]`: runs tests that CI runs in small numbers, in numbers too
- * large for every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. If a number is given for
- * some parts, only these run. With `--minutes` all parts take turns, each with a small portion and a new seed, until the time is over; a started portion is completed. A
- * failure does not end the soak. The report is in `.reports/soak`; the exit code is 1 if a portion failed.
+ * large for every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. If numbers are given for
+ * some parts, only these run. With `--minutes` all parts take turns, each with a small portion and a new seed, until
+ * the time is over; a started portion is completed. A failure does not end the soak. The report is in `.reports/soak`;
+ * the exit code is 1 if a portion failed.
  */
 const OUTPUT_KEPT_CHARACTERS = 8_000;
 
