@@ -161,6 +161,9 @@ const granted =
 const PROTECTIONS: Readonly<Record<string, Protection>> = {
   "the row condition of a group that reads": { of: "few", without: rules(VAULT, withoutRows) },
   "the row condition of a group that writes": { of: "some", without: rules(VAULT, withoutRows) },
+  "the row condition of records": { of: "few", without: rules("/matrix/lines", withoutRows) },
+  "the hidden column of records": { of: "some", without: rules("/matrix/lines", withoutHidden) },
+  "the list of shown columns of records": { of: "listed", without: rules("/matrix/lines", withoutShown) },
   "the row condition of an own rule": { of: "listed", without: rules(VAULT, withoutRows) },
   "the row condition of every class with its fields": { of: "parted", without: rules(VAULT, withoutConditions) },
   "the row condition of the platform's class": {

@@ -33,6 +33,7 @@ export const IDS = ["vault:closed", "vault:open", "vault:ajar", "vault:theirs", 
 export const CLASSES: readonly string[] = [
   ...Array.from({ length: 12 }, () => "/matrix/vault"),
   ...Array.from({ length: 4 }, () => "/matrix/shut"),
+  ...Array.from({ length: 4 }, () => "/matrix/lines"),
   "/matrix/",
   "/matrix/ldap",
   "/second/vault",

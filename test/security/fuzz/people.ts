@@ -9,7 +9,9 @@ import { MARK, type Marked, NEIGHBOUR_MARK, type Twin, TWINS } from "./names.ts"
 /** Users with every kind of rule, and the administrator of another tenant. */
 
 const VAULT = "/matrix/vault";
+const LINES = "/matrix/lines";
 const OURS = "owner = 'ours'";
+const SHOWN = ["code", "note", "owner", "size", "leads"];
 
 interface User {
   readonly grants?: readonly string[];
@@ -25,26 +27,36 @@ interface User {
 
 const closed = (...paths: readonly string[]): readonly DataRule[] =>
   paths.map((path) => ({ class: `/matrix/${path}`, access: "none" }));
-const ROWS = { readexps: [`${VAULT}: ${OURS}`], fields: { [VAULT]: "-hushed" } };
+const ROWS = {
+  readexps: [VAULT, LINES].map((path) => `${path}: ${OURS}`),
+  fields: { [VAULT]: "-hushed", [LINES]: "-hushed" },
+};
 
 const USERS = {
-  few: { groups: { few: { readonly: [VAULT], ...ROWS } }, twins: ["row", "column", "shut", "ruled", "file", "second"] },
+  few: {
+    groups: { few: { readonly: [VAULT, LINES], ...ROWS } },
+    twins: ["row", "column", "shut", "ruled", "file", "second"],
+  },
   some: {
-    groups: { some: { writable: [VAULT], ...ROWS } },
+    groups: { some: { writable: [VAULT, LINES], ...ROWS } },
     twins: ["row", "column", "shut", "ruled", "file", "second"],
   },
   // One group opens the rows without the column, another one the column of rows that do not exist.
   parted: {
     groups: {
-      rows: { readonly: [VAULT], readexps: [OURS], fields: { [VAULT]: "code,note,owner,size,leads" } },
-      column: { readexps: [`${VAULT}: ${OURS} and note = 'none'`] },
+      rows: {
+        readonly: [VAULT, LINES],
+        readexps: [OURS],
+        fields: { [VAULT]: SHOWN.join(), [LINES]: SHOWN.slice(0, -1).join() },
+      },
+      column: { readexps: [VAULT, LINES].map((path) => `${path}: ${OURS} and note = 'none'`) },
     },
     twins: ["row", "shut", "ruled", "file", "second"],
   },
   reader: {
     grants: ["*:read", "objects:write"],
     data: [{ class: "/matrix/system", access: "read" }],
-    groups: { reader: { writable: [VAULT], ...ROWS } },
+    groups: { reader: { writable: [VAULT, LINES], ...ROWS } },
     sees: ["user", "host", "job", "policy", "rule", "config", "context", "table", "log"],
     twins: ["row", "column", "shut", "file", "second"],
   },
@@ -52,7 +64,8 @@ const USERS = {
     grants: ["*:read"],
     data: [
       { class: "/", access: "read" },
-      { class: VAULT, access: "read", where: OURS, shown: ["code", "note", "owner", "size", "leads"] },
+      { class: VAULT, access: "read", where: OURS, shown: SHOWN },
+      { class: LINES, access: "read", where: OURS, shown: SHOWN },
       ...closed("shut", "ldap", "jobs", "system/hostinfo", "system/policy"),
       { class: "/matrix/system/config", access: "read", where: "key <> '/matrix/covert/key'" },
     ],

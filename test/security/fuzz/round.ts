@@ -59,11 +59,14 @@ async function fillObjects({ assembly: { query, tenants } }: World): Promise<voi
     admin,
     `create class /matrix/vault (code varchar, owner varchar, note varchar, hushed varchar, size int, keys(code), index(hushed)) with autosearch=true, version=true;
     create class /matrix/shut (code varchar, note varchar, keys(code)) with autosearch=true;
+    create class /matrix/lines (code varchar, owner varchar, note varchar, hushed varchar, size int, index(hushed, size)) with kind='record', autosearch=true;
     create edge type leads;
     insert into /matrix/shut code='a', note='${mark("shut")} ${WORD}';
     insert into /matrix/vault (code, owner, note, hushed) values ('open', 'theirs', '${mark("past")}', '${mark("past")}') at '2025-01-01 00:00:00';
     insert into /matrix/vault (code, owner, note, hushed, size) values ('open', 'ours', 'plain', '${mark("column")} ${WORD}', 1), ('ajar', 'ours', 'simple', '${mark("column")}', 2);
     insert into /matrix/vault (code, owner, note, hushed, size) values ('closed', 'theirs', '${mark("row")} ${WORD} (', '${mark("both")} ${WORD} (', ${HIDDEN_SIZE});
+    insert into /matrix/lines (code, owner, note, hushed, size) values ('open', 'ours', 'plain', '${mark("column")} ${WORD}', 1);
+    insert into /matrix/lines (code, owner, note, hushed, size) values ('closed', 'theirs', '${mark("row")} ${WORD} (', '${mark("both")} ${WORD} (', ${HIDDEN_SIZE});
     update /matrix/vault set leads='vault:closed' where code='open';
     update /matrix/vault set leads='shut:a' where code='closed';
     update /matrix/vault set leads=leads + 'vault:ajar' where code='closed'`,
@@ -137,6 +140,7 @@ export async function forbidden({ assembly: { query, rules }, app, signIn }: Wor
   return {
     shut: await rows("select code, note from /matrix/shut order by code"),
     closed: await rows("select code, owner, note, hushed, size from /matrix/vault where code = 'closed'"),
+    lines: await rows("select code, owner, note, hushed, size from /matrix/lines where code = 'closed'"),
     // Some callers may change and remove the row.
     secrets: await rows(
       `select hushed from /matrix/vault where hushed is not null and hushed not like '${mark("column")}%'`,
