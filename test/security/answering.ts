@@ -3,6 +3,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { Readable } from "node:stream";
+import { text as textFrom } from "node:stream/consumers";
+import { fromBufferPromise } from "yauzl";
 import { buildHttp } from "../../controller/app.ts";
 import { requirePermission, type Principal } from "../../controller/areas/permissions/index.ts";
 import type { Answer, Call, Endpoint } from "../../controller/http/interface/endpoint.ts";
@@ -18,7 +20,7 @@ import type { World } from "./world.ts";
 /**
  * Everything that a call reveals to its caller, as one text, without HTTP: permission check, input by its schema,
  * handler, the members that its output names, and the text of a failure. Costs a fraction of a request, for very many
- * calls.
+ * calls. An event stream tells its events to `heard`, until the signal of the call fires.
  */
 export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
   const { endpoint, path, input, text } = call;
@@ -35,7 +37,9 @@ export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
       signal: by.signal,
       present: () => Promise.resolve(by.principal),
     });
-    return await textOf(endpoint, answer);
+    if (!("events" in answer)) return await textOf(endpoint, answer);
+    for await (const { data } of answer.events) by.heard?.(JSON.stringify(filtered(endpoint.output, data)));
+    return "";
   } catch (error) {
     return JSON.stringify(failureEnvelope(asAppError(error), by.principal.traceparent));
   } finally {
@@ -58,6 +62,7 @@ export interface Caller {
   readonly signal: AbortSignal;
   /** Folder for the uploads of the call. */
   readonly folder: string;
+  readonly heard?: (event: string) => void;
 }
 
 const CLIENT: Call<unknown>["client"] = {
@@ -87,7 +92,18 @@ async function textOf({ output }: Endpoint, answer: Answer<unknown>): Promise<st
   const { content, ...head } = answer;
   const told =
     content instanceof Readable ? Buffer.concat(await Readable.from(content).map(Buffer.from).toArray()) : content;
-  return JSON.stringify(head) + Buffer.from(told as string).toString("utf8");
+  return JSON.stringify(head) + (await unpacked(Buffer.from(told as string)));
+}
+
+const ZIP_BEGINS = "PK\u0003\u0004";
+
+/** The bytes as a text; of a workbook, the texts of its parts. */
+async function unpacked(bytes: Buffer): Promise<string> {
+  if (!bytes.subarray(0, ZIP_BEGINS.length).equals(Buffer.from(ZIP_BEGINS))) return bytes.toString("utf8");
+  const texts: string[] = [];
+  const zip = await fromBufferPromise(bytes);
+  for await (const entry of zip.eachEntry()) texts.push(await textFrom(await zip.openReadStreamPromise(entry)));
+  return texts.join("\n");
 }
 
 const filters = new WeakMap<Endpoint["output"], { readonly of: Filter | undefined }>();

@@ -7,7 +7,7 @@ import { storeFolder } from "../helpers/runs/folders.ts";
 import { seededRandom } from "../helpers/time/clock.ts";
 import { testPrincipal } from "../helpers/time/runtime.ts";
 import { answerOf } from "./answering.ts";
-import { callOf, type Draw } from "./draw.ts";
+import { callOf, type Draw, type Words } from "./draw.ts";
 import { nameOf } from "./people.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -18,6 +18,12 @@ import { openWorld, type World } from "./world.ts";
 
 const MARK = "qmarkq";
 const CALLS_PER_ENDPOINT = 16;
+const WORDS: Words = {
+  names: ["vault", "vault:vault", "vault@d", "admin", "matrix", "common", "1"],
+  objects: ["vault"],
+  files: ["vault"],
+  texts: ["vault", "/", "/matrix", "/matrix/vault", "/matrix/rules/vault", "/matrix/ldap", "1", "vault:vault"],
+};
 
 /** Classes with marked objects, the column that has the mark, and a condition that leaves the marked object out. */
 const MARKED: Readonly<Record<string, { readonly column: string; readonly without: string }>> = {
@@ -46,7 +52,7 @@ const TELLERS = [
   "GET /monitoring/policy/:name",
   "GET /mxobject/export",
   "GET /mxobject/rule",
-  "POST /mxobject/search",
+  "GET /mxobject/search",
 ];
 
 const admin = testPrincipal();
@@ -118,7 +124,7 @@ async function tellers(principal: Principal): Promise<ReadonlyMap<string, string
     const random = seededRandom(at + 1);
     const draw: Draw = (list) => list[Math.floor(random.next() * list.length)] as never;
     for (let made = 0; made < CALLS_PER_ENDPOINT; made++) {
-      const drawn = callOf(endpoint, draw);
+      const drawn = callOf(endpoint, draw, WORDS);
       const call = made % 2 === 0 ? drawn : { ...drawn, path: named(drawn.path) };
       const answer = await answerOf(call, { principal, signal: AbortSignal.timeout(60_000), folder });
       if (answer.includes(MARK)) found.set(nameOf(endpoint), `${JSON.stringify(call.input)} ${answer.slice(0, 1_000)}`);

@@ -4,9 +4,10 @@ import { SoakReport } from "./soak/report.ts";
 
 /**
  * `npm run soak -- [--minutes N] [--seed N] [--<part> N …]`: runs tests that CI runs in small numbers, in numbers too
- * large for every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. With `--minutes` the parts
- * take turns, each with a small portion and a new seed, until the time is over; a started portion is completed. A
- * failure does not end the soak. The report is in `.reports/soak`; the exit code is 1 if a portion failed.
+ * large for every day. The parts and their numbers are in `soak/parts.ts`; 0 leaves one out. If numbers are given for
+ * some parts, only these run. With `--minutes` all parts take turns, each with a small portion and a new seed, until
+ * the time is over; a started portion is completed. A failure does not end the soak. The report is in `.reports/soak`;
+ * the exit code is 1 if a portion failed.
  */
 const OUTPUT_KEPT_CHARACTERS = 8_000;
 
@@ -20,7 +21,8 @@ const { values } = parseArgs({
 const numbers = new Map(Object.entries(values).map(([name, text]) => [name, whole(name, text)]));
 const seed = numbers.get("seed") ?? 1;
 const minutes = numbers.get("minutes");
-const wanted = SOAK_PARTS.filter(({ name }) => numbers.get(name) !== 0);
+const named = minutes === undefined ? SOAK_PARTS.filter(({ name }) => (numbers.get(name) ?? 0) > 0) : [];
+const wanted = named.length > 0 ? named : SOAK_PARTS.filter(({ name }) => numbers.get(name) !== 0);
 const report = new SoakReport(Object.fromEntries(numbers), new Date());
 console.log(`The report is ${report.file}.`);
 

@@ -2,7 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import type { Row } from "../../../common/value.ts";
 import { checkChange, checkRecord } from "../../store/checks.ts";
-import type { Principal } from "../permissions/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
 import type { TenantCatalog } from "./definitions/catalog.ts";
 import { alterClass, createClass, createEdgeType } from "./definitions/classchanges.ts";
 import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
@@ -103,7 +103,7 @@ export class DraftDryRun implements DryRun {
 
   #checkTargets({ links }: CheckedEdits): void {
     for (const id of links.flatMap((link) => link.ids)) {
-      if (placesOf(this.catalog, { id }, anyClass).length === 0)
+      if (placesOf(this.catalog, { id }, (view) => classAccess(this.#principal, view).readable).length === 0)
         throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
     }
   }
@@ -113,8 +113,4 @@ export class DraftDryRun implements DryRun {
     this.#snapshot = undefined;
     edit(this.#draft);
   }
-}
-
-function anyClass(_view: LoadedClass): boolean {
-  return true;
 }

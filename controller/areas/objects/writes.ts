@@ -171,7 +171,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
       const triggers = this.#beforeTriggers(principal, write.snapshot, given);
       const publish = this.#publisher(principal, tenant, definitions);
       const room = roomOf(this.#options.room, principal.tenant, isAdmitted);
-      const context = { publish, triggers, basis: given?.basis, room, ...definitions };
+      const readable = (view: LoadedClass): boolean => isReadable(principal, view);
+      const context = { readable, publish, triggers, basis: given?.basis, room, ...definitions };
       return await work(tenant, context);
     } finally {
       write.end();

@@ -216,6 +216,30 @@ test("rows that the caller may not see are not counted", async () => {
   expect(told.find(({ work }) => work === "read /matrix/rack")).toMatchObject({ estimated: null, rows: 2 });
 });
 
+test("rows found by words of a hidden column are not told apart from rows that nothing finds", async () => {
+  await query.rows(
+    admin,
+    `create class /matrix/paper (code varchar, note varchar, covert varchar, keys(code), index(covert)) with autosearch=true;
+    insert into /matrix/paper (code, note, covert) values ('a', 'plain', 'buried'), ('b', 'plain', 'other')`,
+  );
+  const paper = { class: "/matrix/paper", access: "read" } as const;
+  const half = { ...paper, group: "rows", where: "code in ('a', 'b')", hidden: ["covert"] };
+  const column = { ...paper, group: "column", where: "code = 'none'" };
+  for (const data of [[{ ...paper, hidden: ["covert"] }], [half, column]]) {
+    const told = (condition: string) =>
+      steps(`select code from /matrix/paper where ${condition}`, { ...admin, grants: ["*:read"], data });
+    const word = (text: string) => told(`note like '%${text}%'`);
+    expect((await word("buried")).slice(-4)).toEqual((await word("nothing")).slice(-4));
+    expect((await word("buried")).slice(-4)).toEqual([
+      "read /matrix/paper|null",
+      "filter|0",
+      "select list|0",
+      "answer|0",
+    ]);
+    if (data.length > 1) expect((await told("covert = 'buried'")).slice(-4)[0]).toBe("read /matrix/paper|null");
+  }
+});
+
 test.each(["delete from /matrix/box", "drop class /matrix/box", "explain select host from /matrix/box"])(
   "%s is refused, and nothing is done",
   async (statement) => {

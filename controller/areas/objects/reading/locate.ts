@@ -69,16 +69,22 @@ export async function findEntities(
   });
 }
 
+/** Classes in which the targets of edges are looked for. */
+export interface TargetClasses {
+  readonly snapshot: Snapshot;
+  readonly readable: (view: LoadedClass) => boolean;
+}
+
 /** Places of the targets of edges, by id. A target need not exist yet if its id can be of only one class. */
 export async function resolveTargets(
-  snapshot: Snapshot,
+  { snapshot, readable }: TargetClasses,
   ids: readonly string[],
   within: { readonly store: ObjectStore },
 ): Promise<Map<string, EntityKey>> {
   const resolved = new Map<string, EntityKey>();
   const open: { readonly id: string; readonly places: readonly Place[] }[] = [];
   for (const id of new Set(ids)) {
-    const places = placesOf(snapshot, { id }, () => true);
+    const places = placesOf(snapshot, { id }, readable);
     const [only] = places;
     if (only === undefined) throw new AppError("invalid", `[NotExist] Not Found Class For ID ${id}`);
     if (places.length === 1) resolved.set(id, only.key);

@@ -9,7 +9,7 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { type FormerEdge, lossesOf, marksOf } from "../history/formeredges.ts";
 import { keepsVersions, latestVersions } from "../history/history.ts";
-import { keyText, placesOf, type Place } from "../reading/locate.ts";
+import { keyText, placesOf, type Place, type TargetClasses } from "../reading/locate.ts";
 import type { PastRelation, Restored, RestoredState, RestoreOutcome } from "../types.ts";
 import { supersededEnd } from "../values/compose.ts";
 import { checkAll, checkRow } from "../values/rows.ts";
@@ -54,7 +54,7 @@ export class StateRestorer {
     states: readonly RestoredState[],
   ): Promise<readonly Restored[]> {
     if (!keepsVersions(view)) return states.map(() => told("unversioned"));
-    const made = await checkAll(states, (state) => this.#made(view, context.snapshot, state));
+    const made = await checkAll(states, (state) => this.#made(view, context, state));
     const restored: Restored[] = [];
     const kept = new Map<string, RestoreOutcome>();
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
@@ -67,11 +67,11 @@ export class StateRestorer {
     return restored;
   }
 
-  #made(view: LoadedClass, snapshot: Snapshot, given: RestoredState): MadeState {
+  #made(view: LoadedClass, classes: TargetClasses, given: RestoredState): MadeState {
     const { state, timeUs, supersededUs = Infinity } = given;
     const entropy = (): Uint8Array => this.#writing.runtime.random.bytes(10);
     const source = { timeMs: Math.floor(timeUs / 1_000), entropy };
-    const { key, edits, links } = checkRow(view, snapshot, { ...state?.values, id: given.id }, { source });
+    const { key, edits, links } = checkRow(view, classes.snapshot, { ...state?.values, id: given.id }, { source });
     if (links.length > 0)
       throw new AppError("invalid", "[Valid] Relations of an earlier state are told by ADDED and DROPPED.");
     const place = { view, key: { cid: view.cid, id: key } };
@@ -83,8 +83,8 @@ export class StateRestorer {
     const row: Row = {};
     for (const { column, value } of edits) if (value !== undefined) row[column.name] = value;
     const { createdMs, untilMs } = state;
-    const added = edgesOf(state.added, snapshot);
-    const dropped = edgesOf(state.dropped, snapshot);
+    const added = edgesOf(state.added, classes);
+    const dropped = edgesOf(state.dropped, classes);
     const ctimeMs = createdMs === source.timeMs ? undefined : createdMs;
     const stays = added.length + dropped.length > 0;
     const endUs = Math.min(supersededUs, (untilMs ?? Infinity) * 1_000);
@@ -95,7 +95,7 @@ export class StateRestorer {
       version: encodeVersion(view, { row, ctimeMs, untilMs, added, dropped }),
       added,
       lost: state.lost.flatMap(({ timeUs: atUs, ...relation }) =>
-        edgesOf([relation], snapshot).map((edge) => ({ ...edge, from: place.key, timeUs: atUs })),
+        edgesOf([relation], classes).map((edge) => ({ ...edge, from: place.key, timeUs: atUs })),
       ),
       relationsLeft: state.added.length + state.dropped.length - added.length - dropped.length,
       stays,
@@ -182,9 +182,9 @@ function told(outcome: RestoreOutcome): Restored {
  * The edges of these relations. Leaves out relations of unknown types, and those whose target is not of exactly one
  * class.
  */
-function edgesOf(relations: readonly PastRelation[], snapshot: Snapshot): EdgeEnd[] {
+function edgesOf(relations: readonly PastRelation[], { snapshot, readable }: TargetClasses): EdgeEnd[] {
   return relations.flatMap(({ type, target }) => {
-    const [only, second] = placesOf(snapshot, { id: target }, () => true);
+    const [only, second] = placesOf(snapshot, { id: target }, readable);
     return only === undefined || second !== undefined || !snapshot.hasEdgeType(type) ? [] : [{ type, to: only.key }];
   });
 }

@@ -124,7 +124,7 @@ export class ObjectWriter {
     const checked = triggers?.has(view)
       ? await triggers.entity({ view, key: key.id, checked: asked, old }, places.map(placeText))
       : asked;
-    const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
+    const targets = await linkTargets(context, checked.links, this.#writing.source);
     const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
     const commonUs = this.#writing.clock.nextUs();
     const lastUs = Math.max(found.entity.lastUs, links.lastUs);

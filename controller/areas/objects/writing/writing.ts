@@ -25,6 +25,8 @@ export interface WritingDependencies {
 }
 
 export interface WriteContext extends WriteDefinitions {
+  /** True if the class exists for the writer. Targets of relations are only looked for in such classes. */
+  readonly readable: (view: LoadedClass) => boolean;
   /**
    * Makes the write and publishes its events to subscriptions and listeners. Calls `events` before the write, if any of
    * them wants it.

@@ -24,6 +24,7 @@ interface MeasuresOptions {
 }
 
 interface Measured {
+  /** `NaN`: may not be shown. */
   rows: number;
   ms: number;
 }
@@ -53,12 +54,19 @@ export class Measures implements StepTimes {
     this.#estimated.set(path, (this.#estimated.get(path) ?? 0) + (estimated ?? NaN));
   }
 
-  /** Returns the same pages. Counts only rows that the principal may see, because others must not be revealed. */
+  /**
+   * Returns the same pages. Counts only rows that the principal may see, because others must not be revealed. Counts
+   * none of classes with hidden columns: an index may have found a visible row by its hidden values.
+   */
   read(request: ReadRequest, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {
     const { principal, catalog } = this.#options;
     const { class: path, subtree } = request;
-    const visible = visibility(scopeOf(principal, catalog, { path, subtree, alias: "" }));
-    return this.#measured(this.#of(labelOf(request)), pages, (row) => (visible(row) === true ? 1 : 0));
+    const scope = scopeOf(principal, catalog, { path, subtree, alias: "" });
+    const visible = visibility(scope);
+    const hasHidden = scope.classes.some((view) => scope.access(view).parts.some(({ hidden }) => hidden.size > 0));
+    const read = this.#of(labelOf(request));
+    if (hasHidden) read.rows = NaN;
+    return this.#measured(read, pages, (row) => (visible(row) === true ? 1 : 0));
   }
 
   /** Returns the same counts. They are reported only if the principal sees all of the rows. */
@@ -119,19 +127,14 @@ export class Measures implements StepTimes {
       ...steps.map((step) => ({ ...planned(step), rows: null, ms: null })),
       ...Array.from(this.#reads, ([path, { rows, ms }]) => ({
         work: `read ${path}`,
-        estimated: this.#estimatedOf(path),
-        rows,
+        estimated: shown(this.#estimated.get(path)),
+        rows: shown(rows),
         ms: rounded(ms),
       })),
       ...Array.from(this.#steps, ([work, { rows, ms }]) => ({ work, estimated: null, rows, ms: rounded(ms) })),
       { work: "answer", estimated: null, rows: answered, ms: rounded(wholeMs) },
     ];
     yield told.map((row, index) => ({ step: index + 1, ...row }));
-  }
-
-  #estimatedOf(path: string): number | null {
-    const estimated = this.#estimated.get(path) ?? NaN;
-    return Number.isNaN(estimated) ? null : estimated;
   }
 
   #of(read: string): Measured {
@@ -154,6 +157,10 @@ export function requireReading({ kind }: Statement): void {
 
 function labelOf({ class: path, subtree }: Pick<ReadRequest, "class" | "subtree">): string {
   return `${path}${subtree ? "/" : ""}`;
+}
+
+function shown(count = NaN): number | null {
+  return Number.isNaN(count) ? null : count;
 }
 
 function rounded(ms: number): number {

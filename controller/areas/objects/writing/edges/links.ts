@@ -1,8 +1,7 @@
 import { AppError } from "../../../../../common/errors.ts";
 import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../../store/objects.ts";
-import type { Snapshot } from "../../definitions/snapshot.ts";
-import { inPages, keyText, resolveTargets } from "../../reading/locate.ts";
+import { inPages, keyText, resolveTargets, type TargetClasses } from "../../reading/locate.ts";
 import { knownRemoval, lastRemovalUs } from "../../values/edgelives.ts";
 import type { LinkEdit } from "../../values/rows.ts";
 
@@ -35,17 +34,17 @@ interface Linking extends Source {
 }
 
 export async function linkTargets(
-  snapshot: Snapshot,
+  classes: TargetClasses,
   links: readonly LinkEdit[],
   source: Source,
 ): Promise<LinkTargets> {
   if (links.length === 0) return { keys: new Map(), diedUs: new Map() };
   const keys = await resolveTargets(
-    snapshot,
+    classes,
     links.flatMap((link) => link.ids),
     source,
   );
-  const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
+  const entities = [...keys.values()].filter(({ cid }) => classes.snapshot.byCid(cid)?.kind === "entity");
   const traces = await inPages(entities, (page) => source.store.trace(page));
   const diedUs = new Map(
     traces.map((trace, at) => [keyText(entities[at]!), trace.entity?.diedUs ?? lastRemovalUs(trace)]),

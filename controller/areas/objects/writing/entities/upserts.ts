@@ -140,7 +140,7 @@ export class Upserts {
     traces: Traces,
   ): Promise<{ readonly links: readonly LinkWrite[]; readonly targets: LinkTargets }> {
     const targets = await linkTargets(
-      context.snapshot,
+      context,
       rows.flatMap((row) => row.links),
       this.#writing.source,
     );
