@@ -67,6 +67,19 @@ describe("an outbox", () => {
     await expect(outbox.append([text("a")])).rejects.toMatchObject({ code: "internal" });
   });
 
+  it("takes nothing of what waited while a failed write could not be taken back", async () => {
+    const disk = { freeBytes: Infinity, truncates: false };
+    const outbox = await openOutbox({ files: smallDisk(disk) });
+    disk.freeBytes = 100;
+    const written = outbox.append([text("y".repeat(500))]).finally(() => (disk.freeBytes = Infinity));
+    // The first append is being written when the second one comes.
+    await Promise.resolve();
+    const waited = outbox.append([text("a")]);
+    await expect(written).rejects.toMatchObject({ code: "limited" });
+    await expect(waited).rejects.toMatchObject({ code: "internal" });
+    expect(await texts(outbox, 1)).toEqual([]);
+  });
+
   it("keeps its name when there is no room to write the new one down", async () => {
     const disk = { freeBytes: Infinity };
     const outbox = await openOutbox({ files: smallDisk(disk) });
