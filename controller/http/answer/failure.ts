@@ -1,11 +1,14 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
-import { AppError, ERROR_CODES, errorText } from "../../../common/errors.ts";
+import { AppError, ERROR_CODES, type ErrorCode, errorText } from "../../../common/errors.ts";
 import { HTTP_DETAILS_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { traceIdOf } from "../calls/trace.ts";
 
 /** Headers that describe the body of a successful answer. */
 const HEADERS_OF_BODY = ["content-encoding", "content-length", "content-disposition", "etag"] as const;
+
+/** Codes whose status every client gets: calls of older clients never fail by them. */
+const PRECISE_FOR_ALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["stale", "method_not_allowed"]);
 
 /** Address to which a browser without a session is sent. */
 export const SIGN_IN_PATH = "/user/login";
@@ -41,8 +44,8 @@ export function sendFailure(request: FastifyRequest, reply: FastifyReply, error:
   if (wantsProblem(request)) return sendProblem(reply, error, traceparent);
   if (error.code === "signin")
     return reply.code(200).send({ status: "signin", message: SIGN_IN_PATH, ...publicDetails(error) });
-  // Only clients that know 412 ask for what it answers.
-  return reply.code(error.code === "stale" ? ERROR_CODES.stale.status : 500).send(failureEnvelope(error, traceparent));
+  const status = PRECISE_FOR_ALL.has(error.code) ? ERROR_CODES[error.code].status : 500;
+  return reply.code(status).send(failureEnvelope(error, traceparent));
 }
 
 export function failureEnvelope(error: AppError, traceparent: string): Record<string, unknown> {
