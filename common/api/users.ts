@@ -140,7 +140,7 @@ export const UserNodeReply = Type.Object({
   telephone: Type.Optional(Type.Array(Type.String())),
   grpset: Type.Optional(Type.Array(Type.String())),
   config: Type.Optional(Type.Record(Type.String(), Type.String())),
-  revision: Revision,
+  revision: Type.Optional(Revision),
   nodes: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
     description: "Organisations, then users, by name; nodes of this same form",
   }),

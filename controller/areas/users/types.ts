@@ -140,7 +140,8 @@ export interface UserNode extends Details {
   readonly isactive: boolean;
   readonly wechat: string;
   readonly grpset: readonly string[];
-  readonly revision: string;
+  /** Absent for an organisation that the caller sees only as the way to nodes below it. */
+  readonly revision?: string;
   /** Nodes below this one: organisations first, each kind sorted by name. */
   readonly nodes: readonly UserNode[];
 }

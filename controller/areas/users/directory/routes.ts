@@ -44,7 +44,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       handler: async ({ principal, input: { fullname = ROOT_PATH } }) => {
         const node = await directory.reader.subtree(principal, fullname);
         const message = node as unknown as Static<typeof UserNodeReply>;
-        return { message, headers: { etag: etagOf(node.revision) } };
+        return { message, ...(node.revision !== undefined && { headers: { etag: etagOf(node.revision) } }) };
       },
     }),
     endpoint({
