@@ -80,18 +80,16 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
           `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
         );
       return () =>
-        nearestTold(
-          { names: () => readablePaths(principal, catalog), span: statement.class.span },
-          () => objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
+        nearestTold({ names: () => readablePaths(principal, catalog), span: statement.class.span }, () =>
+          objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
         );
     case "alterClass": {
       requireDefiner(principal, statement.class.path);
       const { tree } = scopeOf(principal, catalog, { ...statement.class, subtree: false });
       const alteration = classChange(statement, context.executions[0] ?? []);
       return () =>
-        nearestTold(
-          { names: () => tree.names, span: statement.alteration.span },
-          () => objects.alterClass(principal, statement.class.path, alteration),
+        nearestTold({ names: () => tree.names, span: statement.alteration.span }, () =>
+          objects.alterClass(principal, statement.class.path, alteration),
         );
     }
     case "createEdgeType": {
