@@ -119,7 +119,7 @@ test("TRACE is answered as any method that is not there, and repeats nothing", a
     port,
     "TRACE / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: matrixSession=told\r\n\r\n",
   );
-  expect(answer).toContain(`"code":"not_found"`);
+  expect(answer).toContain(`"code":"method_not_allowed"`);
   expect(answer).not.toContain("told");
 });
 
