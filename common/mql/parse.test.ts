@@ -147,6 +147,10 @@ test.each([
   expect(error.details).toMatchObject({ line: 1, column, nearest });
 });
 
+test("a keyword in a wrong place is no misspelt one", () => {
+  expect(failure("batch select a from /x").details).toEqual({ line: 1, column: 1 });
+});
+
 test("lines and columns count as an editor does, in UTF-16 units", () => {
   const place = (text: string) => failure(text).details;
   expect(place("select a\r\nfrom /x\r\n\twhere ==")).toEqual({ line: 3, column: 8 });

@@ -11,6 +11,7 @@ test.each([
   ["ab", ["cd"], undefined],
   ["code", ["note"], undefined],
   ["owenrs", ["owner"], "owner"],
+  ["rack", ["rackno"], "rackno"],
   ["/matrix/ent/bxo", ["/matrix/ent/box", "/matrix/ent/boxes"], "/matrix/ent/box"],
   ["名称", ["名字", "大小"], "名字"],
   ["na\u{1F600}me", ["name", "names"], "name"],

@@ -2,19 +2,19 @@ import { AppError, type ErrorCode } from "../errors.ts";
 import { NEAREST_MAX_CHARACTERS, NEAREST_MAX_NAMES } from "../limits.ts";
 import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
 
-/** Letters from which on a word may have two typing errors: two of a shorter one make it another word. */
+/** Letters of the longer of two words from which on two changes count: two of a short word make it another one. */
 const LONG_WORD_LETTERS = 6;
 
 /**
- * The name that was probably meant by `word`: one change away, and from `LONG_WORD_LETTERS` on `FUZZY_CHANGES_MAX`,
- * ignoring case. Of equally near names the first. At most `NEAREST_MAX_NAMES` names of about the same length are compared; a word of more than
+ * The name that was probably meant by `word`: one change away, or `FUZZY_CHANGES_MAX` if one of both has at least
+ * `LONG_WORD_LETTERS`, ignoring case. Of equally near names the first. At most `NEAREST_MAX_NAMES` names of about the same length are compared; a word of more than
  * `NEAREST_MAX_CHARACTERS` is no typing error.
  */
 export function nearestName(word: string, names: Iterable<string>): string | undefined {
   if (word.length > NEAREST_MAX_CHARACTERS) return undefined;
   const wanted = Array.from(word.toLowerCase());
   let nearest: string | undefined;
-  let most = Math.min(wanted.length < LONG_WORD_LETTERS ? 1 : FUZZY_CHANGES_MAX, wanted.length - 1);
+  let most = Math.min(FUZZY_CHANGES_MAX, wanted.length - 1);
   let compared = 0;
   for (const name of names) {
     if (most < 0 || compared === NEAREST_MAX_NAMES) break;
@@ -33,7 +33,8 @@ const UNITS_CHANGED_MAX = 2 * FUZZY_CHANGES_MAX;
 
 /** Number of changes between the words, if it is at most `most` and less than the letters of the name. */
 function changesBetween(wanted: readonly string[], letters: readonly string[], most: number): number | undefined {
-  const bound = Math.min(most, letters.length - 1);
+  const isShort = Math.max(wanted.length, letters.length) < LONG_WORD_LETTERS;
+  const bound = Math.min(isShort ? 1 : most, most, letters.length - 1);
   for (let changes = 0; changes <= bound; changes++) if (isWithin(wanted, letters, changes)) return changes;
   return undefined;
 }

@@ -43,8 +43,9 @@ export class VisibleSchema {
   require(id: string): ClassView {
     const found = this.find(id);
     if (found) return found;
-    if (isNumber(id)) throw new AppError("not_found", `[NotExist] can't find class , cid is ${id} .`);
-    throw unknownClass(id, readablePaths(this.#principal, this.#catalog));
+    throw isNumber(id)
+      ? new AppError("not_found", `[NotExist] can't find class , cid is ${id} .`)
+      : unknownClass(id, readablePaths(this.#principal, this.#catalog));
   }
 
   find(id: string): ClassView | undefined {
@@ -90,21 +91,14 @@ export class VisibleSchema {
     if (isPseudo(written) || this.column(view, written) || this.isEdgeType(written)) return written;
     const pseudo = written.toLowerCase();
     if (isPseudo(pseudo)) return pseudo;
-    const columns = this.columns(view).map((column) => column.name);
-    return (
-      nameAmong(columns, written) ??
-      nameAmong(
-        this.#catalog.edgeTypes().map((type) => type.name),
-        written,
-      ) ??
-      written
-    );
+    const columns = this.columns(view).map(({ name }) => name);
+    const edgeTypes = this.#catalog.edgeTypes().map(({ name }) => name);
+    return nameAmong(columns, written) ?? nameAmong(edgeTypes, written) ?? written;
   }
 
   /** Members that an object of the class can have. */
   namesOf(view: ClassView): readonly string[] {
-    const names = [...this.columns(view), ...this.#catalog.edgeTypes()].map(({ name }) => name);
-    return [...names, ...PSEUDO_FIELDS];
+    return [...PSEUDO_FIELDS, ...[...this.columns(view), ...this.#catalog.edgeTypes()].map(({ name }) => name)];
   }
 
   isEdgeType(name: string): boolean {
