@@ -89,6 +89,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/policies/{faults,interface,records}.test.ts",
   "controller/areas/query/{graph-host-objects,more,patterns,row-gate}.test.ts",
   "controller/areas/query/visible/rows.test.ts",
+  "controller/areas/query/write/unseen-targets.test.ts",
   "controller/areas/rules/grok/patterns.test.ts",
   "controller/areas/rules/parsing/{malformed-lines,parse-file,sent-lines}.test.ts",
   "controller/areas/rules/trial/trial.test.ts",

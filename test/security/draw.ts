@@ -1,10 +1,9 @@
 import type { Endpoint } from "../../controller/http/interface/endpoint.ts";
 import { PASSWORD } from "../helpers/http/http-app.ts";
-import { FILES, NAMES, OBJECTS, TEXTS } from "./fuzz/names.ts";
+import { FILES, NAMES, OBJECTS, TEXTS, type Draw } from "./fuzz/names.ts";
 import { searchText, statement } from "./fuzz/statements.ts";
 
-/** Selects an entry of a list by a seed. */
-export type Draw = <T>(list: readonly T[]) => T;
+export type { Draw };
 
 /** A call of an endpoint, before it becomes a request. */
 export interface DrawnCall {

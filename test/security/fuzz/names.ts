@@ -1,5 +1,8 @@
 /** Names and values of the data that the fuzzer asks for. Hidden data has a mark, which no call contains. */
 
+/** Selects an entry of a list by a seed. */
+export type Draw = <T>(list: readonly T[]) => T;
+
 /** Begins the marks of the first tenant. The rest of a mark says what has it. */
 export const MARK = "xmarkx";
 /** In data of the other tenant, which every user of the first one must not see. */

@@ -1,5 +1,4 @@
-import type { Draw } from "../draw.ts";
-import { CLASSES, CONDITIONS, IDS, WORD } from "./names.ts";
+import { CLASSES, CONDITIONS, IDS, WORD, type Draw } from "./names.ts";
 
 /** Draws a text of one shape. */
 type Shape = (draw: Draw) => string;

@@ -12,7 +12,7 @@ export interface DrawnSocket {
 
 export type Drawn = DrawnCall | DrawnSocket;
 
-/** What the drawn calls call. */
+/** Endpoints, sockets and functions that the drawn calls are of. */
 export interface Interface {
   readonly endpoints: readonly Endpoint[];
   /** Those to draw from, when any of them will do. */

@@ -5,7 +5,6 @@ import { CHANGE_BATCH_MAX, HISTORY_READS_IN_FLIGHT_MAX } from "../../../../commo
 import type { Row } from "../../../../common/value.ts";
 import type { EdgeEnd, EntityChange, EntityVersion } from "../../../store/objects.ts";
 import { confirmed } from "../definitions/confirm.ts";
-import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { type FormerEdge, lossesOf, marksOf } from "../history/formeredges.ts";
 import { keepsVersions, latestVersions } from "../history/history.ts";
