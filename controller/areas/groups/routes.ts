@@ -52,6 +52,7 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       path,
       permission: "perms:write",
       summary: "Make a group; the message is its id",
+      body: "json",
       input: GroupCreate,
       output: Type.String(),
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,

@@ -107,7 +107,8 @@ class DescribedRequest {
   textBody(members: readonly Member[]): Json {
     const { body, text } = this.#endpoint;
     const schema = this.#schemaOf(members);
-    const plain = { schema: TEXT, ...(text && { example: text.example }) };
+    // Its bytes are kept or decoded by the charset of its type; generated clients send them as they are.
+    const plain = { schema: { ...TEXT, format: "binary" }, ...(text && { example: text.example }) };
     return {
       required: text?.optional !== true,
       ...(text && { description: text.summary }),
