@@ -1,7 +1,8 @@
 import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../limits.ts";
+import { PATH_STEP } from "./documented.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 255 });
+const Name = Type.String({ minLength: 1, maxLength: 255, documented: PATH_STEP });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
 const Tags = Type.Array(Type.String({ maxLength: 500 }), { maxItems: 1_000 });
 

@@ -11,6 +11,7 @@ import {
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
+import { PATH_STEP, PLAIN_TEXT, SOME } from "./documented.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -73,6 +74,7 @@ const naming = {
 const Commands = Type.Array(Text(8_000), {
   maxItems: JOB_COMMANDS_MAX,
   description: "command lines for the host's shell",
+  documented: SOME,
 });
 const Timeout = (more: object) => Type.Optional(Type.Integer({ ...more, description: "seconds" }));
 const Enable = (more: object) => Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1 }));
@@ -262,21 +264,23 @@ export const JobBatchEnds = Type.Array(
 );
 export type JobBatchEnds = Static<typeof JobBatchEnds>;
 
+const ContextText = Type.String({ documented: PLAIN_TEXT });
+
 export const ContextRead = Type.Object({
-  sid: Type.String(),
+  sid: ContextText,
   prefix: Type.Optional(Type.String({ description: "only names that begin so" })),
 });
 
 export const ContextWrite = Type.Object({
-  sid: Type.String(),
-  name: Type.String(),
+  sid: ContextText,
+  name: ContextText,
   value: Type.String(),
   ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever" })),
 });
 
 export const ContextDelete = Type.Object({
-  sid: Type.String(),
-  name: Type.Optional(Type.String()),
+  sid: ContextText,
+  name: Type.Optional(ContextText),
   clear: Type.Optional(Type.Boolean({ description: "removes all values" })),
 });
 
@@ -287,7 +291,7 @@ const GroupType = Type.Union([Type.Literal("group"), Type.Literal("proxy")], {
 });
 
 export const GroupInput = Type.Object({
-  name: Type.String(),
+  name: Type.String({ documented: PATH_STEP }),
   gtype: GroupType,
   hosts: Type.Array(
     Type.Object({

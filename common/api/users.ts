@@ -52,7 +52,12 @@ export const PasswordCheckInput = Type.Object({});
 export const PasswordCheckReply = Type.String();
 
 export const HomeInput = Type.Object({
-  home: Type.Optional(Type.String({ description: "Path of a page of this site; empty or absent: none of one's own" })),
+  home: Type.Optional(
+    Type.String({
+      description: "Path of a page of this site; empty or absent: none of one's own",
+      documented: { pattern: "^(/|/[^/].*)?$" },
+    }),
+  ),
 });
 
 export const UserTreeInput = Type.Object({
