@@ -65,8 +65,8 @@ export const DepotSummary = Type.Object({
   command: Type.String(),
   status: Type.String(),
   filecount: Type.Integer(),
-  size: Type.Integer(),
-  created: Type.Integer(),
+  size: Type.Integer({ description: "bytes" }),
+  created: Type.Integer({ description: "milliseconds since 1970" }),
   creator: Type.String(),
 });
 export type DepotSummary = Static<typeof DepotSummary>;
@@ -74,7 +74,12 @@ export type DepotSummary = Static<typeof DepotSummary>;
 export const DepotRecord = Type.Object({
   ...DepotSummary.properties,
   files: Type.Array(
-    Type.Object({ path: Type.String(), digest: Type.String(), size: Type.Integer(), executable: Type.Boolean() }),
+    Type.Object({
+      path: Type.String(),
+      digest: Type.String(),
+      size: Type.Integer({ description: "bytes" }),
+      executable: Type.Boolean(),
+    }),
   ),
 });
 export type DepotRecord = Static<typeof DepotRecord>;
@@ -114,7 +119,7 @@ export const DeploymentOutcome = Type.Object({
   ]),
   code: Type.Optional(Type.Integer()),
   message: Type.String(),
-  startedMs: Type.Number(),
-  endedMs: Type.Number(),
+  startedMs: Type.Number({ description: "milliseconds since 1970" }),
+  endedMs: Type.Number({ description: "milliseconds since 1970" }),
 });
 export type DeploymentOutcome = Static<typeof DeploymentOutcome>;

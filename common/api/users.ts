@@ -167,7 +167,7 @@ export const OwnIdInput = Type.Object({ id: Type.String({ pattern: "^[0-9a-f]{64
 export const SessionsReply = Type.Array(
   Type.Object({
     id: Type.String({ description: "Names the session; it does not sign in" }),
-    createdMs: Type.Integer(),
+    createdMs: Type.Integer({ description: "milliseconds since 1970" }),
     remote: Type.String({ description: "Address it was made from" }),
     current: Type.Boolean({ description: "This call came by it" }),
   }),
@@ -180,7 +180,14 @@ export const TokenInput = Type.Object({
     maxItems: TOKEN_SCOPES_MAX,
     description: "Grants such as hosts:read, hosts:* or *:read, each within those of its maker",
   }),
-  days: Type.Optional(Type.Integer({ minimum: 1, maximum: TOKEN_DAYS_MAX, default: TOKEN_DAYS_DEFAULT })),
+  days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: TOKEN_DAYS_MAX,
+      default: TOKEN_DAYS_DEFAULT,
+      description: "days that it holds",
+    }),
+  ),
 });
 
 export const TokenReply = Type.String({ description: "The token, told once: for Bearer, or as password for Basic" });
@@ -190,8 +197,8 @@ export const TokensReply = Type.Array(
     id: Type.String({ description: "Names the token; it does not sign in" }),
     name: Type.String(),
     scopes: Type.Array(Type.String()),
-    createdMs: Type.Integer(),
-    expiresMs: Type.Integer(),
+    createdMs: Type.Integer({ description: "milliseconds since 1970" }),
+    expiresMs: Type.Integer({ description: "milliseconds since 1970" }),
     remote: Type.String({ description: "Address it was made from" }),
   }),
 );
