@@ -1,17 +1,20 @@
 import { Type } from "typebox";
+import { PLAIN_TEXT } from "./documented.ts";
 
 /** Schemas of `/appcontext`. */
 
 const Ttl = Type.Optional(Type.Integer({ description: "Seconds; 0 or absent: for ever" }));
 
-export const VariableKey = Type.Object({ key: Type.String() });
+const Text = Type.String({ documented: PLAIN_TEXT });
 
-export const VariableWrite = Type.Object({ key: Type.String(), ttl: Ttl });
+export const VariableKey = Type.Object({ key: Text });
 
-export const CollectionName = Type.Object({ name: Type.String() });
+export const VariableWrite = Type.Object({ key: Text, ttl: Ttl });
+
+export const CollectionName = Type.Object({ name: Text });
 
 export const CollectionRead = Type.Object({
-  name: Type.String(),
+  name: Text,
   where: Type.Optional(Type.String({ description: "A condition, such as size > 5 && tags contains 'red'" })),
   type: Type.Optional(
     Type.Union([Type.Literal("first"), Type.Literal("last"), Type.Literal("")], {
@@ -20,11 +23,11 @@ export const CollectionRead = Type.Object({
   ),
 });
 
-export const ItemCreate = Type.Object({ name: Type.String(), ttl: Ttl });
+export const ItemCreate = Type.Object({ name: Text, ttl: Ttl });
 
-export const ItemName = Type.Object({ name: Type.String(), id: Type.String() });
+export const ItemName = Type.Object({ name: Text, id: Text });
 
-export const ItemWrite = Type.Object({ name: Type.String(), id: Type.String(), ttl: Ttl });
+export const ItemWrite = Type.Object({ name: Text, id: Text, ttl: Ttl });
 
 export const ItemReply = Type.Object({ id: Type.String() }, { additionalProperties: true });
 

@@ -14,7 +14,7 @@ export const AuditBreak = Type.Object({
   sequence: Type.Integer({
     description: "its number in the run; of entries that are gone the first; of heads their version",
   }),
-  timeMs: Type.Number(),
+  timeMs: Type.Number({ description: "milliseconds since 1970" }),
   text: Type.String(),
 });
 

@@ -1,8 +1,13 @@
 /** Schemas of `/config/schema`. */
 import { Type, type Static } from "typebox";
 import { CONFIG_SCHEMA_VALUES_MAX, PATTERN_MAX_CHARACTERS } from "../limits.ts";
+import { CONFIG_KEY } from "./documented.ts";
 
-const Key = Type.String({ minLength: 1, description: "A key or a directory, such as /matrix/etc/mail" });
+const Key = Type.String({
+  minLength: 1,
+  description: "A key or a directory, such as /matrix/etc/mail",
+  documented: CONFIG_KEY,
+});
 const Length = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
 
 /** Restrictions on values, in the words and with the meaning of JSON Schema, except for `secret`. */

@@ -1,13 +1,14 @@
 import { Type } from "typebox";
+import { CONFIG_KEY } from "./documented.ts";
 
 /** Schemas of `/config`. */
 
 const KEY = "A key such as /matrix/etc/mail";
-const Key = Type.String({ minLength: 1, description: KEY });
+const Key = Type.String({ minLength: 1, description: KEY, documented: CONFIG_KEY });
 const Flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
 export const ConfigGetInput = Type.Object({
-  key: Type.String({ minLength: 1, description: `${KEY}, or / for all` }),
+  key: Type.String({ minLength: 1, description: `${KEY}, or / for all`, documented: CONFIG_KEY }),
   cached: Flag("The answer may be as old as two seconds, and comes sooner; without it, it is what was written last"),
 });
 
@@ -46,7 +47,7 @@ export const ConfigSet = Type.Object({
 });
 
 export const ConfigListInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
   after: Type.Optional(Type.String({ description: "The member next of the answer's meta: the page behind it" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "Entries in a page; 200 when absent" })),
 });
@@ -64,7 +65,7 @@ export const ConfigListReply = Type.Array(
 );
 
 export const ConfigExportInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
   relative: Flag("Keys are written relative to the given one, so that they can be imported elsewhere"),
 });
 
@@ -129,7 +130,7 @@ export const ConfigRollback = Type.Object({
 });
 
 export const ConfigWatchInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent` })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
 });
 
 /** A frame of a watch: an entry, a key that is gone, or the mark after all present entries. */

@@ -1,8 +1,9 @@
 import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../limits.ts";
+import { PATH_STEP } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 255 });
+const Name = Type.String({ minLength: 1, maxLength: 255, documented: PATH_STEP });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
 const Tags = Type.Array(Type.String({ maxLength: 500 }), { maxItems: 1_000 });
 
@@ -65,8 +66,8 @@ export const DepotSummary = Type.Object({
   command: Type.String(),
   status: Type.String(),
   filecount: Type.Integer(),
-  size: Type.Integer(),
-  created: Type.Integer(),
+  size: Type.Integer({ description: "bytes" }),
+  created: Type.Integer({ description: "milliseconds since 1970" }),
   creator: Type.String(),
   revision: Revision,
 });
@@ -75,7 +76,12 @@ export type DepotSummary = Static<typeof DepotSummary>;
 export const DepotRecord = Type.Object({
   ...DepotSummary.properties,
   files: Type.Array(
-    Type.Object({ path: Type.String(), digest: Type.String(), size: Type.Integer(), executable: Type.Boolean() }),
+    Type.Object({
+      path: Type.String(),
+      digest: Type.String(),
+      size: Type.Integer({ description: "bytes" }),
+      executable: Type.Boolean(),
+    }),
   ),
 });
 export type DepotRecord = Static<typeof DepotRecord>;
@@ -115,7 +121,7 @@ export const DeploymentOutcome = Type.Object({
   ]),
   code: Type.Optional(Type.Integer()),
   message: Type.String(),
-  startedMs: Type.Number(),
-  endedMs: Type.Number(),
+  startedMs: Type.Number({ description: "milliseconds since 1970" }),
+  endedMs: Type.Number({ description: "milliseconds since 1970" }),
 });
 export type DeploymentOutcome = Static<typeof DeploymentOutcome>;

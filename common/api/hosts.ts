@@ -69,14 +69,13 @@ export type HostView = Static<typeof HostView>;
 export const TokenInput = Type.Object({
   /** The host that may enrol with the token. Absent: any host without an enrolment. */
   host: Type.Optional(Name),
-  minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080 })),
+  minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080, description: "minutes that it holds" })),
 });
 export type TokenInput = Static<typeof TokenInput>;
 
 export const TokenAnswer = Type.Object({
   token: Type.String(),
-  /** Milliseconds since 1970. */
-  expires: Type.Integer(),
+  expires: Type.Integer({ description: "milliseconds since 1970" }),
   /** Base URL of this controller for hosts. */
   controller: Type.Optional(Type.String()),
 });

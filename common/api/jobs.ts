@@ -11,6 +11,7 @@ import {
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
+import { PATH_STEP, PLAIN_TEXT, SOME } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
@@ -74,6 +75,7 @@ const naming = {
 const Commands = Type.Array(Text(8_000), {
   maxItems: JOB_COMMANDS_MAX,
   description: "command lines for the host's shell",
+  documented: SOME,
 });
 const Timeout = (more: object) => Type.Optional(Type.Integer({ ...more, description: "seconds" }));
 const Enable = (more: object) => Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1 }));
@@ -115,20 +117,20 @@ export const JobRecord = Type.Object({
   arg: Type.Array(Type.String()),
   argenc: Type.String(),
   schedule: Type.String(),
-  timeout: Type.Integer(),
+  timeout: Type.Integer({ description: "seconds" }),
   algorithm: Type.String(),
   limit: Type.Integer(),
   enable: Type.Integer(),
   queue: Type.String(),
   retry: Type.Integer(),
-  retrydelay: Type.Integer(),
+  retrydelay: Type.Integer({ description: "seconds" }),
   keep: Type.Integer(),
-  keepdays: Type.Integer(),
+  keepdays: Type.Integer({ description: "days" }),
   next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
   tag: Type.Array(Type.String()),
   system: Type.Boolean({ description: "belongs to the platform" }),
-  created: Type.Integer(),
-  changed: Type.Integer(),
+  created: Type.Integer({ description: "milliseconds since 1970" }),
+  changed: Type.Integer({ description: "milliseconds since 1970" }),
   creator: Type.String(),
   revision: Revision,
 });
@@ -264,21 +266,23 @@ export const JobBatchEnds = Type.Array(
 );
 export type JobBatchEnds = Static<typeof JobBatchEnds>;
 
+const ContextText = Type.String({ documented: PLAIN_TEXT });
+
 export const ContextRead = Type.Object({
-  sid: Type.String(),
+  sid: ContextText,
   prefix: Type.Optional(Type.String({ description: "only names that begin so" })),
 });
 
 export const ContextWrite = Type.Object({
-  sid: Type.String(),
-  name: Type.String(),
+  sid: ContextText,
+  name: ContextText,
   value: Type.String(),
   ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever" })),
 });
 
 export const ContextDelete = Type.Object({
-  sid: Type.String(),
-  name: Type.Optional(Type.String()),
+  sid: ContextText,
+  name: Type.Optional(ContextText),
   clear: Type.Optional(Type.Boolean({ description: "removes all values" })),
 });
 
@@ -289,7 +293,7 @@ const GroupType = Type.Union([Type.Literal("group"), Type.Literal("proxy")], {
 });
 
 export const GroupInput = Type.Object({
-  name: Type.String(),
+  name: Type.String({ documented: PATH_STEP }),
   gtype: GroupType,
   hosts: Type.Array(
     Type.Object({

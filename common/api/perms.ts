@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { SOME } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 /** Schemas of `/admin/perms`. */
@@ -23,11 +24,14 @@ const groupMembers = {
 
 export const GroupCreate = Type.Object({ name: Type.String({ minLength: 1 }), ...groupMembers });
 
-export const GroupChange = Type.Object({
-  id: Type.Optional(Type.String({ description: "Absent: the group that name and parent say" })),
-  name: Type.Optional(Type.String({ minLength: 1 })),
-  ...groupMembers,
-});
+export const GroupChange = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: "Absent: the group that name and parent say" })),
+    name: Type.Optional(Type.String({ minLength: 1 })),
+    ...groupMembers,
+  },
+  { documented: { anyOf: [{ required: ["id"] }, { required: ["name"] }] } },
+);
 
 export const GroupId = Type.Object({ id: Type.String() });
 
@@ -53,7 +57,10 @@ export const GroupReply = Type.Object({
 
 export const GroupReplies = Type.Array(GroupReply);
 
-const Paths = Texts("Folders, each with all below it, and files");
+const Paths = Type.Array(Type.String(), {
+  description: "Folders, each with all below it, and files",
+  documented: SOME,
+});
 
 export const ApiName = Type.Object({ name: Type.String() });
 
@@ -61,7 +68,10 @@ export const ApiCreate = Type.Object({ name: Type.String({ minLength: 1 }), path
 
 export const ApiPaths = Type.Object({ name: Type.String(), path: Paths });
 
-export const ApiGroups = Type.Object({ name: Type.String(), group: Texts("Full names of groups") });
+export const ApiGroups = Type.Object({
+  name: Type.String(),
+  group: Type.Array(Type.String(), { description: "Full names of groups", documented: SOME }),
+});
 
 export const ApiReply = Type.Object({
   name: Type.String(),

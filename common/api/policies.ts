@@ -44,7 +44,7 @@ export const CommandPolicySpec = Type.Object({
   depotname: Type.Optional(Text(200)),
   depotversion: Type.Optional(Text(50)),
   depotcommand: Type.Optional(Text(8_000)),
-  interval: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+  interval: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "in the unit" }),
   unit: IntervalUnit,
   /** False: the whole output of a run is one record. */
   split: Type.Optional(Type.Boolean()),
@@ -97,8 +97,8 @@ export const PolicyRecord = Type.Object({
   hosts: Type.Array(Type.String()),
   tags: Type.Array(Type.String()),
   status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")]),
-  created: Type.Integer(),
-  changed: Type.Integer(),
+  created: Type.Integer({ description: "milliseconds since 1970" }),
+  changed: Type.Integer({ description: "milliseconds since 1970" }),
   creator: Type.String(),
   revision: Revision,
 });

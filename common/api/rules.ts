@@ -1,11 +1,13 @@
 import { Type } from "typebox";
 import { RECENT_RECORDS_DEFAULT, RECENT_RECORDS_MAX } from "../limits.ts";
+import { CONFIG_KEY, TAG_PATH } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 const Key = Type.String({
   minLength: 1,
   maxLength: 500,
   description: "Configuration key of the rule, such as /matrix/rules/access",
+  documented: CONFIG_KEY,
 });
 
 export const RuleQuery = Type.Object({
@@ -156,12 +158,19 @@ export const SentLinesReply = Type.Partial(
   }),
 );
 
-export const ExtensionPath = Type.Object({ "*": Type.String({ description: "Configuration key of the rule" }) });
+export const ExtensionPath = Type.Object({
+  "*": Type.String({
+    description: "Configuration key of the rule, without its first slash",
+    documented: TAG_PATH,
+  }),
+});
 
-export const PatternName = Type.Object({ name: Type.String() });
+const PatternText = Type.String({ documented: { pattern: "^[A-Za-z0-9_]{1,128}$" } });
+
+export const PatternName = Type.Object({ name: PatternText });
 
 export const PatternPut = Type.Object({
-  name: Type.String(),
+  name: PatternText,
   pattern: Type.String({ description: "A regular expression that names others as %{NAME} or %{NAME:field}" }),
   eg: Type.Optional(
     Type.String({ description: "A sample that the pattern is tried on; where it does not match, warnings say so" }),

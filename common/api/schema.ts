@@ -46,17 +46,14 @@ export const ClassRecord = Type.Object({
   kind: Type.Union([Type.Literal("entity"), Type.Literal("record")]),
   autosearch: Flag,
   version: Flag,
-  /** Retention of versions that a later one superseded, as `ttl`. */
-  versionttl: Type.Integer(),
+  versionttl: Type.Integer({ description: "Retention of versions that a later one superseded, as ttl" }),
   /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
   time_zone: Type.String(),
   /** Store hints as the client gave them. */
   loption: AnyMembers,
-  /** Milliseconds since 1970. */
-  mtime: Type.Integer(),
+  mtime: Type.Integer({ description: "milliseconds since 1970" }),
   tags: Texts,
-  /** Seconds; -1: forever. */
-  ttl: Type.Integer(),
+  ttl: Type.Integer({ description: "Seconds; -1: for ever" }),
   /** The column that gives objects their version time; empty: the time of the write. */
   vtimebase: Type.String(),
 });
@@ -81,8 +78,9 @@ export const FieldRecord = Type.Object({
   remedy: Type.String(),
   /** The type in which values are stored. */
   btype: Type.String(),
-  /** Last change of the class that defines the field, in milliseconds since 1970. */
-  mtime: Type.Integer(),
+  mtime: Type.Integer({
+    description: "Last change of the class that defines the field, in milliseconds since 1970",
+  }),
   /** The class that defines the field. */
   class: Type.String(),
   /** Present for indexed fields only. */

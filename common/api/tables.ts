@@ -1,13 +1,16 @@
 import { Type } from "typebox";
+import { PLAIN_TEXT } from "./documented.ts";
 
 /** Schemas of `/extend`. */
 
-export const TableName = Type.Object({ name: Type.String() });
+const Name = Type.String({ documented: PLAIN_TEXT });
+
+export const TableName = Type.Object({ name: Name });
 
 export const TableRows = Type.Array(Type.Record(Type.String(), Type.Unknown()), {
   description: "Rows; `key`, a text or a number, is optional",
 });
 
-export const TableWrite = Type.Object({ name: Type.String(), items: TableRows });
+export const TableWrite = Type.Object({ name: Name, items: TableRows });
 
 export const TableNames = Type.Array(Type.String());

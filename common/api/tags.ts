@@ -1,9 +1,10 @@
 import { Type } from "typebox";
+import { PATH_STEP, SOME, TAG_PATH } from "./documented.ts";
 
 /** Schemas of `/tagdir` and of tags on objects. */
 
-const Domain = Type.String({ description: "Tree of tags; it need not be made" });
-const TagPath = Type.String({ description: "Whole path of a tag, as in `a/b/c`" });
+const Domain = Type.String({ description: "Tree of tags; it need not be made", documented: PATH_STEP });
+const TagPath = Type.String({ description: "Whole path of a tag, as in `a/b/c`", documented: TAG_PATH });
 const System = Type.Optional(Type.Boolean({ description: "Without effect: all users of the tenant share its trees" }));
 
 export const TagTreeGet = Type.Object({
@@ -17,14 +18,14 @@ export const TagNamed = Type.Object({ domain: Domain, tagpath: TagPath, system: 
 export const TagMove = Type.Object({
   domain: Domain,
   tagpath: TagPath,
-  topath: Type.String({ description: "The whole new path" }),
+  topath: Type.String({ description: "The whole new path", documented: TAG_PATH }),
   system: System,
 });
 
 export const TaggingInput = Type.Object({
   domain: Domain,
-  tag: Type.Array(TagPath),
-  id: Type.Array(Type.String({ description: "Whole id of an object, as in `hostinfo:web-1`" })),
+  tag: Type.Array(TagPath, { documented: SOME }),
+  id: Type.Array(Type.String({ description: "Whole id of an object, as in `hostinfo:web-1`" }), { documented: SOME }),
   system: System,
 });
 

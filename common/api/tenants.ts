@@ -37,6 +37,7 @@ export const CompanyUpdate = Type.Object(members);
 
 export const CompanyCreation = Type.Object({
   ...members,
+  name: Type.String({ documented: { pattern: "^[a-z][a-z0-9_]{0,47}$" } }),
   password: Type.Optional(Type.String({ description: "Of the administrator; generated when absent" })),
 });
 

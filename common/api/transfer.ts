@@ -13,7 +13,12 @@ export const ExportInput = Type.Object({
   limit: Type.Optional(
     Type.Integer({ description: "Objects of each class at most; 0: definitions only; -1 or absent: all" }),
   ),
-  filetype: Type.Optional(Type.String({ description: "mql (default) or xlsx" })),
+  filetype: Type.Optional(
+    Type.String({
+      description: "mql (default) or xlsx",
+      documented: { pattern: "^([Mm][Qq][Ll]|[Xx][Ll][Ss][Xx])?$" },
+    }),
+  ),
   template: Flag("Definitions only"),
   templdate: Flag("The same as template"),
   ignorefields: Names(

@@ -53,7 +53,12 @@ export const PasswordCheckInput = Type.Object({});
 export const PasswordCheckReply = Type.String();
 
 export const HomeInput = Type.Object({
-  home: Type.Optional(Type.String({ description: "Path of a page of this site; empty or absent: none of one's own" })),
+  home: Type.Optional(
+    Type.String({
+      description: "Path of a page of this site; empty or absent: none of one's own",
+      documented: { pattern: "^(/|/[^/].*)?$" },
+    }),
+  ),
 });
 
 export const UserTreeInput = Type.Object({
@@ -164,7 +169,7 @@ export const OwnIdInput = Type.Object({ id: Type.String({ pattern: "^[0-9a-f]{64
 export const SessionsReply = Type.Array(
   Type.Object({
     id: Type.String({ description: "Names the session; it does not sign in" }),
-    createdMs: Type.Integer(),
+    createdMs: Type.Integer({ description: "milliseconds since 1970" }),
     remote: Type.String({ description: "Address it was made from" }),
     current: Type.Boolean({ description: "This call came by it" }),
   }),
@@ -177,7 +182,14 @@ export const TokenInput = Type.Object({
     maxItems: TOKEN_SCOPES_MAX,
     description: "Grants such as hosts:read, hosts:* or *:read, each within those of its maker",
   }),
-  days: Type.Optional(Type.Integer({ minimum: 1, maximum: TOKEN_DAYS_MAX, default: TOKEN_DAYS_DEFAULT })),
+  days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: TOKEN_DAYS_MAX,
+      default: TOKEN_DAYS_DEFAULT,
+      description: "days that it holds",
+    }),
+  ),
 });
 
 export const TokenReply = Type.String({ description: "The token, told once: for Bearer, or as password for Basic" });
@@ -187,8 +199,8 @@ export const TokensReply = Type.Array(
     id: Type.String({ description: "Names the token; it does not sign in" }),
     name: Type.String(),
     scopes: Type.Array(Type.String()),
-    createdMs: Type.Integer(),
-    expiresMs: Type.Integer(),
+    createdMs: Type.Integer({ description: "milliseconds since 1970" }),
+    expiresMs: Type.Integer({ description: "milliseconds since 1970" }),
     remote: Type.String({ description: "Address it was made from" }),
   }),
 );

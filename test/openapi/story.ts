@@ -33,7 +33,7 @@ const FILENAMES: Readonly<Record<string, string>> = {
 const SIGNS_IN = /\/user\/(login|signin|goauth)$/;
 const OWN_PASSWORD = "correct horse battery staple";
 
-/** What each example call needs in addition to the calls before it: a caller, a file name, and ids that are made up. */
+/** Gives each example call what it needs in addition to the calls before it: a caller, a file name, made-up ids. */
 export class Story {
   readonly #world: World;
   #people = 0;

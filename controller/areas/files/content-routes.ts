@@ -30,7 +30,10 @@ export const CONTENT_STATUSES: Readonly<Record<number, StatusNote>> = {
 };
 
 /** The bytes of a file, by the type of its name. */
-export const FILE_BYTES: BareAnswers = { content: { [ANY_TYPE]: { summary: "The bytes of the file" } } };
+export const FILE_BYTES: BareAnswers = {
+  content: { [ANY_TYPE]: { summary: "The bytes of the file" } },
+  usual: true,
+};
 
 interface ContentRequest {
   readonly principal: Principal;

@@ -60,6 +60,7 @@ function changingRoutes(groups: GroupService): readonly Endpoint[] {
       path: GROUP_PATH,
       permission: "perms:write",
       summary: "Make a group; the message is its id",
+      body: "json",
       input: GroupCreate,
       output: Type.String(),
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,

@@ -92,6 +92,8 @@ export interface BareAnswers {
   readonly redirect?: string;
   /** True: success has no envelope. */
   readonly only?: true;
+  /** True: the usual answer is the content; only other members of the input make it an envelope. */
+  readonly usual?: true;
 }
 
 /** Content that is sent without an envelope. */

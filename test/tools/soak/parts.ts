@@ -186,6 +186,14 @@ export const SOAK_PARTS: readonly SoakPart[] = [
       tests("e2e", LEADERS, { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) }, print),
   },
   {
+    name: "answers",
+    unit: "calls of each operation by schemathesis",
+    count: 50,
+    portion: 10,
+    files: [],
+    run: answersAsDescribed,
+  },
+  {
     name: "age",
     unit: "times the changes of age",
     count: 20,
@@ -194,6 +202,11 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     run: grow,
   },
 ];
+
+async function answersAsDescribed(count: number, seed: number, print: Print): Promise<void> {
+  const numbers = { ODP_SCHEMA_EXAMPLES: String(count), ODP_SCHEMA_SEED: String(seed) };
+  await run(["--import", "tsx", "test/tools/clients.ts"], numbers, print);
+}
 
 async function grow(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ...seeded(seed), ODP_TEST_AGE: String(count) };
@@ -237,7 +250,18 @@ async function tests(
 ): Promise<void> {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project];
   const times = ["--testTimeout", `${TEST_MAX_MS}`, "--hookTimeout", `${TEST_MAX_MS}`];
-  const child = spawn(process.execPath, [...vitest, ...times, ...files], {
+  const again = `npx vitest run --project ${project} ${files.join(" ")}`;
+  await run([...vitest, ...times, ...files], numbers, print, again);
+}
+
+/** Runs a program of Node. The failure says how to run it again. */
+async function run(
+  args: readonly string[],
+  numbers: Readonly<Record<string, string>>,
+  print: Print,
+  again = `node ${args.join(" ")}`,
+): Promise<void> {
+  const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...numbers },
   });
@@ -245,7 +269,5 @@ async function tests(
   const [code] = (await once(child, "close")) as [number | null];
   if (code === 0) return;
   const settings = Object.entries(numbers).map(([name, value]) => `${name}=${value} `);
-  throw new Error(
-    `Ended with ${code}. Again: ${settings.join("")}npx vitest run --project ${project} ${files.join(" ")}`,
-  );
+  throw new Error(`Ended with ${code}. Again: ${settings.join("")}${again}`);
 }

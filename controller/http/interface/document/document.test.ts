@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { expect, test } from "vitest";
+import { conforms } from "../../input/coerce.ts";
 import { endpoint, type Endpoint } from "../endpoint.ts";
 import { openApiDocument } from "../openapi.ts";
 import { socketEndpoint } from "../../sockets/socket.ts";
@@ -98,6 +99,25 @@ test("a schema keeps its meaning in the words that generators know", () => {
   });
   const mixed = Type.Union([Type.Literal("a"), Type.Integer()]);
   expect(documented(mixed)).toEqual({ anyOf: [{ type: "string", const: "a" }, { type: "integer" }] });
+});
+
+test("what services check besides is in the document alone: a value that does not fit it is taken as before", () => {
+  const key = Type.String({ documented: { pattern: "^/" } });
+  expect(documented(key)).toEqual({ type: "string", pattern: "^/" });
+  expect(conforms(key, "relative")).toBe(true);
+  const input = Type.Object(
+    { id: Type.Optional(Type.String()), name: Type.Optional(key) },
+    { documented: { anyOf: [{ required: ["id"] }, { required: ["name"] }] } },
+  );
+  expect(conforms(input, {})).toBe(true);
+  expect(operation({ method: "PUT", path: "/a", input, body: "json" })).toMatchObject({
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: { anyOf: [{ required: ["id"] }, { required: ["name"] }] } } },
+    },
+  });
+  const text = Type.Object({ mql: Type.Optional(Type.String()) }, { documented: { required: ["mql"] } });
+  expect(operation({ method: "GET", path: "/a", input: text })).toMatchObject({ parameters: [{ required: true }] });
 });
 
 test("the example call of an operation is in its parameters and its body", () => {

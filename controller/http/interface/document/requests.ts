@@ -63,14 +63,23 @@ const FILE: Json = {
   description: "A part with a file name; the part itself may have any name.",
 };
 
+interface InputSchema {
+  readonly required?: readonly string[];
+  readonly documented?: { readonly required?: readonly string[]; readonly anyOf?: readonly Json[] };
+}
+
 class DescribedRequest {
   readonly #endpoint: Endpoint;
   readonly #required: ReadonlySet<string>;
+  /** Members of which the body needs one of several groups. */
+  readonly #choices: readonly Json[] | undefined;
   readonly #example: Json;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
-    this.#required = new Set((endpoint.input as { readonly required?: readonly string[] }).required);
+    const { required = [], documented: added = {} } = endpoint.input as InputSchema;
+    this.#required = new Set([...required, ...(added.required ?? [])]);
+    this.#choices = added.anyOf;
     this.#example = exampleInput(endpoint);
   }
 
@@ -106,8 +115,9 @@ class DescribedRequest {
     const schema = this.#schemaOf(members);
     const json = body === "json" ? [] : members.filter(([, member]) => isSentAsJson(member));
     const encoding = Object.fromEntries(json.map(([name]) => [name, { contentType: BODY_TYPES.json }]));
+    const isNeeded = members.some(([name, member]) => this.#isNeeded(name, member));
     return {
-      required: uploads === "one" || members.some(([name, member]) => this.#isNeeded(name, member)),
+      required: isNeeded || uploads === "one" || this.#choices !== undefined,
       content: {
         [BODY_TYPES[body]]: {
           schema,
@@ -122,7 +132,8 @@ class DescribedRequest {
   textBody(members: readonly Member[]): Json {
     const { body, text } = this.#endpoint;
     const schema = this.#schemaOf(members);
-    const plain = { schema: TEXT, ...(text && { example: text.example }) };
+    // Its bytes are kept or decoded by the charset of its type; generated clients send them as they are.
+    const plain = { schema: { ...TEXT, format: "binary" }, ...(text && { example: text.example }) };
     return {
       required: text?.optional !== true,
       ...(text && { description: text.summary }),
@@ -142,6 +153,7 @@ class DescribedRequest {
       type: "object",
       properties: { ...properties, ...(body === "multipart" && file) },
       required: [...required, ...(uploads === "one" ? ["uploadfile"] : [])],
+      ...(this.#choices && { anyOf: this.#choices }),
     };
   }
 

@@ -54,7 +54,9 @@ function contentOf(endpoint: Endpoint, also: readonly Json[]): Json {
   }
   if (bare.page !== undefined) described["text/html"] = { schema: { ...TEXT, description: bare.page } };
   if (events) described[EVENTS_TYPE] = { schema: itemsOf("Events, each with data as JSON.", output) };
-  return { ...(json.length > 0 && { [JSON_TYPE]: { schema: anyOf(json) } }), ...described };
+  const inJson = json.length > 0 ? { [JSON_TYPE]: { schema: anyOf(json) } } : {};
+  // Generated clients read an answer as the first of its types.
+  return bare.only || bare.usual || events ? { ...described, ...inJson } : { ...inJson, ...described };
 }
 
 function anyOf(schemas: readonly Json[]): Json {

@@ -5,8 +5,8 @@ export type Json = Readonly<Record<string, unknown>>;
 export const TEXT: Json = { type: "string" };
 
 /**
- * A schema in the form that generators of clients know. It accepts the same values: a record becomes
- * `additionalProperties`, and a choice of texts becomes an `enum`.
+ * A schema in the form that generators of clients know: a record becomes `additionalProperties`, and a choice of texts
+ * becomes an `enum`. `documented` of a schema is added to it, so the document may be narrower than the check.
  */
 export function documented(schema: TSchema): Json {
   return rewritten(schema) as Json;
@@ -15,11 +15,12 @@ export function documented(schema: TSchema): Json {
 function rewritten(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rewritten);
   if (typeof value !== "object" || value === null) return value;
-  const { patternProperties, anyOf, ...rest } = value as Json;
+  const { patternProperties, anyOf, documented: added, ...rest } = value as Json;
   const others = Object.fromEntries(
     Object.entries(rest).map(([name, member]) => [name, AS_THEY_ARE.has(name) ? member : rewritten(member)]),
   );
-  return { ...others, ...recordOf(patternProperties as Json | undefined), ...choiceOf(anyOf as Choice | undefined) };
+  const choice = choiceOf(anyOf as Choice | undefined);
+  return { ...others, ...recordOf(patternProperties as Json | undefined), ...choice, ...(added as Json | undefined) };
 }
 
 /** Keywords whose content is no schema. */
