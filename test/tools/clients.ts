@@ -1,4 +1,4 @@
-import { execFile, spawn } from "node:child_process";
+import { execFile, spawn, type ExecFileOptions } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -6,6 +6,7 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { defaultCacheDir } from "../../deploy/local/install.ts";
 
@@ -24,31 +25,42 @@ const CHECKS = ["status_code_conformance", "content_type_conformance", "response
 /** Streams have no end that schemathesis would wait for. */
 const STREAMS = "/follow$|^/job/output/";
 
-const run = promisify(execFile);
+/** The longest step takes a minute, the installation of packages two. */
+const STEP_DEADLINE_MS = 10 * 60_000;
+const STOP_DEADLINE_MS = 30_000;
+
 const work = mkdtempSync(join(tmpdir(), "odp-clients-"));
 const started = performance.now();
 
+const server = spawn("node_modules/.bin/tsx", [join(FOLDER, "serve.ts")], { stdio: ["pipe", "pipe", "inherit"] });
+const ended = once(server, "exit", { signal: AbortSignal.timeout(STEP_DEADLINE_MS) });
+
 try {
-  const [server, python] = await Promise.all([
-    serve(),
+  const [address, python] = await Promise.all([
+    addressOf(server),
     pythonOf(),
     step("rules of Redocly", lint),
     step("types for TypeScript", types),
   ]);
-  try {
-    await step("client for Python", () => generate(python));
-    await step("calls of the client", () => call(python, server.address));
-    await step("schemathesis", () => fuzz(python, server.address));
-  } finally {
-    server.child.stdin.end();
-    await once(server.child, "exit");
-  }
+  await step("client for Python", () => generate(python));
+  await step("calls of the client", () => call(python, address));
+  await step("schemathesis", () => fuzz(python, address));
 } catch (error) {
   const { stdout = "", stderr = "", message } = error as { stdout?: string; stderr?: string; message: string };
   console.error(`${stdout}\n${stderr}\n${message}`.slice(-8_000));
   process.exitCode = 1;
 } finally {
+  // The controller stops when its input ends. It must not outlive a step that failed.
+  server.stdin.end();
+  const kill = setTimeout(() => server.kill("SIGKILL"), STOP_DEADLINE_MS);
+  await ended.catch(() => undefined);
+  clearTimeout(kill);
   rmSync(work, { recursive: true, force: true });
+}
+
+function run(program: string, args: readonly string[], options: ExecFileOptions = {}) {
+  const bounds = { timeout: STEP_DEADLINE_MS, maxBuffer: 64 * 1024 * 1024, encoding: "utf8" } as const;
+  return promisify(execFile)(program, args, { ...options, ...bounds });
 }
 
 async function step(name: string, act: () => Promise<unknown>): Promise<void> {
@@ -85,7 +97,7 @@ export const lacking: Body = { key: "/matrix/etc/mail" };
     "--moduleResolution",
     "bundler",
   ];
-  await run("node_modules/typescript-7/bin/tsc", [...options, use]);
+  await run("node_modules/.bin/tsc", [...options, use]);
 }
 
 /** Folder of programs of the packages that `requirements.txt` names; installs them once. */
@@ -134,11 +146,10 @@ async function fuzz(bin: string, address: string): Promise<void> {
 
 /** Programs of a folder that was renamed name the former one, so modules are run instead. */
 function python(bin: string, module: string, args: readonly string[]) {
-  return run(join(bin, "python"), ["-m", module, ...args], { cwd: work, maxBuffer: 64 * 1024 * 1024 });
+  return run(join(bin, "python"), ["-m", module, ...args], { cwd: work });
 }
 
-async function serve() {
-  const child = spawn("node_modules/.bin/tsx", [join(FOLDER, "serve.ts")], { stdio: ["pipe", "pipe", "inherit"] });
-  for await (const address of createInterface({ input: child.stdout })) return { child, address };
+async function addressOf({ stdout }: { readonly stdout: Readable }): Promise<string> {
+  for await (const address of createInterface({ input: stdout })) return address;
   throw new Error("The controller did not start.");
 }
