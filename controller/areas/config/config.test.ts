@@ -186,6 +186,28 @@ test("pages follow each other in the order of keys, without a gap and without a 
   expect(found).toEqual([base, ...keys]);
 });
 
+test("pages depend on no entry that their reader does not see", async () => {
+  const keys = ["a", "b", "hidden", "hidden2", "m", "z-hidden"].map((name) => `${base}/${name}`);
+  for (const key of keys) await set(key, "v");
+  const narrowed: Principal = {
+    ...admin,
+    data: [{ class: "/", access: "read", where: `key in ('${base}/a', '${base}/b', '${base}/m')` }],
+  };
+  const pages: unknown[] = [];
+  let after: string | undefined;
+  do {
+    const { records, next } = await config.list(narrowed, { key: base, limit: 1, after });
+    pages.push([records.map(({ key }) => key), next]);
+    after = next;
+  } while (after !== undefined);
+  expect(pages).toEqual([
+    [[`${base}/a`], `${base}/a`],
+    [[`${base}/b`], `${base}/b`],
+    [[`${base}/m`], undefined],
+  ]);
+  expect(await config.list(narrowed, { key: base, limit: 3 })).not.toHaveProperty("next");
+});
+
 test("keys that are none are refused", async () => {
   const keys = [
     "",

@@ -1,6 +1,6 @@
 import type { ConfigNode } from "../../../common/api/config.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CONFIG_CHANGE_MAX_KEYS } from "../../../common/limits.ts";
+import { CONFIG_CHANGE_MAX_KEYS, KV_PAGE_MAX_ENTRIES } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
 import { requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
@@ -70,7 +70,7 @@ export interface TreeOptions {
   readonly signal?: AbortSignal;
 }
 
-/** One page of visible entries; `next` is the `after` of the next page. A page without entries may have a next page. */
+/** One page of visible entries; `next` is the `after` of the next page. */
 export interface ListPage {
   readonly records: readonly ShownRecord[];
   readonly next?: string;
@@ -202,7 +202,8 @@ export class ConfigService {
 
   /**
    * One page of entries at and below the key, in byte order of keys. The entries below the key are one snapshot within
-   * a page. The entry at the key itself is read just before, and several pages are not one snapshot.
+   * a page if the principal sees all of them. The entry at the key itself is read just before, and several pages are not
+   * one snapshot. Nothing depends on entries that the principal does not see.
    */
   async list(principal: Principal, request: ListRequest): Promise<ListPage> {
     requirePermission(principal, "config:read");
@@ -212,15 +213,30 @@ export class ConfigService {
     const visibility = await this.#visibility(principal);
     const { tenant } = principal;
     const own = after === undefined && key !== ROOT ? await this.#with.entries.get(tenant, key) : undefined;
-    const page = await this.#with.entries.page(tenant, below(key), {
-      limit,
-      ...(after !== undefined && { after }),
-    });
-    const entries = [...(own ? [own] : []), ...page.entries].filter((entry) => visibility.sees(entry));
+    const entries = await this.#visibleBelow(tenant, { key, after, limit, visibility });
+    const last = entries.length > limit ? entries[limit - 1] : undefined;
     return {
-      records: entries.map((entry) => visibility.shown(entry)),
-      ...(page.next !== undefined && { next: page.next }),
+      records: shownOf([...(own ? [own] : []), ...entries.slice(0, limit)], visibility),
+      ...(last !== undefined && { next: last.key }),
     };
+  }
+
+  /** Visible entries below the key, as far as the limit and at least one more, if there is one. */
+  async #visibleBelow(
+    tenant: string,
+    { key, after, limit, visibility }: ListRequest & { readonly visibility: ConfigVisibility },
+  ): Promise<readonly Entry[]> {
+    const found: Entry[] = [];
+    const most = Math.min(limit + 1, KV_PAGE_MAX_ENTRIES);
+    for (let from = after; ; ) {
+      const page = await this.#with.entries.page(tenant, below(key), {
+        limit: most,
+        ...(from !== undefined && { after: from }),
+      });
+      found.push(...page.entries.filter((entry) => visibility.sees(entry)));
+      from = page.next;
+      if (from === undefined || found.length > limit) return found;
+    }
   }
 
   /**
