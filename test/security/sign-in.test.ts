@@ -92,7 +92,11 @@ test("a member that no form has changes nothing of a user", async () => {
   };
   const url = `/admin/users/${id}`;
   expect(await http.call(session, { method: "POST", url, payload: foreign })).toMatchObject({ status: "ok" });
-  expect(await stored()).toEqual({ ...before, changedMs: expect.any(Number) });
+  expect(await stored()).toEqual({
+    ...before,
+    changedMs: expect.any(Number),
+    stamp: expect.objectContaining({ by: "admin" }),
+  });
   const viewer = await http.signIn("viewer");
   const own = { home: "/static/a.html", rights: { role: "administrator" }, isadmin: true, username: "admin" };
   await http.call(viewer, { method: "POST", url: "/user/settings/home", payload: own });

@@ -307,6 +307,7 @@ test("below /rules nothing is stored or shown that the rules' own interface refu
   await expect(set(key, "-- x\n", { secret: true })).rejects.toMatchObject({ code: "invalid" });
   await expect(config.tree(admin, key)).rejects.toMatchObject({ code: "not_found" });
   expect((await set(key, "--class=/matrix/hidden\n--parser=csv\n--nonsense=1\n")).warnings).toEqual([
+    "There is no class /matrix/hidden now. Until there is, records of the rule are errors.",
     "Line 3: --nonsense is no option and was ignored.",
   ]);
   const others: Principal = { ...admin, data: [...admin.data, { class: "/matrix/hidden", access: "none" }] };

@@ -137,12 +137,15 @@ export class RunCommands {
       if (outcome.state !== "unreachable" || open.attempt === 0) return outcome;
       // The host may still be running the command. When it is connected again, it gets the cancel.
       const isCancelled = run.watcher?.signal?.aborted === true;
-      // After the deadline the state would be `timeout`, which hides that the host is unreachable.
-      const nextMs = clock.monotonicMs() + JOB_HOST_RETURN_PAUSE_MS;
-      if (nextMs >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
-        return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
+      const given: CommandOutcome = isCancelled
+        ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` }
+        : outcome;
+      const lastMs = isCancelled ? run.deadlineMonotonicMs : returnMs;
+      if (clock.monotonicMs() + JOB_HOST_RETURN_PAUSE_MS >= lastMs) return given;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#stopping);
       if (this.#stopping.aborted) throw new ReleasedError(run.id);
+      // The pause may end late. After the deadline the state would be `timeout`, which hides that the host is away.
+      if (clock.monotonicMs() >= run.deadlineMonotonicMs) return given;
     }
   }
 
