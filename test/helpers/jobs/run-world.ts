@@ -55,6 +55,8 @@ interface ControllerOptions {
   readonly sees?: readonly string[];
   /** How far its clock is ahead of the others. */
   readonly aheadMs?: number;
+  /** Time by which each of its pauses ends late. */
+  readonly lateMs?: number;
   readonly objects?: Used;
   readonly stores?: Stores;
   /** Gets the published states. */
@@ -85,7 +87,7 @@ export function controller(own: string, options: ControllerOptions = {}): JobRun
       visible: objects.visible,
       ...(options.objects ?? used),
     },
-    runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
+    runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0, options.lateMs) },
     notifications: {
       publish: (_tenant, { msg }) => options.published?.((JSON.parse(msg) as { readonly status: string }).status),
     },
@@ -94,14 +96,14 @@ export function controller(own: string, options: ControllerOptions = {}): JobRun
 }
 
 /** Pauses of up to a second end at once, but count; deadlines keep their length. */
-function hastyClock(aheadMs: () => number): Clock {
+function hastyClock(aheadMs: () => number, lateMs = 0): Clock {
   let skippedMs = 0;
   return {
     nowMs: () => realClock.nowMs() + aheadMs(),
     monotonicMs: () => realClock.monotonicMs() + skippedMs,
     after(delayMs, callback) {
       if (delayMs > 1_000) return realClock.after(delayMs, callback);
-      skippedMs += delayMs;
+      skippedMs += delayMs + lateMs;
       return realClock.after(0, callback);
     },
   };

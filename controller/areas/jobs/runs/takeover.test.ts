@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { JOB_HOST_RETURN_MS } from "../../../../common/limits.ts";
+import { JOB_HOST_RETURN_MS, JOB_MAX_S } from "../../../../common/limits.ts";
 import type { Random } from "../../../../common/time.ts";
 import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../../test/helpers/engines/engine.ts";
@@ -142,6 +142,18 @@ test("a run that was taken over waits for its host, which has to find the way to
   asleep.release();
   expect(await finished).toMatchObject([{ state: "ok" }]);
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok" }]);
+});
+
+test("a host that does not come back is told as unreachable, also if the pause before the deadline ends after it", async () => {
+  const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
+  const { runId } = await execute(controller("a", { dispatch: asleep.wait }), "h1");
+  await asleep.asleep;
+  const away = { state: "unreachable", message: "h1 is away" } as const;
+  const b = controller("b", { lateMs: 1_000 * JOB_MAX_S, dispatch: () => Promise.resolve(away) });
+  await b.maintain("matrix");
+  await closed(runId);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "unreachable", message: "h1 is away" }]);
+  asleep.release();
 });
 
 test("a host that does not come back to a run that was taken over is told as unreachable, also where the deadline comes before its time to return is over", async () => {
