@@ -1,9 +1,8 @@
-import type FileSystem from "node:fs";
-import { mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   LOG_FILE_GENERATIONS,
   LOG_FILE_MAX_BYTES,
@@ -15,18 +14,15 @@ import { callLog } from "./calls.ts";
 import { LogFile } from "./file.ts";
 
 /** Bytes that the next writes store, before the disk is full; no limit if absent. */
-const disk = vi.hoisted((): { freeBytes: number | undefined } => ({ freeBytes: undefined }));
-vi.mock("node:fs", async (original) => {
-  const fs = await original<typeof FileSystem>();
-  const writeSync = (descriptor: number, bytes: Uint8Array, from: number): number => {
-    const { freeBytes = Infinity } = disk;
-    if (freeBytes === 0) throw new Error("ENOSPC");
-    const stored = fs.writeSync(descriptor, bytes, from, Math.min(bytes.length - from, freeBytes));
-    if (disk.freeBytes !== undefined) disk.freeBytes -= stored;
-    return stored;
-  };
-  return { ...fs, writeSync };
-});
+const disk: { freeBytes: number | undefined } = { freeBytes: undefined };
+
+function writeToDisk(descriptor: number, bytes: Uint8Array, from: number): number {
+  const { freeBytes = Infinity } = disk;
+  if (freeBytes === 0) throw new Error("ENOSPC");
+  const stored = writeSync(descriptor, bytes, from, Math.min(bytes.length - from, freeBytes));
+  if (disk.freeBytes !== undefined) disk.freeBytes -= stored;
+  return stored;
+}
 
 it("keeps every line, rotates at its bound, and lets the oldest generation go", () => {
   const folder = mkdtempSync(join(tmpdir(), "odp-log-"));
@@ -96,7 +92,7 @@ it.each([
   [4, "one\n", 1],
   [6, "one\ntw\n", 1],
 ])("counts what a disk with room for %i bytes does not take", (freeBytes, stored, lines) => {
-  const file = new LogFile(join(mkdtempSync(join(tmpdir(), "odp-log-")), "a.log"), new TestClock());
+  const file = new LogFile(join(mkdtempSync(join(tmpdir(), "odp-log-")), "a.log"), new TestClock(), writeToDisk);
   file.writeLater("one\n");
   file.writeLater("two\n");
   disk.freeBytes = freeBytes;

@@ -8,6 +8,9 @@ import {
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 
+/** As that of Node: returns the number of bytes stored. */
+type WriteSync = (descriptor: number, bytes: Uint8Array, from: number) => number;
+
 const LINE_END = "\n".charCodeAt(0);
 
 /**
@@ -23,13 +26,15 @@ export class LogFile {
   #missing = 0;
   #isTorn = false;
   readonly #clock: Clock | undefined;
+  readonly #writeSync: WriteSync;
   /** Lines that are not written yet. */
   #later = "";
   #cancelFlush: (() => void) | undefined;
 
-  /** Without a clock, `writeLater` does not wait. */
-  constructor(path: string, clock?: Clock) {
+  /** Without a clock, `writeLater` does not wait. `write` stores bytes of an open file; tests pass a full disk. */
+  constructor(path: string, clock?: Clock, write: WriteSync = writeSync) {
     this.#clock = clock;
+    this.#writeSync = write;
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.path = path;
     this.#descriptor = openSync(path, "a", 0o600);
@@ -78,7 +83,7 @@ export class LogFile {
   #append(bytes: Buffer, stored: (count: number) => void): void {
     if (this.#size > 0 && this.#size + bytes.length > LOG_FILE_MAX_BYTES) this.#rotate();
     for (let done = 0; done < bytes.length; ) {
-      const count = writeSync(this.#descriptor, bytes, done);
+      const count = this.#writeSync(this.#descriptor, bytes, done);
       stored((done += count));
       this.#size += count;
       this.#isTorn = bytes[done - 1] !== LINE_END;
