@@ -72,7 +72,7 @@ async function answered(call: DrawnCall, accept: string) {
   }
 }
 
-test("the document describes every answer to drawn calls", { timeout: 240_000 }, async () => {
+test("the document describes every answer to drawn calls", async () => {
   const answers = new DescribedAnswers(document);
   const faults: string[] = [];
   const succeeded = new Set<string>();
