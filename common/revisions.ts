@@ -20,8 +20,8 @@ const REVISION_BYTES = 12;
 const FIRST_REVISION = "0";
 
 /**
- * The state that a change expects of the present definition. It comes from `If-Match` and `If-None-Match` of a call; `undefined`
- * where neither was sent: then the change is made on any definition.
+ * The state that a change expects of the present definition. It comes from `If-Match` and `If-None-Match` of a call.
+ * `undefined` where neither was sent: then the change is made on any definition.
  */
 export interface Expected {
   /** The definition must be there, with one of these revisions; `*`: with any. */
@@ -59,6 +59,11 @@ export function requireExpected(expected: Expected | undefined, what: string, no
   if (revisions === undefined) return;
   if (now === undefined) throw stale(`${what} does not exist`);
   if (revisions !== "*" && !revisions.includes(revisionOf(now))) throw stale(`${what} has changed`, now);
+}
+
+/** The definition without its stamp. Bounds of users' definitions are about what users write. */
+export function unstamped<T extends Stamped>({ stamp: _stamp, ...definition }: T): Omit<T, "stamp"> {
+  return definition;
 }
 
 /** The revision as the value of the header `ETag`. */

@@ -120,6 +120,20 @@ describe.each(KINDS)("$kind", ({ kind, make, makesNewOnly, changes, revision }) 
     }
   });
 
+  test("is changed once by calls at the same time on one revision, and the others are told that it has changed", async () => {
+    const { name, now } = await made();
+    const all = await changes(name, client);
+    const answers = await Promise.all([...all, ...all].map((change) => send(change, { "if-match": `"${now}"` })));
+    const made200 = answers.filter(({ status }) => status === 200);
+    // A file of a depot version makes another version, so the version itself stays as it is.
+    const leavesIt = all.filter(({ url }) => url.includes("/depot/file")).length;
+    expect(made200.length).toBeGreaterThanOrEqual(1);
+    expect(made200.length).toBeLessThanOrEqual(1 + leavesIt);
+    for (const { status, envelope } of answers)
+      if (status !== 200)
+        expect(["stale", "not_found", "conflict"].slice(0, leavesIt > 0 ? 3 : 2)).toContain(envelope["code"]);
+  });
+
   test("is changed as before by callers that expect nothing", async () => {
     const { name } = await made();
     for (const at of (await changes(name, client)).keys()) {
@@ -168,6 +182,12 @@ test("an endpoint that checks no revisions refuses the condition of a change, an
   const change: Change = { method: "POST", url: "/host", json: { host: "web-9" } };
   expect((await send(change, { "if-match": "*" })).envelope).toMatchObject({ code: "unsupported" });
   expect((await client.get("/host")).message).not.toContainEqual(expect.objectContaining({ host: "web-9" }));
+});
+
+test("a revision in a body is not compared, and the answer says so", async () => {
+  const change = { name: "told", dir: "ops", exec: ["true"], revision: "0123" };
+  const { envelope } = await send({ method: "POST", url: "/job", json: change });
+  expect(envelope).toMatchObject({ status: "ok", warnings: [expect.stringContaining("revision")] });
 });
 
 test("of several changes on one revision, one is made", async () => {

@@ -87,10 +87,7 @@ export class DepotService implements Depots {
     if (existing.length >= DEPOT_VERSIONS_MAX)
       throw new AppError("too_large", `A depot has at most ${DEPOT_VERSIONS_MAX} versions.`);
     const stored = await this.#content.fill(principal, checked, undefined, this.#content.uploaded(principal, uploads));
-    if (stored === undefined) {
-      await this.#requireStill(principal, checked, expected);
-      throw exists(checked);
-    }
+    if (stored === undefined) throw await this.#lostRace(principal, { of: checked, expected }, exists(checked));
     return this.get(principal, checked.name, checked.version);
   }
 
@@ -112,10 +109,7 @@ export class DepotService implements Depots {
       uploads.length === 0
         ? await this.#describe(principal, checked, existing)
         : await this.#replace(principal, checked, existing, uploads);
-    if (!isMade) {
-      await this.#requireStill(principal, checked, expected);
-      throw changedMeanwhile(existing.stored);
-    }
+    if (!isMade) throw await this.#lostRace(principal, { of: checked, expected }, changedMeanwhile(existing.stored));
     return this.get(principal, checked.name, checked.version);
   }
 
@@ -183,7 +177,8 @@ export class DepotService implements Depots {
     for (const { stored } of doomed) await this.#askChecks(principal, stored);
     for (const entry of doomed) {
       const digests = await this.#store.digests(principal.tenant, entry.stored);
-      if (!(await this.#store.remove(principal.tenant, entry))) throw changedMeanwhile(entry.stored);
+      if (!(await this.#store.remove(principal.tenant, entry)))
+        throw await this.#lostRace(principal, { of: entry.stored, expected }, changedMeanwhile(entry.stored));
       await this.#store.release(principal.tenant, entry.stored.owner, digests);
     }
     return doomed.length;
@@ -280,10 +275,15 @@ export class DepotService implements Depots {
     return true;
   }
 
-  /** After a lost race: `AppError("stale")` if the version is no longer as the caller expects it. */
-  async #requireStill({ tenant }: Principal, version: DepotDescription, expected: Expected | undefined): Promise<void> {
-    if (expected === undefined) return;
-    requireExpected(expected, named(version), (await this.#store.get(tenant, version.name, version.version))?.stored);
+  /** The error of a lost race: `stale` if the version is no longer as the caller expects it. */
+  async #lostRace(
+    { tenant }: Principal,
+    { of, expected }: { readonly of: DepotDescription; readonly expected: Expected | undefined },
+    otherwise: AppError,
+  ): Promise<AppError> {
+    if (expected === undefined) return otherwise;
+    requireExpected(expected, named(of), (await this.#store.get(tenant, of.name, of.version))?.stored);
+    return otherwise;
   }
 
   async #askChecks({ tenant }: Principal, { name, version }: StoredVersion): Promise<void> {

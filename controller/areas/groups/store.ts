@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROUP_READ_ATTEMPTS_MAX, GROUP_RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import { unstamped } from "../../../common/revisions.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -103,8 +104,7 @@ async function all<T>(kv: KvStore, prefix: string): Promise<readonly T[]> {
 }
 
 function encoded(record: GroupRecord | PathRecord): Uint8Array {
-  const value = encodeJson(record);
-  if (value.byteLength <= GROUP_RECORD_MAX_BYTES) return value;
+  if (encodeJson(unstamped(record)).byteLength <= GROUP_RECORD_MAX_BYTES) return encodeJson(record);
   throw new AppError("too_large", `${record.name} has more than ${GROUP_RECORD_MAX_BYTES} bytes.`, {
     details: { limit: "GROUP_RECORD_MAX_BYTES" },
   });

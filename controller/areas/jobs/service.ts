@@ -158,11 +158,15 @@ export class JobService {
     requirePermission(principal, "jobs:write");
     const name = formatJobName(await this.visible(principal, fullName));
     refuseSystem(parseJobName(name));
-    const existing = await this.#store.definition(principal.tenant, name);
-    if (existing === undefined) throw unknownJob(fullName);
-    requireExpected(expected, `The job ${name}`, existing.job);
-    if (!(await this.#store.removeDefinition(principal.tenant, name, existing.revision)))
-      throw changedMeanwhile(parseJobName(name));
+    for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const existing = await this.#store.definition(principal.tenant, name);
+      if (existing === undefined) throw unknownJob(fullName);
+      requireExpected(expected, `The job ${name}`, existing.job);
+      if (await this.#store.removeDefinition(principal.tenant, name, existing.revision)) return;
+      // After a lost race the expected state is checked again.
+      if (expected === undefined) break;
+    }
+    throw changedMeanwhile(parseJobName(name));
   }
 
   /**

@@ -282,3 +282,15 @@ test("a data rule on the class of configuration itself hides rules, one on a cla
   expect(await seenUnder({ class: config, access: "none" })).toEqual(none);
   expect(await seenUnder({ class: config, access: "none" }, { class: "/", access, group: "other" })).toEqual(all);
 });
+
+test("a condition on a rule that a data rule hides is refused, and tells no revision", async () => {
+  const key = "/matrix/rules/ruled";
+  await rules.put(admin, key, text("name,n"));
+  const config = { class: "/matrix/system/config", access: "none" as const };
+  const who = { ...admin, data: [{ class: "/", access: "write" as const }, config] };
+  const refused = { code: "denied", message: `The rule ${key} is not among the rules that this user may change.` };
+  for (const expected of [{ isAbsent: true }, { revisions: ["0"], isAbsent: false }]) {
+    await expect(rules.put(who, key, text("name"), expected)).rejects.toMatchObject(refused);
+    await expect(rules.remove(who, key, expected)).rejects.toMatchObject(refused);
+  }
+});

@@ -130,6 +130,10 @@ export class RuleService implements Rules {
     return seen.filter((rule) => path === undefined || rule.class === path.replace(/\/+$/, ""));
   }
 
+  async #condition(principal: Principal, expected: Expected | undefined) {
+    return { expected, sees: await ownedVisibility(principal, this.#objects) };
+  }
+
   async #visible(principal: Principal): Promise<readonly StoredRule[]> {
     return this.#store.list(principal, await ownedVisibility(principal, this.#objects));
   }
@@ -152,7 +156,7 @@ export class RuleService implements Rules {
   async put(principal: Principal, key: string, text: string, expected?: Expected): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     const warnings = await this.check(principal, key, text);
-    await this.#store.put(principal, key, { text, expected });
+    await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
     return warnings;
   }
 
@@ -181,7 +185,7 @@ export class RuleService implements Rules {
     const found =
       stored !== undefined &&
       isReadable(principal, stored.text) &&
-      (await this.#store.remove(principal, key, expected));
+      (await this.#store.remove(principal, key, await this.#condition(principal, expected)));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
     await this.#store.putExtension(principal.tenant, key, "");
     const policies = await this.#neededBy(principal, key);
@@ -231,7 +235,7 @@ export class RuleService implements Rules {
         : fieldOptions(rule, view)),
     ]);
     await this.#compileWith(principal, { key, text }, view);
-    await this.#store.put(principal, key, { text, expected });
+    await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
     return key;
   }
 

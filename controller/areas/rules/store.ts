@@ -33,9 +33,14 @@ export interface StoredRule {
   readonly stamp?: Stamp | undefined;
 }
 
-export interface RuleWrite {
+export interface RuleWrite extends RuleCondition {
   readonly text: string;
+}
+
+interface RuleCondition {
   readonly expected?: Expected | undefined;
+  /** A condition on an entry that does not pass is refused. */
+  readonly sees: (entry: Entry) => boolean;
 }
 
 /** A rule text with all data that determines how it parses. */
@@ -79,20 +84,20 @@ export class RuleStore {
     return entry && sees(entry) ? ruleOf(entry) : undefined;
   }
 
-  async put({ tenant, user }: Principal, key: string, { text, expected }: RuleWrite): Promise<void> {
+  async put({ tenant, user }: Principal, key: string, { text, ...condition }: RuleWrite): Promise<void> {
     const decide = (found: Entry | undefined): Content => {
-      requireExpected(expected, `The rule ${key}`, found && stampOf(found));
+      requireRule(key, found, condition);
       return { text };
     };
     await this.#entries.write(tenant, [key], () => decide, { by: user });
   }
 
   /** Returns false if there was no such rule. */
-  async remove({ tenant, user }: Principal, key: string, expected?: Expected): Promise<boolean> {
+  async remove({ tenant, user }: Principal, key: string, condition: RuleCondition): Promise<boolean> {
     let isThere = false;
     const decide = (found: Entry | undefined): "delete" => {
       isThere = found !== undefined;
-      if (found) requireExpected(expected, `The rule ${key}`, stampOf(found));
+      if (found) requireRule(key, found, condition);
       return "delete";
     };
     await this.#entries.write(tenant, [key], () => decide, { by: user });
@@ -221,6 +226,13 @@ export function textGone(message: string): AppError {
 
 function tooMuch(message: string, limit: string): AppError {
   return new AppError("too_large", message, { details: { limit } });
+}
+
+/** A rule that is hidden from its caller is neither compared nor told. */
+function requireRule(key: string, found: Entry | undefined, { expected, sees }: RuleCondition): void {
+  if (expected !== undefined && found && !sees(found))
+    throw new AppError("denied", `The rule ${key} is not among the rules that this user may change.`);
+  requireExpected(expected, `The rule ${key}`, found && stampOf(found));
 }
 
 function ruleOf(entry: Entry): StoredRule {

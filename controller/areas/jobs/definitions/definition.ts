@@ -6,6 +6,7 @@ import {
   JOB_HOSTS_MAX,
   JOB_LINE_MAX_BYTES,
 } from "../../../../common/limits.ts";
+import { unstamped } from "../../../../common/revisions.ts";
 import { quoted } from "../../hosts/index.ts";
 import { encodedLine, encodingOf } from "../output/encoding.ts";
 import { formatJobName, type JobName } from "./names.ts";
@@ -90,7 +91,7 @@ function check(job: StoredJob): void {
   if (argenc !== "") encodingOf(argenc);
   if (encoded.some((line) => Buffer.byteLength(line) > JOB_LINE_MAX_BYTES))
     throw tooLarge(`An exec has with its arg more than ${JOB_LINE_MAX_BYTES} bytes.`, "JOB_LINE_MAX_BYTES");
-  if (Buffer.byteLength(JSON.stringify(job)) > JOB_DEFINITION_MAX_BYTES)
+  if (Buffer.byteLength(JSON.stringify(unstamped(job))) > JOB_DEFINITION_MAX_BYTES)
     throw tooLarge(
       `The definition of ${formatJobName(job)} has more than ${JOB_DEFINITION_MAX_BYTES} bytes.`,
       "JOB_DEFINITION_MAX_BYTES",

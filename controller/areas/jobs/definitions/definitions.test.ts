@@ -360,3 +360,25 @@ test("a change whose answer is lost is made once and told as made", async () => 
   expect(writes).toBe(2);
   await monitoring.jobs.remove(admin, "lost");
 });
+
+test("a definition as large as the bound allows can be changed: its stamp does not count", async () => {
+  const { jobs } = monitoring;
+  const filled = { name: "filled", begin: "b".repeat(64_000), end: "e".repeat(64_000) };
+  const exec = Array.from({ length: 16 }, () => "x".repeat(8_000));
+  const save = (length: number) =>
+    jobs.save(admin, { ...filled, exec: [...exec, "x".repeat(length)] }).then(
+      () => true,
+      (error: { code: string }) => (expect(error.code).toBe("too_large"), false),
+    );
+  let [least, most] = [1, 8_000];
+  while (most - least > 1) {
+    const length = Math.floor((least + most) / 2);
+    await jobs.remove(admin, "filled").catch(() => undefined);
+    if (await save(length)) least = length;
+    else most = length;
+  }
+  await jobs.remove(admin, "filled").catch(() => undefined);
+  expect(await save(least)).toBe(true);
+  expect(await jobs.edit(admin, { name: "filled", enable: 0 })).toMatchObject({ job: { enable: 0 } });
+  await jobs.remove(admin, "filled");
+});

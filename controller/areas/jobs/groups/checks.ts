@@ -6,6 +6,7 @@ import {
   JOB_GROUP_NAME_MAX_BYTES,
   JOB_GROUP_PASSWORD_MAX_BYTES,
 } from "../../../../common/limits.ts";
+import { unstamped } from "../../../../common/revisions.ts";
 import { checkName } from "../../../../common/names.ts";
 import type { StoredGroup } from "./store.ts";
 
@@ -30,7 +31,7 @@ export function checkGroup({ name, hosts }: GroupInput): void {
 }
 
 export function checkSize(group: StoredGroup): void {
-  if (Buffer.byteLength(JSON.stringify(group)) > JOB_GROUP_MAX_BYTES)
+  if (Buffer.byteLength(JSON.stringify(unstamped(group))) > JOB_GROUP_MAX_BYTES)
     throw tooLarge(`The group ${group.name} has more than ${JOB_GROUP_MAX_BYTES} bytes.`, "JOB_GROUP_MAX_BYTES");
 }
 

@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { GROK_OWN_PATTERNS_MAX_BYTES } from "../../../../common/limits.ts";
-import type { Stamped } from "../../../../common/revisions.ts";
+import { unstamped, type Stamped } from "../../../../common/revisions.ts";
 import type { Random } from "../../../../common/time.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
@@ -51,7 +51,7 @@ export async function writePatterns(
   const sorted = [...patterns].sort(([one], [other]) => (one < other ? -1 : 1));
   const value = encodeJson({ write, patterns: sorted } satisfies Stored);
   // The texts count, as users write them.
-  const texts = sorted.map(([name, { pattern, eg }]) => [name, { pattern, eg }]);
+  const texts = sorted.map(([name, pattern]) => [name, unstamped(pattern)]);
   if (encodeJson(texts).length > GROK_OWN_PATTERNS_MAX_BYTES)
     throw new AppError(
       "too_large",
