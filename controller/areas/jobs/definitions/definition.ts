@@ -91,11 +91,23 @@ function check(job: StoredJob): void {
   if (argenc !== "") encodingOf(argenc);
   if (encoded.some((line) => Buffer.byteLength(line) > JOB_LINE_MAX_BYTES))
     throw tooLarge(`An exec has with its arg more than ${JOB_LINE_MAX_BYTES} bytes.`, "JOB_LINE_MAX_BYTES");
-  if (Buffer.byteLength(JSON.stringify(unstamped(job))) > JOB_DEFINITION_MAX_BYTES)
+  if (Buffer.byteLength(JSON.stringify(written(job))) > JOB_DEFINITION_MAX_BYTES)
     throw tooLarge(
       `The definition of ${formatJobName(job)} has more than ${JOB_DEFINITION_MAX_BYTES} bytes.`,
       "JOB_DEFINITION_MAX_BYTES",
     );
+}
+
+/** The members that users write. Those that odp adds with each change do not count against the bound. */
+function written({
+  createdMs: _created,
+  changedMs: _changed,
+  creator: _creator,
+  savedBy: _savedBy,
+  scheduledMs: _scheduled,
+  ...job
+}: StoredJob): object {
+  return unstamped(job);
 }
 
 function tooLarge(message: string, limit: string): AppError {

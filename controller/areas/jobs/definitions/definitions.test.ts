@@ -361,7 +361,7 @@ test("a change whose answer is lost is made once and told as made", async () => 
   await monitoring.jobs.remove(admin, "lost");
 });
 
-test("a definition as large as the bound allows can be changed: its stamp does not count", async () => {
+test("a definition as large as the bound allows can be changed: what odp adds does not count", async () => {
   const { jobs } = monitoring;
   const filled = { name: "filled", begin: "b".repeat(64_000), end: "e".repeat(64_000) };
   const exec = Array.from({ length: 16 }, () => "x".repeat(8_000));
