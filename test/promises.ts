@@ -144,7 +144,7 @@ export const PROMISES = {
   },
   "simulated-histories": {
     promise:
-      "In thousands of short histories with cuts, delays, silent and half-open lines, crashes, power cuts, held-up controllers and failing stores nothing acknowledged is lost, no record is doubled, every due run is accounted for once, every target has one final state, no command runs twice or under an epoch that has passed; and each history replays exactly from its seed.",
+      "In short histories with cuts, delays, silent and half-open lines, crashes, power cuts, held-up controllers and failing stores nothing acknowledged is lost, no record is doubled, every due run is accounted for once, every target has one final state, no command runs twice or under an epoch that has passed; and each history replays exactly from its seed.",
     tests: ["test/sim/histories.test.ts", "test/sim/scenarios.test.ts"],
     found: [
       "A piece of job output that came after a failed write of the piece before made the controller go round in circles for ever. Now nothing more is written after a failure.",

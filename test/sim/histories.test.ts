@@ -5,7 +5,7 @@ import { runHistory } from "./run.ts";
 import { FAILED_ONCE } from "./seeds.ts";
 
 const FROM = Number(process.env.ODP_SIM_FROM ?? 1);
-const COUNT = Number(process.env.ODP_SIM_COUNT ?? 450);
+const COUNT = Number(process.env.ODP_SIM_COUNT ?? 150);
 const REPLAYED = 10;
 const TIMEOUT_MS = 1_800_000;
 

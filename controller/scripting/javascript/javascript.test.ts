@@ -3,12 +3,14 @@ import type { AppError } from "../../../common/errors.ts";
 import { SCRIPT_MACHINES_KEPT_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import { TestClock } from "../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../test/helpers/time/times.ts";
 import { scriptEngineContract } from "../contract/engine.ts";
 import { threadScripts } from "../contract/threads.ts";
 import type { ScriptHost, ThreadScripts } from "../index.ts";
 
 const open = await threadScripts("javascript");
-const RUNS = 1_500;
+/** Each of several tenants has its machine taken away and made anew some times. */
+const RUNS = 210 * TIMES;
 const BY = { kind: "serverjs", user: "anna" } as const;
 
 scriptEngineContract(open, {
@@ -155,7 +157,7 @@ describe("JavaScript", () => {
     expect(await refused(source)).toMatchObject(error);
   });
 
-  test("thousands of runs, of more tenants than machines are kept, that fail or grow, each find all as new", async () => {
+  test("many runs, of more tenants than machines are kept, that fail or grow, each find all as new", async () => {
     const LEAK = `OUTPUT = typeof leak + Object.keys(Object.prototype) + typeof _.leak + typeof host.leak;
       leak = 1; Object.prototype.leak = _.leak = host.leak = Array.prototype.map = JSON.parse = 1;`;
     const ENDS = ["", "throw new Error('no')", "Promise.reject(1)", "grown = new ArrayBuffer(4e6)", "host.add = null"];
