@@ -112,7 +112,7 @@ const AREAS_IN_SOAK = [
 ];
 
 /** Files of the ring that prove no promise under failure by themselves: the soak runs them. */
-const RING_IN_SOAK = ["test/ring/{edges,expiry,repairs}.test.ts"];
+const RING_IN_SOAK = ["test/ring/{age,edges,expiry,repairs,tenants}.test.ts"];
 
 /** Projects that `npm test` leaves to `npm run soak`. */
 export const SOAK_PROJECTS = ["areas-soak", "ring-soak"] as const;

@@ -4,7 +4,7 @@ import { SOAK_PARTS } from "./parts.ts";
 
 const named = SOAK_PARTS.flatMap(({ files }) => files);
 
-const SMALL = /import \{[^}]*\b(TIMES|AGED_CHANGES|seedsOf)\b[^}]*\} from "[^"]*helpers\/times.ts"/;
+const SMALL = /import \{[^}]*\b(TIMES|AGED_CHANGES|seedsOf)\b[^}]*\} from "[^"]*helpers\/time\/times\.ts"/;
 
 test("a soak runs every test file that is small in every run", () => {
   const small = ["common", "controller", "agent", "deploy", "test"]

@@ -61,14 +61,15 @@ const RANDOM_TESTS = [
 ];
 /** Tests of which every run takes a part on the cluster. */
 const RANDOM_ON_CLUSTER = ["controller/areas/triggers/takeover.test.ts", "test/mql/scripts.test.ts"];
-/** Tests on five nodes, with each row on three of them. */
-const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
   "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
   "controller/store/cluster/upkeep/late-changes.cluster.test.ts",
 ];
-const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
+const OF_AGE_ON_RING = ["test/ring/age.test.ts"];
+const CHURN = ["test/ring/churn.test.ts"];
+/** Each row is on three of these nodes. */
+const FIVE_NODES = { ODP_RING_NODES: "5" };
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
 const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
 /** Tests that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/time/times.ts). */
@@ -199,7 +200,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     unit: "times the changes of age",
     count: 20,
     portion: 2,
-    files: [...OF_AGE_ON_ONE_NODE, ...OF_AGE_ON_RING, ...ON_RING_OF_FIVE],
+    files: [...OF_AGE_ON_ONE_NODE, ...OF_AGE_ON_RING, ...CHURN],
     run: grow,
   },
 ];
@@ -212,9 +213,10 @@ async function answersAsDescribed(count: number, seed: number, print: Print): Pr
 async function grow(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ...seeded(seed), ODP_TEST_AGE: String(count) };
   await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
-  await tests("ring", OF_AGE_ON_RING, numbers, print);
-  await tests("ring", ON_RING_OF_FIVE, { ODP_RING_NODES: "5" }, print);
-  await tests("ring-soak", [], { ODP_RING_NODES: "5" }, print);
+  await tests("ring-soak", OF_AGE_ON_RING, numbers, print);
+  await tests("ring", CHURN, numbers, print);
+  await tests("ring", CHURN, FIVE_NODES, print);
+  await tests("ring-soak", [], FIVE_NODES, print);
 }
 
 /** Passes the first seed of a portion to tests that draw. */
