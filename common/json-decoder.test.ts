@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { seededRandom } from "../test/helpers/time/clock.ts";
 import { isAppError } from "./errors.ts";
 import { HTTP_JSON_BOUNDS, JsonDecoder, type JsonBounds } from "./json-decoder.ts";
+import { parseJson } from "./json.ts";
 
 function decode(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS): unknown {
   const decoder = new JsonDecoder(text, bounds);
@@ -116,6 +117,42 @@ describe("a text is what JSON.parse makes of it", () => {
     }
     const escapes = `"${"\\u0041\\ud83d\\ude00".repeat(40_000)}"`;
     expect(decode(escapes)).toBe(native(escapes));
+  });
+});
+
+describe("a fault has its place, in a text that is decoded at once as in one that is decoded in pieces", () => {
+  const placeOf = (by: (text: string) => unknown, text: string): unknown => {
+    try {
+      return by(text);
+    } catch (error) {
+      if (!isAppError(error, "syntax")) throw error;
+      const { line, column } = error.details ?? {};
+      expect(error.message).toMatch(
+        new RegExp(`^Not valid JSON: .* at line ${String(line)} column ${String(column)}\\.$`),
+      );
+      return [line, column];
+    }
+  };
+
+  test.each([
+    ['{"a":1,}', [1, 8]],
+    ['{\n  "a": nul\n}', [2, 8]],
+    ['{\r\n"é😀": 1 2}', [2, 10]],
+    ['{"a": 1', [1, 8]],
+    ["", [1, 1]],
+    ['["a\\q"]', [1, 4]],
+    ['["\\\\q\\u12"]', [1, 6]],
+    ['[\n"tab\there"]', [2, 5]],
+    ["[1.]", [1, 2]],
+    ["[1]\n]", [2, 1]],
+  ] as const)("%j", (text, place) => {
+    expect(placeOf(decode, text)).toEqual(place);
+    expect(placeOf(parseJson, text)).toEqual(place);
+  });
+
+  test("behind a string of several pieces", () => {
+    const text = `["${"a".repeat(300_000)}\\q"]`;
+    expect(placeOf(decode, text)).toEqual([1, 300_003]);
   });
 });
 

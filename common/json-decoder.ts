@@ -11,6 +11,7 @@ import {
   HTTP_JSON_STRING_MAX_CHARACTERS,
   HTTP_TURN_LIST_MAX_ITEMS,
 } from "./limits.ts";
+import { positionAt } from "./mql/position.ts";
 import { numberOf } from "./numbers.ts";
 
 /** A bound, with its name for errors. */
@@ -263,10 +264,10 @@ export class JsonDecoder {
   /** Decodes the next part of a long string, or the whole string. */
   #goOnWithString(): void {
     const from = this.#at;
-    const { end, isLast } = endOfStringPart(this.#text, from);
+    const { end, isLast } = this.#endOfStringPart(from);
     const { stringCharacters: bound } = this.#bounds;
     if (end - this.#stringFrom > bound.max) throw tooLarge(`has a string of more than ${bound.max} characters`, bound);
-    const part = unescaped(this.#text, from, end);
+    const part = this.#unescaped(from, end);
     this.#at = isLast ? end + 1 : end;
     if (!isLast) {
       (this.#parts ??= []).push(part);
@@ -276,6 +277,33 @@ export class JsonDecoder {
     const parts = this.#parts;
     this.#parts = undefined;
     this.#stringDone(parts === undefined ? part : [...parts, part].join(""));
+  }
+
+  /**
+   * The end of the string whose rest begins at `from`, or of a part of it. A part never ends within an escape sequence.
+   */
+  #endOfStringPart(from: number): { readonly end: number; readonly isLast: boolean } {
+    const text = this.#text;
+    const most = Math.min(text.length, from + PIECE_CHARACTERS);
+    for (let at = from; at < most; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return { end: at, isLast: true };
+      if (code !== BACKSLASH) continue;
+      if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
+      at++;
+    }
+    if (most === text.length) throw this.#endsTooEarly();
+    return { end: most, isLast: false };
+  }
+
+  /** Decodes a part of a string. `JSON.parse` is the fastest decoder of escape sequences. */
+  #unescaped(from: number, end: number): string {
+    const part = this.#text.slice(from, end);
+    try {
+      return JSON.parse(`"${part}"`) as string;
+    } catch {
+      throw this.#fault("a string has a control character or an unknown escape sequence", from + faultInString(part));
+    }
   }
 
   #stringDone(text: string): void {
@@ -292,7 +320,7 @@ export class JsonDecoder {
     let at = from;
     while (isOfNumber(text.charCodeAt(at))) {
       if (++at - from > NUMBER_MAX_CHARACTERS)
-        throw syntax(`a number of more than ${NUMBER_MAX_CHARACTERS} characters`);
+        throw this.#fault(`a number of more than ${NUMBER_MAX_CHARACTERS} characters`, from);
     }
     const digits = text.slice(from, at);
     if (!NUMBER.test(digits)) throw this.#unexpected();
@@ -310,7 +338,7 @@ export class JsonDecoder {
   /** Skips whitespace. Returns the code of the next character, which is at `#at`. */
   #next(): number {
     this.#skipSpace();
-    if (this.#at >= this.#text.length) throw endsTooEarly();
+    if (this.#at >= this.#text.length) throw this.#endsTooEarly();
     return this.#text.charCodeAt(this.#at);
   }
 
@@ -319,8 +347,19 @@ export class JsonDecoder {
   }
 
   #unexpected(): AppError {
-    const sign = this.#text.slice(this.#at, this.#at + 1);
-    return syntax(`unexpected ${JSON.stringify(sign)} at character ${this.#at + 1}`);
+    if (this.#at >= this.#text.length) return this.#endsTooEarly();
+    return this.#fault(`unexpected ${JSON.stringify(String.fromCodePoint(this.#text.codePointAt(this.#at) ?? 0))}`);
+  }
+
+  #endsTooEarly(): AppError {
+    return this.#fault("it ends too early", this.#text.length);
+  }
+
+  #fault(what: string, at = this.#at): AppError {
+    const { line, column } = positionAt(this.#text, at);
+    return new AppError("syntax", `Not valid JSON: ${what} at line ${line} column ${column}.`, {
+      details: { line, column },
+    });
   }
 }
 
@@ -332,44 +371,18 @@ function isOfNumber(code: number): boolean {
   return (code >= 48 && code <= 57) || code === MINUS || code === 43 || code === 46 || code === 101 || code === 69;
 }
 
-/**
- * The end of the string whose rest begins at `from`, or of a part of it. A part never ends within an escape sequence.
- */
-function endOfStringPart(text: string, from: number): { readonly end: number; readonly isLast: boolean } {
-  const most = Math.min(text.length, from + PIECE_CHARACTERS);
-  for (let at = from; at < most; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return { end: at, isLast: true };
-    if (code !== BACKSLASH) continue;
-    if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
-    at++;
-  }
-  if (most === text.length) throw endsTooEarly();
-  return { end: most, isLast: false };
-}
+/** A whole escape sequence, or one character that is none and that no string of JSON has. */
+const ESCAPE_OR_FAULT = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})|[\\\u0000-\u001f]/g;
 
-/** Decodes a part of a string. `JSON.parse` is the fastest decoder of escape sequences. */
-function unescaped(text: string, from: number, end: number): string {
-  try {
-    return JSON.parse(`"${text.slice(from, end)}"`) as string;
-  } catch {
-    throw syntax(
-      `a string has a control character or an unknown escape sequence between the characters ${from} and ${end}`,
-    );
-  }
+/** Offset of the first control character or unknown escape sequence in a part of a string. */
+function faultInString(part: string): number {
+  for (const { 0: found, index } of part.matchAll(ESCAPE_OR_FAULT)) if (found.length === 1) return index;
+  return part.length;
 }
 
 function reachesPrototype(name: string, value: unknown): boolean {
   if (name === "__proto__") return true;
   return name === "constructor" && typeof value === "object" && value !== null && "prototype" in value;
-}
-
-function endsTooEarly(): AppError {
-  return syntax("it ends too early");
-}
-
-function syntax(what: string): AppError {
-  return new AppError("syntax", `Not valid JSON: ${what}.`);
 }
 
 function tooLarge(what: string, { name, max }: Bound): AppError {

@@ -1,4 +1,4 @@
-import { AppError, errorText } from "./errors.ts";
+import { AppError } from "./errors.ts";
 import { JSON_LEADING_BLANKS_MAX } from "./limits.ts";
 import { type Bound, HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "./json-decoder.ts";
 
@@ -15,7 +15,7 @@ export function hasLongNumber(text: string): boolean {
 
 /**
  * Parses a text from a client in one go. Numbers beyond 2^53 become decimal text, and members that would reach a
- * prototype are left out. `AppError("syntax")` if the text is no JSON.
+ * prototype are left out. `AppError("syntax")` with `details: {line, column}` if the text is no JSON.
  */
 export function parseJson(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS): unknown {
   if (hasLongNumber(text)) return decoded(text, bounds);
@@ -25,8 +25,9 @@ export function parseJson(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS): 
     // Without a reviver: for one, V8 keeps a second tree, which takes several times the memory of the values.
     if (SUSPICIOUS.test(text)) leaveOutPrototypes(value);
     return value;
-  } catch (error) {
-    throw new AppError("syntax", `Not valid JSON: ${errorText(error)}.`, { cause: error });
+  } catch {
+    // The decoder names the place of the fault.
+    return decoded(text, bounds);
   }
 }
 

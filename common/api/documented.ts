@@ -1,3 +1,5 @@
+import { USER_HOME_MAX_CHARACTERS } from "../limits.ts";
+
 /**
  * Constraints that services check beyond the schemas of their input. `documented` of a schema is added to it in the
  * document and is checked nowhere else, so an input is accepted as before and the service names what is wrong.
@@ -15,3 +17,5 @@ export const CONFIG_KEY = { pattern: `^(/[^/${CONTROL}]+)+/?$` };
 export const TAG_PATH = { pattern: `^[^/${CONTROL}]+(/[^/${CONTROL}]+)*$` };
 /** A list that is not empty. */
 export const SOME = { minItems: 1 };
+/** The path of a page of this site, of visible ASCII; empty for none. */
+export const OWN_PATH = { pattern: "^(/([!-.0-\\[\\]-~][!-\\[\\]-~]*)?)?$", maxLength: USER_HOME_MAX_CHARACTERS };

@@ -1,18 +1,28 @@
 import { Type } from "typebox";
+import { OWN_PATH } from "./documented.ts";
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
 export const OpenIdBeginInput = Type.Object({
-  redirect: Type.Optional(Type.String({ maxLength: 1_000, description: "Path of a page of this site to go to" })),
+  // The service refuses others, because a browser then gets the sign-in page.
+  redirect: Type.Optional(
+    Type.String({
+      description: "Path of a page of this site to go to",
+      documented: OWN_PATH,
+    }),
+  ),
   remember: Type.Optional(Type.Boolean({ description: "A session that outlives the browser" })),
 });
 
-/** Parameters that a provider sends back (RFC 6749, RFC 9207); others are ignored. */
+/**
+ * Parameters that a provider sends back (RFC 6749, RFC 9207); others are ignored. They have no bounds of their own: the
+ * address has one, and a refusal by this schema would be JSON in a browser instead of the sign-in page.
+ */
 export const OpenIdCallbackInput = Type.Object({
-  code: Type.Optional(Text(8_000)),
-  state: Type.Optional(Text(200)),
-  iss: Type.Optional(Text(2_000)),
-  error: Type.Optional(Text(200)),
+  code: Type.Optional(Type.String()),
+  state: Type.Optional(Type.String()),
+  iss: Type.Optional(Type.String()),
+  error: Type.Optional(Type.String()),
   session_state: Type.Optional(Type.String({ description: "Of some providers; without effect" })),
   error_description: Type.Optional(Type.String({ description: "Without effect" })),
 });

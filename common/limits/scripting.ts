@@ -14,6 +14,8 @@ export const SCRIPT_MEMORY_READY_BYTES = MIB;
 export const SCRIPT_MACHINES_KEPT_MAX = 4;
 /** Text of one script. */
 export const SCRIPT_SOURCE_MAX_BYTES = 2 * MIB;
+/** Texts of required files that a run keeps to count the columns of its errors. Further files have columns in bytes. */
+export const SCRIPT_REQUIRED_TEXTS_MAX_CHARACTERS = 8 * MIB;
 /** Result of a script, as JSON. */
 export const SCRIPT_OUTPUT_MAX_CHARACTERS = 24 * MIB;
 /**

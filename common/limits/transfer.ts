@@ -14,6 +14,8 @@ export const IMPORT_CHUNK_MAX_ROWS = 1_000;
 export const IMPORT_CHUNK_MAX_CHARACTERS = 2 * MIB;
 /** Faults of one upload that are reported together; the check ends there. */
 export const IMPORT_FAULTS_MAX = 20;
+/** Warnings about the definitions of one upload; further ones are left out. */
+export const IMPORT_WARNINGS_MAX = 100;
 /** Ids in an import that several classes could have: of its objects and of the targets of their relations. */
 export const IMPORT_OPEN_TARGETS_MAX = 200_000;
 /** Imports of one controller that are checked or written at the same time. */

@@ -29,7 +29,11 @@ interface Sent {
   readonly tag: string | undefined;
 }
 
-async function send({ method, url, ...body }: Change, headers: Readonly<Record<string, string>> = {}): Promise<Sent> {
+interface Sendable extends Omit<Change, "method"> {
+  readonly method: Change["method"] | "GET";
+}
+
+async function send({ method, url, ...body }: Sendable, headers: Readonly<Record<string, string>> = {}): Promise<Sent> {
   const { type, payload } = await bodyOf(body);
   const answer = await world.app.inject({
     method,
@@ -183,6 +187,19 @@ test("an endpoint that checks no revisions refuses the condition of a change, an
   expect((await send(change, { "if-match": "*" })).envelope).toMatchObject({ code: "unsupported" });
   expect((await client.get("/host")).message).not.toContainEqual(expect.objectContaining({ host: "web-9" }));
 });
+
+test.each(["GET /job/exec/run@ops", "GET /job/run@ops?param=%7B%7D", "GET /job/run@ops?stream=true"])(
+  "%s executes, and so refuses a condition that it would not check",
+  async (call) => {
+    await client.change({ method: "POST", url: "/job", json: { name: "run", dir: "ops", exec: ["true"] } });
+    const { tag } = await client.get("/job/run@ops");
+    const expecting = { "if-match": `"${tag}"` };
+    const executed = await send({ method: "GET", url: call.slice("GET ".length) }, expecting);
+    expect(executed.envelope).toMatchObject({ code: "unsupported" });
+    const read = await send({ method: "GET", url: "/job/run@ops" }, expecting);
+    expect(read.envelope).toMatchObject({ message: { name: "run" } });
+  },
+);
 
 test("a revision in a body is not compared, and the answer says so", async () => {
   const change = { name: "told", dir: "ops", exec: ["true"], revision: "0123" };

@@ -232,21 +232,25 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
       input: JobExecution,
       output: Type.Unknown(),
       revised: true,
+      executes: isExecution,
       bare: STREAMED,
       deadlineMs: waitsFor,
       handler: async (call) => {
         const { principal, input } = call;
-        if (input.param === undefined && input.receive_output === undefined && input.stream === undefined) {
-          const job = await jobs.get(principal, input["*"]);
-          return { message: job, headers: { etag: etagOf(job.revision) } };
-        }
-        return audited(audit, call, () => execute(runs, call));
+        if (isExecution(input)) return audited(audit, call, () => execute(runs, call));
+        const job = await jobs.get(principal, input["*"]);
+        return { message: job, headers: { etag: etagOf(job.revision) } };
       },
     }),
   ];
 }
 
 type ExecutionCall = Call<Static<typeof JobExecution>>;
+
+/** True if a call that could only read the job executes it. */
+function isExecution({ param, receive_output, stream }: Static<typeof JobExecution>): boolean {
+  return param !== undefined || receive_output !== undefined || stream !== undefined;
+}
 
 /**
  * Deadline of the call, in milliseconds. With `stream` the call may take as long as any run. With `receive_output` it

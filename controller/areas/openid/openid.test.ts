@@ -119,7 +119,13 @@ describe("signing in by the provider", () => {
   test("leads on to a page of this site, and to no other", async () => {
     const to = await browser.signIn(account("frank"), "/user/openid?redirect=/static/app.html");
     expect(to.headers.location).toBe("/static/app.html");
-    for (const away of ["//evil.example", "https://evil.example/", "/\\evil.example", "/%0d%0aset-cookie:a=b/\r\n"]) {
+    for (const away of [
+      "//evil.example",
+      "https://evil.example/",
+      "/\\evil.example",
+      "/%0d%0aset-cookie:a=b/\r\n",
+      `/${"x".repeat(1_000)}`,
+    ]) {
       const answer = await browser.open(`/user/openid?redirect=${encodeURIComponent(away)}`);
       expect(answer.headers.location, away).toBe(REFUSED);
     }
@@ -182,7 +188,14 @@ describe("nobody is signed in", () => {
   });
 
   test("when the user said no at the provider, or the answer is another's", async () => {
-    for (const forged of [{ error: "access_denied" }, { iss: "https://evil.example" }, { code: "made-up" }]) {
+    const long = "x".repeat(9_000);
+    for (const forged of [
+      { error: "access_denied" },
+      { error: long },
+      { state: long },
+      { iss: "https://evil.example" },
+      { code: "made-up" },
+    ]) {
       const back = new URL(await browser.cameBack(account("gina")));
       for (const [name, value] of Object.entries(forged)) back.searchParams.set(name, value);
       await refusedWith(back.href);

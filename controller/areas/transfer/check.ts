@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
+import { IMPORT_FAULTS_MAX, IMPORT_WARNINGS_MAX } from "../../../common/limits.ts";
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
@@ -11,6 +11,7 @@ import {
   checkRowCondition,
   classChange,
   classSpec,
+  definitionWarnings,
   inSlices,
   Slices,
 } from "../query/index.ts";
@@ -41,6 +42,13 @@ export interface CheckContext {
   readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
 }
 
+export interface CheckedScript {
+  /** Number of parts. */
+  readonly total: number;
+  /** Warnings about definitions that are accepted, in the words of their statements; absent without any. */
+  readonly warnings?: readonly string[];
+}
+
 /** A checked row of a class of the tenant. */
 export interface NotedRow {
   /** Absent: the id is generated when the row is written. */
@@ -50,18 +58,19 @@ export interface NotedRow {
 
 /**
  * Checks a whole script without writing: grammar, names, values, rights and classes of edge targets. The check uses the
- * classes that the script itself would define. Returns the number of parts. Reports up to `IMPORT_FAULTS_MAX` faults
+ * classes that the script itself would define. Reports up to `IMPORT_FAULTS_MAX` faults
  * together, and up to as many places of rows whose times are too far in the future.
  */
 export async function checkScript(
   parts: AsyncIterable<ScriptPart | undefined>,
   context: CheckContext,
-): Promise<number> {
+): Promise<CheckedScript> {
   const slices = new Slices({ ...context, tenant: context.principal.tenant });
   const faults: AppError[] = [];
   const targets = new OpenTargets();
   const ahead = new AheadRows(context.clock.nowMs());
   const order = new PastOrder();
+  const warnings: string[] = [];
   let total = 0;
   for await (const part of parts) {
     if (!part) {
@@ -70,7 +79,7 @@ export async function checkScript(
     }
     total += 1;
     faults.push(...(part.faults ?? []));
-    await checkPart(part, { ...context, part, targets, ahead, order, slices }).catch((error: unknown) =>
+    await checkPart(part, { ...context, part, targets, ahead, order, warnings, slices }).catch((error: unknown) =>
       faults.push(faultOf(part, error)),
     );
     faults.push(...order.faults(false));
@@ -91,7 +100,7 @@ export async function checkScript(
   await context.plan?.lookUp();
   await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
-  return total;
+  return { total, ...(warnings.length > 0 && { warnings }) };
 }
 
 function faultText(faults: readonly AppError[], isWhole: boolean): string {
@@ -104,6 +113,8 @@ interface PartContext extends CheckContext {
   readonly targets: OpenTargets;
   readonly ahead: AheadRows;
   readonly order: PastOrder;
+  /** Gets the warnings, up to `IMPORT_WARNINGS_MAX`. */
+  readonly warnings: string[];
   readonly slices: Slices;
 }
 
@@ -125,8 +136,10 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
       }
       return;
     case "createClass":
+      noteWarnings(statement, context);
       return rehearsal.createClass(classSpec(statement, []), { ifNotExists: statement.ifNotExists });
     case "alterClass":
+      noteWarnings(statement, context);
       return rehearsal.alterClass(statement.class.path, classChange(statement, []));
     case "createEdgeType":
       return rehearsal.createEdgeType(
@@ -142,6 +155,11 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
         "[Valid] An import takes CREATE CLASS, CREATE EDGE TYPE, ALTER CLASS and INSERT, alone or in batches.",
       );
   }
+}
+
+function noteWarnings(statement: Statement, { principal, rehearsal: { catalog }, warnings }: PartContext): void {
+  const left = IMPORT_WARNINGS_MAX - warnings.length;
+  if (left > 0) warnings.push(...definitionWarnings(statement, { principal, catalog }).slice(0, left));
 }
 
 export type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;

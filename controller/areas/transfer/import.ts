@@ -12,7 +12,7 @@ import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { Slices } from "../query/index.ts";
-import { checkScript, type NotedRow } from "./check.ts";
+import { checkScript, type CheckedScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { PastNotes } from "./past/notes.ts";
 import { PastPlan } from "./past/plan.ts";
@@ -64,11 +64,19 @@ interface CheckOptions extends ImportOptions {
   readonly plan?: PastPlan;
 }
 
-export interface ImportPlan {
-  /** Number of statements. */
-  readonly total: number;
+export interface ImportPlan extends CheckedScript {
   /** Lines about data that the import would not store; empty if there is none. */
   readonly message: string;
+}
+
+type Warned = Pick<CheckedScript, "warnings">;
+
+/** The state of an import, with the warnings of its check. */
+export type CheckedImport = TransferReport & Warned;
+
+interface BegunImport {
+  readonly held: VersionedImport;
+  readonly warned: Warned;
 }
 
 /** An uploaded script. `encoding` is that of the file, UTF-8 if absent; the script is stored in UTF-8. */
@@ -120,18 +128,18 @@ export class ImportService {
    * written. A failure during the writing is reported with the progress so far. After `AppError("deadline")` the import
    * continues, and its object under `/system/transfer` shows the result.
    */
-  async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
+  async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<CheckedImport> {
     requirePermission(principal, "objects:write");
     this.#begins();
     const { clock } = this.#dependencies.runtime;
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options);
-    const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
+    const ended = begun.then(({ held }) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
     // If the caller does not wait, the object of the import contains the error.
     ended.catch(() => undefined);
-    const held = await begun;
-    if (options.wait === false) return reportOf(held.open);
-    return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
+    const { held, warned } = await begun;
+    if (options.wait === false) return { ...reportOf(held.open), ...warned };
+    return { ...outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs())), ...warned };
   }
 
   /** Checks an upload like `import`, but writes nothing. */
@@ -139,15 +147,15 @@ export class ImportService {
     requirePermission(principal, "objects:write");
     const past = new PastNotes();
     const plan = new PastPlan(this.#dependencies.objects, principal, past);
-    const total = await this.#counted(() => this.#check(principal, upload, { ...options, past, plan }));
-    return { total, message: past.warnings().join("\n") };
+    const checked = await this.#counted(() => this.#check(principal, upload, { ...options, past, plan }));
+    return { ...checked, message: past.warnings().join("\n") };
   }
 
   /**
    * Imports a CSV file, or a sheet with a heading line, into one class. A fault in any row is reported before anything
    * is written.
    */
-  async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
+  async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport & Warned> {
     requirePermission(principal, "objects:write");
     const { objects, runtime } = this.#dependencies;
     const { wait, signal } = request;
@@ -164,8 +172,8 @@ export class ImportService {
       const options = { ...(wait !== undefined && { wait }), ...(signal && { signal }) };
       return { ...(await this.import(principal, upload, options)), ...told };
     }
-    const { total } = await this.plan(principal, upload, signal ? { signal } : {});
-    return { ...planned({ total, message: "" }), ...told, ...(await mapped.changes()) };
+    const plan = await this.plan(principal, upload, signal ? { signal } : {});
+    return { ...planned({ ...plan, message: "" }), ...told, ...(await mapped.changes()) };
   }
 
   maintain(tenant: string): Promise<void> {
@@ -211,7 +219,7 @@ export class ImportService {
     this.#underWay += 1;
   }
 
-  async #check(principal: Principal, upload: Upload, options: CheckOptions): Promise<number> {
+  async #check(principal: Principal, upload: Upload, options: CheckOptions): Promise<CheckedScript> {
     const { root, signal, times = false, past = new PastNotes(), plan } = options;
     const { objects, runtime } = this.#dependencies;
     const pathOf = pathsBelow(root);
@@ -221,14 +229,14 @@ export class ImportService {
     return checkScript(upload.parts(), context);
   }
 
-  async #begin(principal: Principal, upload: Upload, options: ImportOptions): Promise<VersionedImport> {
-    const total = await this.#check(principal, upload, options);
+  async #begin(principal: Principal, upload: Upload, options: ImportOptions): Promise<BegunImport> {
+    const { total, ...warned } = await this.#check(principal, upload, options);
     const { root, times } = options;
     const open = this.#open(principal, upload, { total, root, times, digest: await digestOf(upload.content()) });
     // Hold the id until the run ends (see the test "maintenance of the same controller leaves an import alone").
     this.#journal.inFlight.hold(open.id);
     try {
-      return await this.#stage(open, upload);
+      return { held: await this.#stage(open, upload), warned };
     } catch (error) {
       this.#journal.inFlight.letGo(open.id);
       throw error;
@@ -271,11 +279,9 @@ export class ImportService {
 }
 
 /** The report for an upload that was checked but not imported. */
-export function planned({
-  total,
-  message,
-}: ImportPlan): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> {
-  return { id: "", state: "planned", total, done: 0, message };
+export function planned(plan: ImportPlan): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> & Warned {
+  const { total, ...others } = plan;
+  return { id: "", state: "planned", total, done: 0, ...others };
 }
 
 function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined): TransferReport {

@@ -169,8 +169,8 @@ test("without times the present states are new writes, and the plan and the repo
     "Earlier states and removals of objects not taken, as the import has no times=true (3).";
   const parts = () => scriptParts(Readable.from([Buffer.from(script)]));
   const upload = { name: "test.mql", parts, content: () => Readable.from([Buffer.from(script)]) };
-  expect(await transfer.imports.plan(other, upload)).toEqual({ total: 6, message });
-  expect(await transfer.imports.plan(other, upload, { times: true })).toEqual({ total: 6, message: "" });
+  expect(await transfer.imports.plan(other, upload)).toMatchObject({ total: 6, message });
+  expect(await transfer.imports.plan(other, upload, { times: true })).toMatchObject({ total: 6, message: "" });
   const before = Date.now();
   expect(await transfer.take(other, script)).toMatchObject({ state: "done", message });
   const [only, ...more] = (await historyOf(other, path)) as { vtimeMs: number; ctimeMs: number; values: unknown }[];

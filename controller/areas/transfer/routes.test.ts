@@ -55,6 +55,23 @@ test("an uploaded script is taken in, and comes back as a bare file", async () =
   }
 });
 
+test("definitions of an upload warn as CREATE CLASS does, in a plan and in the import, and once they are there no more", async () => {
+  const session = await http.signIn("admin");
+  const script = `create class if not exists /matrix/lab/warned (host varchar);
+    create class if not exists /matrix/ent/warned (host varchar) with autosearhc=true;`;
+  const warnings = [
+    "autosearhc is no option of a class, and is only kept as a hint; did you mean autosearch?",
+    "Ids of /matrix/ent/warned begin with warned: as those of /matrix/lab/warned do, so a lookup by id alone visits both classes.",
+  ];
+  const planned = await upload(session, script, "/mxobject/import?plan=true");
+  expect(planned).toMatchObject({ message: { state: "planned" }, warnings });
+  const imported = await upload(session, script);
+  expect(imported).toMatchObject({ message: { state: "done" }, warnings });
+  expect(imported.message).not.toHaveProperty("warnings");
+  const [option] = warnings;
+  expect(await upload(session, script)).toMatchObject({ message: { state: "done" }, warnings: [option] });
+});
+
 test("a spreadsheet is downloaded, and taken in again", async () => {
   const session = await http.signIn("admin");
   const file = await download(session, "class=/matrix/box&filetype=xlsx");

@@ -2,9 +2,9 @@ import { Readable } from "node:stream";
 import { Type, type Static } from "typebox";
 import { ExportInput, ImportInput, ScriptImportInput, SheetReport } from "../../../common/api/transfer.ts";
 import { AppError } from "../../../common/errors.ts";
-import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { ExportService } from "./export.ts";
-import { planned, scriptUpload, workbookUpload, type ImportService, type Upload } from "./import.ts";
+import { planned, scriptUpload, workbookUpload, type ImportPlan, type ImportService, type Upload } from "./import.ts";
 import type { ExportRequest } from "./types.ts";
 
 const WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
@@ -44,24 +44,28 @@ export function transferRoutes({
       summary:
         "Takes an MQL script in, or a CSV file or workbook with a heading line into one class: checked as a whole, then written",
       input: ImportInput,
-      handler: async (call: Call<Static<typeof ImportInput>>) => ({ message: await imported(imports, call) }),
+      handler: async (call: Call<Static<typeof ImportInput>>) => answerOf(await imported(imports, call)),
     }),
     endpoint({
       ...take,
       path: "/mxobject/importclass",
       summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
       input: ScriptImportInput,
-      handler: async (call: Call<Static<typeof ScriptImportInput>>) => ({
-        message: await workbookTaken(imports, call),
-      }),
+      handler: async (call: Call<Static<typeof ScriptImportInput>>) => answerOf(await workbookTaken(imports, call)),
     }),
   ];
+}
+
+type Taken = SheetReport & Pick<ImportPlan, "warnings">;
+
+function answerOf({ warnings, ...message }: Taken): Answer<SheetReport> {
+  return { message, ...(warnings && { warnings }) };
 }
 
 /** Parameters that are only for sheets with a heading line. */
 const OF_SHEETS = ["columns", "delimiter", "sheet"] as const;
 
-async function imported(imports: ImportService, call: Call<Static<typeof ImportInput>>): Promise<SheetReport> {
+async function imported(imports: ImportService, call: Call<Static<typeof ImportInput>>): Promise<Taken> {
   const { principal, input, files, signal } = call;
   if (input.class !== undefined && input.root !== undefined)
     throw new AppError("invalid", "[Valid] root= is for scripts and exports: class= says where a table goes.");
@@ -78,10 +82,7 @@ async function imported(imports: ImportService, call: Call<Static<typeof ImportI
   return taken(imports, scriptUpload(onlyFile(files), input.encoding), call);
 }
 
-async function workbookTaken(
-  imports: ImportService,
-  call: Call<Static<typeof ScriptImportInput>>,
-): Promise<SheetReport> {
+async function workbookTaken(imports: ImportService, call: Call<Static<typeof ScriptImportInput>>): Promise<Taken> {
   if (call.input.times === true)
     throw new AppError("invalid", "[Valid] A spreadsheet has no times and no earlier states: times= is for scripts.");
   return taken(imports, workbookUpload(onlyFile(call.files)), call);
@@ -91,7 +92,7 @@ async function taken(
   imports: ImportService,
   upload: Upload,
   { principal, input: { wait, plan, root, times }, signal }: Call<Static<typeof ScriptImportInput>>,
-): Promise<SheetReport> {
+): Promise<Taken> {
   if (plan === true) return planned(await imports.plan(principal, upload, { root, times, signal }));
   return imports.import(principal, upload, { ...(wait !== undefined && { wait }), root, times, signal });
 }

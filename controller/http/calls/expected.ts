@@ -15,12 +15,13 @@ type Checked = Pick<Route, "endpoint" | "isChange">;
  * `AppError("invalid")` for headers that say nothing, or something else, and `AppError("unsupported")` for an endpoint
  * that cannot check them. So no condition is accepted without an effect.
  */
-export function expectedBy(headers: Headers, { endpoint, isChange }: Checked): Expected | undefined {
+export function expectedBy(headers: Headers, { endpoint, isChange }: Checked, input: unknown): Expected | undefined {
   const { "if-match": match, "if-none-match": noneMatch } = headers;
-  if (!isChange || (match === undefined && noneMatch === undefined)) return undefined;
+  const isExecution = endpoint.executes?.(input) === true;
+  if ((!isChange && !isExecution) || (match === undefined && noneMatch === undefined)) return undefined;
   // A program that keeps answers asks with If-None-Match whether its own is still the last.
   if (endpoint.method === "GET" && match === undefined) return undefined;
-  if (!endpoint.revised)
+  if (!endpoint.revised || isExecution)
     throw new AppError("unsupported", `${endpoint.method} ${endpoint.path} checks no If-Match and no If-None-Match.`);
   if (noneMatch !== undefined && noneMatch.trim() !== "*")
     throw new AppError("invalid", "If-None-Match of a change can only be *: it must not exist yet.");

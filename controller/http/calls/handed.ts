@@ -29,7 +29,7 @@ export function handedCall({ route, caller, lifetime, request }: Served, input: 
     files,
     text,
     malformed,
-    expected: expectedBy(request.headers, route),
+    expected: expectedBy(request.headers, route, input),
     get client() {
       return clientOf(caller, request);
     },

@@ -44,6 +44,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * `call.expected` with `requireExpected`; other endpoints refuse a change with `If-Match` or `If-None-Match`.
    */
   readonly revised?: true;
+  /**
+   * For a GET with a permission to read: true if a call with this input executes something. Such a call is a change that
+   * checks no condition.
+   */
+  readonly executes?: (input: Static<I>) => boolean;
   /** Statuses in addition to a plain 200 and a redirect. An answer uses no others. Failures are `AppError`s. */
   readonly statuses?: Readonly<Record<number, StatusNote>>;
   /**

@@ -68,6 +68,8 @@ describe("JavaScript", () => {
     "/lib/counter.js": "exports.n = 0; exports.next = function () { return ++exports.n }",
     "/lib/outer.js": "exports.twice = require('/lib/twice.js')",
     "/lib/broken.js": "undefinedThing.x",
+    "/lib/units.js": "var s = 'äé€\u{1F600}';  x",
+    "/lib/later.js": "'ä';\nexports.f = function () { '€'; x }",
     "/lib/unparsable.js": "var a;\nvar = 1",
     "/lib/round.js": "exports.first = 1; exports.again = require('/lib/round.js').first",
   };
@@ -143,6 +145,8 @@ describe("JavaScript", () => {
     ["OUTPUT = 10n", { code: "invalid" }],
     ["var o = {}; o.o = o; OUTPUT = o", { code: "invalid" }],
     ["require('/lib/broken.js')", { details: { file: "/lib/broken.js", line: 1, column: 1 } }],
+    ["require('/lib/units.js')", { details: { file: "/lib/units.js", line: 1, column: 19 } }],
+    ["require('/lib/later.js').f()", { details: { file: "/lib/later.js", line: 2, column: 32 } }],
     ["require('/lib/unparsable.js')", { code: "syntax", details: { file: "/lib/unparsable.js", line: 2 } }],
     ["(async () => { throw new Error('later') })()", { message: expect.stringContaining("later") }],
     ["Promise.reject(new Error('later'))", { message: expect.stringContaining("later") }],

@@ -1,8 +1,14 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type JSValueHandle, QuickJS, type Snapshot } from "quickjs-wasi";
-import { SCRIPT_MEMORY_MAX_BYTES, SCRIPT_MEMORY_READY_BYTES, SCRIPT_STACK_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  SCRIPT_MEMORY_MAX_BYTES,
+  SCRIPT_MEMORY_READY_BYTES,
+  SCRIPT_REQUIRED_TEXTS_MAX_CHARACTERS,
+  SCRIPT_STACK_MAX_BYTES,
+} from "../../../common/limits.ts";
 import type { HostFunctionName } from "../types.ts";
+import type { RequiredTexts } from "./position.ts";
 import { PRELUDE, PRELUDE_NAME } from "./prelude.ts";
 
 const LIMITS = { memoryLimit: SCRIPT_MEMORY_MAX_BYTES, maxStackSize: SCRIPT_STACK_MAX_BYTES };
@@ -71,6 +77,8 @@ interface Around {
   readonly finish: JSValueHandle;
 }
 
+const NOT_ASCII = /[^\0-\x7f]/;
+
 const NOBODY: MachineHost = { call: () => "", stopped: true };
 
 /** One virtual machine for successive runs. `rewind` restores its initial state between runs. */
@@ -79,6 +87,8 @@ export class Machine {
   readonly #memory: MachineMemory;
   readonly #frame: JSValueHandle;
   readonly #rejected = new Map<number, JSValueHandle>();
+  readonly #required = new Map<string, string>();
+  #requiredCharacters = 0;
   #host = NOBODY;
   #around: Around | undefined;
   #mark: Uint8Array | undefined;
@@ -106,9 +116,23 @@ export class Machine {
     vm.registerHostCallback(HOST, (name, args, at) =>
       vm.newString(this.#host.call(textOf(name), textOf(args), textOf(at))),
     );
-    vm.registerHostCallback(COMPILE, (text, name) => vm.evalCode(textOf(text), textOf(name)));
+    vm.registerHostCallback(COMPILE, (text, name) => this.#compile(textOf(text), textOf(name)));
     this.#frame = vm.global.getProp(FRAME);
     vm.evalCode(`delete globalThis["${FRAME}"]`, PRELUDE_NAME).dispose();
+  }
+
+  /** The texts that this run required, within their bound. Only texts beyond ASCII: in others a unit is a byte. */
+  get required(): RequiredTexts {
+    return this.#required;
+  }
+
+  #compile(text: string, name: string): JSValueHandle {
+    const total = this.#requiredCharacters + text.length;
+    if (NOT_ASCII.test(text) && total <= SCRIPT_REQUIRED_TEXTS_MAX_CHARACTERS) {
+      this.#requiredCharacters = total;
+      this.#required.set(name, text);
+    }
+    return this.#vm.evalCode(text, name);
   }
 
   /** Installs a frame around the runs and saves the memory for `rewind`. */
@@ -131,6 +155,8 @@ export class Machine {
     if (this.#mark?.byteLength !== memory.byteLength) return false;
     memory.set(this.#mark);
     this.#rejected.clear();
+    this.#required.clear();
+    this.#requiredCharacters = 0;
     return true;
   }
 

@@ -14,19 +14,24 @@ interface Main {
   readonly source: string;
 }
 
+/** The compiled texts of required files by their names, each with `MODULE_HEAD`. */
+export type RequiredTexts = ReadonlyMap<string, string>;
+
 /**
  * The innermost position in a script that a stack names. All scripts but the main one were loaded by `require`, so
- * their first line begins with `MODULE_HEAD`. A column counts UTF-16 units in the main script. In a required one it
- * counts bytes of UTF-8, as the machine does, because its text is not at hand.
+ * their first line begins with `MODULE_HEAD`. A column counts UTF-16 units. Without the text of a required file it
+ * counts bytes of UTF-8, as the machine does.
  */
-export function positionIn(stack: string, main: Main): Position | undefined {
+export function positionIn(stack: string, main: Main, required: RequiredTexts): Position | undefined {
   for (const frame of stack.split("\n")) {
     const [, file, line, column] = FRAME.exec(frame) ?? [];
     if (file === undefined || file.startsWith(PRELUDE_NAME)) continue;
     const found = { file, line: Number(line), column: Number(column) };
     if (file === main.name) return { ...found, column: unitColumn(main.source, found) };
+    const text = required.get(file);
+    const units = text === undefined ? found.column : unitColumn(text, found);
     const head = found.line === 1 ? MODULE_HEAD.length : 0;
-    return { ...found, column: Math.max(1, found.column - head) };
+    return { ...found, column: Math.max(1, units - head) };
   }
   return undefined;
 }

@@ -15,7 +15,7 @@ import {
 import { steps, type Steps } from "../steps.ts";
 import type { RunReport, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
 import { Machine, type MachineHost, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
-import { positionIn } from "./position.ts";
+import { positionIn, type RequiredTexts } from "./position.ts";
 
 /** Runs JavaScript. Each run finds its machine in the initial state, although machines are reused. */
 export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
@@ -156,7 +156,7 @@ function runWithin(machine: Machine, input: RunInput, { end, taken, host }: Boun
       return { report: { failure: { kind: "endless", message } }, isSound: false };
     }
     const thrown = thrownBy(machine, error);
-    const failure = failureOf(thrown, error, input);
+    const failure = failureOf(thrown, error, { ...input, required: machine.required });
     const isSound = thrown.isWhole && failure.kind !== "memory";
     // The results caused the overflow: at this point the script runs only code of its results.
     if (isFinishing && STACK_OVERFLOW.test(failure.message))
@@ -211,7 +211,11 @@ interface Thrown {
   readonly details?: ScriptFailure["details"];
 }
 
-function failureOf(thrown: Thrown, error: unknown, main: Pick<RunInput, "name" | "source">): ScriptFailure {
+interface FailedScript extends Pick<RunInput, "name" | "source"> {
+  readonly required: RequiredTexts;
+}
+
+function failureOf(thrown: Thrown, error: unknown, main: FailedScript): ScriptFailure {
   const { name, message, stack = "", code, details } = thrown;
   if (/^(InternalError: )?out of memory$/.test(message) || (error as Error).name === "RuntimeError")
     return { kind: "memory", message: `${main.name} needs more memory than a script has.` };
@@ -222,7 +226,7 @@ function failureOf(thrown: Thrown, error: unknown, main: Pick<RunInput, "name" |
     message: `${title}${clientText(message)}`,
     code,
     details,
-    ...positionIn(stack.slice(0, SCRIPT_ERROR_MAX_CHARACTERS), main),
+    ...positionIn(stack.slice(0, SCRIPT_ERROR_MAX_CHARACTERS), main, main.required),
   };
 }
 

@@ -321,5 +321,5 @@ export function rowGate(
 function jsonFault(error: unknown): string {
   return errorText(error)
     .replace(/^Not valid JSON: (.*)\.$/s, "$1")
-    .replace(/ \(line \d+ column \d+\)$/, "");
+    .replace(/ at line \d+ column \d+$/, "");
 }
