@@ -119,6 +119,26 @@ describe("a command that is waited for", () => {
     expect(await stopped.wait.outcome).toMatchObject({ state: "cancelled" });
   });
 
+  it("ends by what is stored when a report was lost", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const { wait } = waitFor(stored);
+    stored.end = resultOf();
+    wait.lost();
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+  });
+
+  it("was cancelled when it arrived after that with no time left, and has expired when nothing cancelled it", async () => {
+    const expired = { ...resultOf(), state: "expired", message: "no time left" };
+    const of = async (signal?: AbortSignal) => {
+      const { wait } = waitFor(new StoredCommand(seededRandom(1)), signal);
+      wait.result(expired);
+      return wait.outcome;
+    };
+    const cancelled = { state: "cancelled", message: "It was cancelled before it began." };
+    expect(await of(AbortSignal.abort())).toMatchObject(cancelled);
+    expect(await of()).toMatchObject({ state: "expired", message: "no time left" });
+  });
+
   it("goes on when an agent refuses it for an epoch that has passed", async () => {
     const { wait } = waitFor(new StoredCommand(seededRandom(1)));
     wait.state({ commandId: "c", state: "refused", message: "conflict: Epoch 3 has passed: 4 was seen." });
@@ -228,6 +248,16 @@ it.each(["pid", "outDropped", "errDropped"] as const)("%s is what the agent says
   expect(endingOf({ ...resultOf(), [member]: 71 })).toMatchObject({ [member]: 71 });
   for (const none of [resultOf(), { ...resultOf(), [member]: 0 }, { ...resultOf(), [member]: -5 }])
     expect(endingOf(none)).not.toHaveProperty(member);
+});
+
+it.each([
+  ["ok", ""],
+  ["failed", "The command ended with code 3."],
+  ["interrupted", "The agent was interrupted while the command ran."],
+  ["timeout", "The command ended as timeout."],
+])("an end as %s that its agent says nothing about is explained: %s", (state, message) => {
+  expect(endingOf({ ...resultOf(), state, code: 3 }).message).toBe(message);
+  expect(endingOf({ ...resultOf(), state, code: 3, message: "as it is" }).message).toBe("as it is");
 });
 
 function resultOf(): CommandResult {
