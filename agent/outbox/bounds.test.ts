@@ -165,6 +165,39 @@ describe("a reader", () => {
   });
 });
 
+describe("a reader of much that is stored", () => {
+  const sequences = async (reader: ReturnType<Outbox["reader"]>): Promise<readonly number[]> =>
+    (await reader.next(100, 10 << 20)).map(({ sequence }) => sequence);
+  const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => from + at);
+
+  it("loses nothing where one read of the file ends within an entry", async () => {
+    const outbox = await openOutbox();
+    for (let count = 0; count < 20; count++) await outbox.append([text("x".repeat(20_000))]);
+    expect(segments()).toHaveLength(1);
+    const reader = outbox.reader(1);
+    expect(await sequences(reader)).toEqual(upTo(20));
+    await reader.close();
+  });
+
+  it("goes on in the next file when its own was deleted", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    const reader = outbox.reader(1);
+    for (let count = 0; count < 10; count++) await outbox.append([text("x".repeat(20_000))]);
+    const [first = ""] = segments();
+    await reader.next(1, 1);
+    await outbox.acknowledge(10);
+    expect(segments()).not.toContain(first);
+    await outbox.append([text("later")]);
+    const read: number[] = [];
+    for (let seen = -1; seen < read.length; ) {
+      seen = read.length;
+      read.push(...(await sequences(reader)));
+    }
+    expect(read.at(-1)).toBe(11);
+    await reader.close();
+  });
+});
+
 describe("the disk's space", () => {
   it("comes free with what was acknowledged, though a reader was in the middle of it", async () => {
     const { files, open } = counting(disk.boot());

@@ -1,8 +1,8 @@
 import { Secret, TOTP } from "otpauth";
 import { describe, expect, test } from "vitest";
-import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
-import { OpenIdBrowser } from "../../../test/helpers/users/openid-browser.ts";
-import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
+import { OpenIdBrowser } from "../../../../test/helpers/users/openid-browser.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import {
   OWN,
   account,
@@ -15,7 +15,7 @@ import {
   provider,
   useOpenId,
   who,
-} from "../../../test/helpers/users/openid-world.ts";
+} from "../../../../test/helpers/users/openid-world.ts";
 
 useOpenId();
 
