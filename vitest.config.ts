@@ -26,7 +26,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/licences/service.test.ts",
   "controller/areas/notifications/{frames,raw-bytes,rights}.test.ts",
   "controller/areas/objects/{classes,model,reads,writes}.test.ts",
-  "controller/areas/objects/changes/changes.test.ts",
+  "controller/areas/objects/changes/{changes,outbox}.test.ts",
   "controller/areas/objects/definitions/{catalog,definitions,followers,inherited,stopped-writers}.test.ts",
   "controller/areas/objects/history/{asof,history}.test.ts",
   "controller/areas/objects/indexing/{filling,indexing,races}.test.ts",
