@@ -127,6 +127,22 @@ describe("a command that is waited for", () => {
     expect(await wait.outcome).toMatchObject({ state: "ok" });
   });
 
+  it("ends at its deadline by what is stored, without a report and before the grace of its agent", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const { wait } = waitFor(stored);
+    stored.end = resultOf();
+    wait.ranOut({ state: "timeout", message: "late" });
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+  });
+
+  it("ends once", async () => {
+    const { wait, ends } = waitFor(new StoredCommand(seededRandom(1)));
+    wait.result(resultOf());
+    wait.finish({ state: "failed", message: "later" });
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+    expect(ends()).toBe(1);
+  });
+
   it("was cancelled when it arrived after that with no time left, and has expired when nothing cancelled it", async () => {
     const expired = { ...resultOf(), state: "expired", message: "no time left" };
     const of = async (signal?: AbortSignal) => {
@@ -231,6 +247,7 @@ function waitFor(
   signal = new AbortController().signal,
 ) {
   let text = "";
+  let ends = 0;
   const records = { result: () => stored.result(), output: stored.output.bind(stored) } as unknown as CommandRecords;
   const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (text += Buffer.from(data).toString());
   const options = { commandId: "c", timeoutMs: 60_000, onOutput, signal };
@@ -239,9 +256,9 @@ function waitFor(
     options,
     runtime: testRuntime(realClock),
     records,
-    over: () => undefined,
+    over: () => void (ends += 1),
   });
-  return { wait, heard: () => text };
+  return { wait, heard: () => text, ends: () => ends };
 }
 
 it.each(["pid", "outDropped", "errDropped"] as const)("%s is what the agent says where that can be one", (member) => {
