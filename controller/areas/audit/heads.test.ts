@@ -111,7 +111,9 @@ describe("heads are sealed", () => {
 
   test("when the controller stops", async () => {
     const one = world.controller();
-    await world.write(one, 3);
+    await world.write(one);
+    await expect.poll(async () => (await world.storedHeads()).size).toBe(1);
+    await world.write(one, 2);
     expect(await world.verify()).toMatchObject({ entries: 3, uncovered: 2 });
     await auditArea(one.audit).close?.();
     expect(await world.verify()).toMatchObject({ entries: 3, uncovered: 0, problems: [] });
