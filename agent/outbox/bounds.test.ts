@@ -217,6 +217,20 @@ describe("the disk's space", () => {
   });
 });
 
+describe("files that could not be deleted when they were acknowledged", () => {
+  it("are deleted by the next one that waits for room", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock, maxBytes: 1 << 20 });
+    await expect(fill(outbox)).rejects.toMatchObject({ code: "limited" });
+    disk.faults.fails = (operation) => operation === "rm";
+    await outbox.acknowledge(outbox.nextSequence - 1).catch(() => undefined);
+    expect(outbox.hasRoom()).toBe(false);
+    disk.faults.fails = () => false;
+    await outbox.room(undefined);
+    expect(await outbox.append([text("goes on")])).toBe(outbox.nextSequence - 1);
+  });
+});
+
 describe("a disk that is full", () => {
   it("comes free when all is acknowledged, though it filled up while a deleted file was being read", async () => {
     const clock = new TestClock();
@@ -238,6 +252,18 @@ describe("a disk that is full", () => {
     await fillWholly();
     await outbox.acknowledge(outbox.nextSequence - 1);
     await outbox.append([text("goes on")]);
+  });
+
+  it("is asked again after some time, and not by every append", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    disk.faults.capacityBytes = used() + 100_000;
+    await expect(fill(outbox)).rejects.toMatchObject({ details: { reason: "disk_full" } });
+    disk.faults.capacityBytes = used() + 10_000_000;
+    await expect(outbox.append([text("early")])).rejects.toMatchObject({ details: { reason: "disk_full" } });
+    clock.advance(OUTBOX_RETRY_MS);
+    await outbox.append([text("goes on")]);
+    expect((await texts(outbox)).at(-1)).toBe("goes on");
   });
 
   it("takes nothing in the place that was kept, when others have filled it", async () => {
