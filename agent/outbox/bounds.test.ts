@@ -165,6 +165,39 @@ describe("a reader", () => {
   });
 });
 
+describe("a reader of much that is stored", () => {
+  const sequences = async (reader: ReturnType<Outbox["reader"]>): Promise<readonly number[]> =>
+    (await reader.next(100, 10 << 20)).map(({ sequence }) => sequence);
+  const upTo = (last: number, from = 1) => Array.from({ length: last - from + 1 }, (_, at) => from + at);
+
+  it("loses nothing where one read of the file ends within an entry", async () => {
+    const outbox = await openOutbox();
+    for (let count = 0; count < 20; count++) await outbox.append([text("x".repeat(20_000))]);
+    expect(segments()).toHaveLength(1);
+    const reader = outbox.reader(1);
+    expect(await sequences(reader)).toEqual(upTo(20));
+    await reader.close();
+  });
+
+  it("goes on in the next file when its own was deleted", async () => {
+    const outbox = await openOutbox({ maxBytes: 1 << 20 });
+    const reader = outbox.reader(1);
+    for (let count = 0; count < 10; count++) await outbox.append([text("x".repeat(20_000))]);
+    const [first = ""] = segments();
+    await reader.next(1, 1);
+    await outbox.acknowledge(10);
+    expect(segments()).not.toContain(first);
+    await outbox.append([text("later")]);
+    const read: number[] = [];
+    for (let seen = -1; seen < read.length; ) {
+      seen = read.length;
+      read.push(...(await sequences(reader)));
+    }
+    expect(read.at(-1)).toBe(11);
+    await reader.close();
+  });
+});
+
 describe("the disk's space", () => {
   it("comes free with what was acknowledged, though a reader was in the middle of it", async () => {
     const { files, open } = counting(disk.boot());
@@ -181,6 +214,20 @@ describe("the disk's space", () => {
     await reader.close();
     await outbox.close();
     expect(later.map((path) => open.get(path))).toEqual(later.map(() => 0));
+  });
+});
+
+describe("files that could not be deleted when they were acknowledged", () => {
+  it("are deleted by the next one that waits for room", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock, maxBytes: 1 << 20 });
+    await expect(fill(outbox)).rejects.toMatchObject({ code: "limited" });
+    disk.faults.fails = (operation) => operation === "rm";
+    await outbox.acknowledge(outbox.nextSequence - 1).catch(() => undefined);
+    expect(outbox.hasRoom()).toBe(false);
+    disk.faults.fails = () => false;
+    await outbox.room(undefined);
+    expect(await outbox.append([text("goes on")])).toBe(outbox.nextSequence - 1);
   });
 });
 
@@ -205,6 +252,18 @@ describe("a disk that is full", () => {
     await fillWholly();
     await outbox.acknowledge(outbox.nextSequence - 1);
     await outbox.append([text("goes on")]);
+  });
+
+  it("is asked again after some time, and not by every append", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    disk.faults.capacityBytes = used() + 100_000;
+    await expect(fill(outbox)).rejects.toMatchObject({ details: { reason: "disk_full" } });
+    disk.faults.capacityBytes = used() + 10_000_000;
+    await expect(outbox.append([text("early")])).rejects.toMatchObject({ details: { reason: "disk_full" } });
+    clock.advance(OUTBOX_RETRY_MS);
+    await outbox.append([text("goes on")]);
+    expect((await texts(outbox)).at(-1)).toBe("goes on");
   });
 
   it("takes nothing in the place that was kept, when others have filled it", async () => {

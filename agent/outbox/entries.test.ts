@@ -20,8 +20,10 @@ const OUTPUT: Entry = {
 const EMPTY = { records: [], groups: {}, cut: [], malformed: [], raw: NOTHING, rawLengths: [], heading: undefined };
 const ENTRIES = [recordsEntry(1), recordsEntry(2, EMPTY), OUTPUT, { ...OUTPUT, sequence: 4, body: undefined }];
 
+/** A name whose bytes look like an entry. */
+const STREAM = "\u0012\u0002\b\u0001";
 /** The entries as earlier versions of the agent wrote them: the records are among the other members. */
-const OLDER = Buffer.from(Batch.encode({ streamId: "s", entries: ENTRIES, pin: undefined, missing: 0 }).finish());
+const OLDER = Buffer.from(Batch.encode({ streamId: STREAM, entries: ENTRIES, pin: undefined, missing: 0 }).finish());
 const OURS = Buffer.concat(ENTRIES.map(encodeEntry));
 
 describe.each([

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { ExplainService } from "../../controller/areas/groups/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
+import type { UserDirectory } from "../../controller/areas/users/index.ts";
 import { PASSWORD } from "../helpers/http/http-app.ts";
-import type { World } from "./world.ts";
 import { admin, world, useOwnedRecords } from "./owned-world.ts";
 
 useOwnedRecords();
@@ -13,7 +13,7 @@ describe("rules on the class of users", () => {
     data: [{ class: "/", access: "write" }, ...data],
   });
   const few = by({ class: "/matrix/ldap", access: "write", where: "username = 'ann'", hidden: ["remark", "email"] });
-  const directory = (): World["assembly"]["users"]["directory"] => world.assembly.users.directory;
+  const directory = (): UserDirectory => world.assembly.users.directory;
   let ids: Readonly<Record<string, string>>;
 
   beforeAll(async () => {

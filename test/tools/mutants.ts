@@ -1,25 +1,26 @@
-import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { relative, resolve } from "node:path";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { drawn, type Mutant } from "./mutants/draw.ts";
 import { mutationsOf } from "./mutants/mutations.ts";
 import { nearTests, sourcesBelow } from "./mutants/near-tests.ts";
+import { planFor, type Drawn } from "./mutants/plan.ts";
+import { passesAlone, tryAll } from "./mutants/processes.ts";
 import { SET_CHANGES_PER_FILE, SET_FILES, SET_SEED } from "./mutants/set.ts";
-import type { Trial } from "./mutants/vitest.mutants.ts";
+import { eventsOf, isBroken, noticed, report, type Plan } from "./mutants/trials.ts";
 
 /**
- * `npm run mutants -- <file or folder> … [--most N] [--seed N] [--tests <file> …] [--least PERCENT]`: changes lines of
- * the named files, one at a time, and reports the changes that no near test notices. `--most` draws that many changes
- * by the seed; `--tests` names further tests that count as near; with `--least` the exit code is 1 if fewer changes are
- * noticed.
+ * `npm run mutants -- <file or folder> … [--most N] [--seed N] [--only N,N …] [--resume] [--tests <file> …]
+ * [--least PERCENT]`: changes lines of the named files, one at a time, and reports the changes that no near test
+ * notices. `--most` draws that many changes by the seed; `--only` tries these of the drawn changes, by their numbers;
+ * `--tests` names further tests that count as near; with `--least` the exit code is 1 if fewer changes are noticed.
+ * `--resume` continues a run of the same changes that was stopped: its events are in `.reports/mutants`.
  *
  * `npm run mutants -- --set [<file or folder> …]`: always makes the same changes of the same files (`mutants/set.ts`),
  * or of the named ones among them, so that results of two runs can be compared.
  */
-const DEADLINE_MIN_MS = 60_000;
-/** A change that makes the tests this many times slower counts as noticed, because it never ends. */
-const DEADLINE_FACTOR = 4;
+const REPORTS = ".reports/mutants";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,33 +28,27 @@ const { values, positionals } = parseArgs({
     set: { type: "boolean", default: false },
     most: { type: "string" },
     seed: { type: "string" },
+    only: { type: "string" },
+    resume: { type: "boolean", default: false },
     tests: { type: "string", multiple: true, default: [] },
     least: { type: "string" },
   },
 });
 const files = values.set ? filesOfSet() : filesNamed();
-const mutants = values.set
-  ? files.flatMap((file) => drawn(mutantsOf(file), { most: SET_CHANGES_PER_FILE, seed: SET_SEED }))
-  : drawn(files.flatMap(mutantsOf), { most: Number(values.most ?? 40), seed: values.seed ?? "1" });
-console.log(`${mutants.length} changes in ${files.length} files`);
+const all = (
+  values.set
+    ? files.flatMap((file) => drawn(mutantsOf(file), { most: SET_CHANGES_PER_FILE, seed: SET_SEED }))
+    : drawn(files.flatMap(mutantsOf), { most: Number(values.most ?? 40), seed: values.seed ?? "1" })
+).map((mutant, at): Drawn => ({ ...mutant, number: at + 1 }));
+const wanted = values.only?.split(",").map(Number);
+const changes = all.filter(({ number }) => wanted?.includes(number) ?? true);
+const plan = planFor(changes, values.tests, eventsPath());
+console.log(`${changes.length} changes in ${files.length} files, events in ${plan.events}`);
+if (!values.resume) rmSync(plan.events, { force: true });
 
-const deadlines = new Map<string, number>();
-const noticedOf = new Map<string, boolean[]>();
-for (const [at, mutant] of mutants.entries()) {
-  const isNoticed = await notices(mutant);
-  const {
-    file,
-    mutation: { line, before, after },
-  } = mutant;
-  noticedOf.set(file, [...(noticedOf.get(file) ?? []), isNoticed]);
-  const share = `${at + 1}/${mutants.length}`;
-  console.log(`${share} ${isNoticed ? "noticed " : "SURVIVED"} ${file}:${line}  ${before}  →  ${after}`);
-}
-for (const [file, each] of noticedOf) console.log(`${count(each)}/${each.length}  ${file}`);
-const noticed = count([...noticedOf.values()].flat());
-const percent = mutants.length === 0 ? 100 : Math.round((noticed / mutants.length) * 100);
-console.log(`${noticed} of ${mutants.length} changes noticed: ${percent} %`);
-if (values.least !== undefined && percent < Number(values.least)) process.exitCode = 1;
+await tryAll(plan);
+for (const change of changes) await tryAlone(change, plan);
+tellResult();
 
 function filesNamed(): readonly string[] {
   if (positionals.length === 0) throw new Error("Name the files or folders whose lines are to be changed, or --set.");
@@ -63,11 +58,11 @@ function filesNamed(): readonly string[] {
 function filesOfSet(): readonly string[] {
   if (values.most !== undefined || values.seed !== undefined)
     throw new Error("--set has its own number of changes and its own seed: --most and --seed go with files alone.");
-  const wanted = positionals.map((path) => relative(process.cwd(), resolve(path)));
+  const named = positionals.map((path) => relative(process.cwd(), resolve(path)));
   const found = SET_FILES.filter(
-    (file) => wanted.length === 0 || wanted.some((path) => file === path || file.startsWith(`${path}/`)),
+    (file) => named.length === 0 || named.some((path) => file === path || file.startsWith(`${path}/`)),
   );
-  if (found.length === 0) throw new Error(`No file of the set is below ${wanted.join(", ")}.`);
+  if (found.length === 0) throw new Error(`No file of the set is below ${named.join(", ")}.`);
   return found;
 }
 
@@ -75,43 +70,40 @@ function mutantsOf(file: string): readonly Mutant[] {
   return mutationsOf(readFileSync(file, "utf8")).map((mutation) => ({ file, mutation }));
 }
 
-function count(each: readonly boolean[]): number {
-  return each.filter(Boolean).length;
+/** Events of these changes: they are of no use for others. */
+function eventsPath(): string {
+  mkdirSync(REPORTS, { recursive: true });
+  return join(REPORTS, `${createHash("sha256").update(JSON.stringify(changes)).digest("hex").slice(0, 16)}.jsonl`);
 }
 
-async function notices({ file, mutation }: Mutant): Promise<boolean> {
-  for (const tests of nearTests(file, values.tests)) {
-    const deadlineMs = deadlines.get(tests.join()) ?? (await measured(file, tests));
-    if (!(await passes({ file: resolve(file), tests, mutation }, deadlineMs))) return true;
+/** Code that runs once, when it is loaded, takes a process for each change. */
+async function tryAlone({ number, file, mutation }: Drawn, { events: path, ...rest }: Plan): Promise<void> {
+  const events = eventsOf(path);
+  const isLoaded = events.some((event) => event.kind === "loaded" && event.reached.includes(number));
+  const isTried = events.some((event) => event.kind === "alone" && event.number === number);
+  if (noticed(events).has(number) || isTried || !(mutation.around.isAtLoad || isLoaded)) return;
+  const tests = nearTests(file, values.tests)
+    .flat()
+    .filter((test) => !isBroken(test, events));
+  const isNoticed = !(await passesAlone({ ...rest, events: path, tests, number }));
+  if (isNoticed) report(path, { kind: "noticed", test: "all", number, why: "in a process of its own" });
+  report(path, { kind: "alone", number });
+}
+
+function tellResult(): void {
+  const events = eventsOf(plan.events);
+  const found = noticed(events);
+  for (const { number, file, mutation } of changes) {
+    const { line, before, after } = mutation;
+    console.log(`${number} ${found.has(number) ? "noticed " : "SURVIVED"} ${file}:${line}  ${before}  →  ${after}`);
   }
-  return false;
-}
-
-/** Runs the tests without a change. They must pass, and their time determines the deadline of further runs, in ms. */
-async function measured(file: string, tests: readonly string[]): Promise<number> {
-  const began = performance.now();
-  if (!(await passes({ file: resolve(file), tests }, Infinity)))
-    throw new Error(`They fail as they are: ${tests.join(" ")}`);
-  const deadlineMs = Math.max(DEADLINE_MIN_MS, (performance.now() - began) * DEADLINE_FACTOR);
-  deadlines.set(tests.join(), deadlineMs);
-  return deadlineMs;
-}
-
-function passes(trial: Trial, deadlineMs: number): Promise<boolean> {
-  const config = "test/tools/mutants/vitest.mutants.ts";
-  const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", "--config", config, "--root", "."], {
-    env: { ...process.env, ODP_TEST_MUTANT: JSON.stringify(trial) },
-    stdio: "ignore",
-    // A separate process group, so that the processes that run the tests end with it.
-    detached: true,
-  });
-  const timer =
-    deadlineMs === Infinity ? undefined : setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), deadlineMs);
-  return new Promise((done, failed) => {
-    child.once("error", failed);
-    child.once("close", (code) => {
-      clearTimeout(timer);
-      done(code === 0);
-    });
-  });
+  for (const file of new Set(changes.map((change) => change.file))) {
+    const each = changes.filter((change) => change.file === file);
+    console.log(`${each.filter(({ number }) => found.has(number)).length}/${each.length}  ${file}`);
+  }
+  const broken = plan.tests.filter((test) => isBroken(test, events));
+  if (broken.length > 0) console.log(`Left out, as they fail without a change: ${broken.join(" ")}`);
+  const percent = changes.length === 0 ? 100 : Math.round((found.size / changes.length) * 100);
+  console.log(`${found.size} of ${changes.length} changes noticed: ${percent} %`);
+  if (broken.length > 0 || (values.least !== undefined && percent < Number(values.least))) process.exitCode = 1;
 }

@@ -58,7 +58,7 @@ export class AnchorFile {
         if (bytesRead === 0) break;
         position += bytesRead;
         const lines = (rest + decoder.decode(bytes.subarray(0, bytesRead), { stream: true })).split("\n");
-        rest = lines.pop() ?? "";
+        rest = lines.pop()!;
         yield* lines;
       }
       yield rest;

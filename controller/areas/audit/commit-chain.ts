@@ -100,7 +100,6 @@ export class CommitChain {
   #opened(entries: OpenEntries): void {
     this.#chain.kept(entries.records);
     this.#open.push(entries);
-    if (this.#isSameCommit) return;
     this.#isSameCommit = true;
     queueMicrotask(() => (this.#isSameCommit = false));
   }

@@ -17,6 +17,7 @@ import {
 } from "../../../test/helpers/areas/audit-world.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
+import { auditArea } from "./area.ts";
 import { HEADS_LATE } from "./types.ts";
 
 useAuditWorld();
@@ -92,6 +93,32 @@ describe("heads are sealed", () => {
     expect((await marks()).map(({ sequence }) => sequence)).toEqual([7, 9]);
   });
 
+  test("of a run that ended, while its entries are kept and not after", async () => {
+    const one = world.controller();
+    await world.write(one);
+    world.trail.broken = true;
+    await expect(world.write(one)).rejects.toMatchObject({ code: "unavailable" });
+    world.trail.broken = false;
+    await world.write(one);
+    await one.audit.writeHeads();
+    expect([...(await world.storedHeads()).keys()]).toEqual(records().map(({ run }) => run));
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 + 2 * AUDIT_MARK_INTERVAL_MS);
+    records().splice(0);
+    await world.write(one);
+    await one.audit.writeHeads();
+    expect([...(await world.storedHeads()).keys()]).toEqual(records().map(({ run }) => run));
+  });
+
+  test("when the controller stops", async () => {
+    const one = world.controller();
+    await world.write(one);
+    await expect.poll(async () => (await world.storedHeads()).size).toBe(1);
+    await world.write(one, 2);
+    expect(await world.verify()).toMatchObject({ entries: 3, uncovered: 2 });
+    await auditArea(one.audit).close?.();
+    expect(await world.verify()).toMatchObject({ entries: 3, uncovered: 0, problems: [] });
+  });
+
   test("for a trail without entries so that nothing counts as made before, however it is read", async () => {
     vi.spyOn(world.trail, "read").mockImplementationOnce(async function* () {
       yield await Promise.resolve([]);
@@ -124,7 +151,9 @@ describe("heads are sealed", () => {
     expect(new Set(register?.heads.map(({ run }) => run)), "the older half").toEqual(
       new Set(newer.map(({ run }) => run)),
     );
-    const [page] = (await kv.list(`${REGISTER_KEY}/`)).entries;
+    const pages = (await kv.list(`${REGISTER_KEY}/`)).entries;
+    expect(pages, "full ones").toHaveLength(1);
+    const [page] = pages;
     const [first] = records().splice(0, 1);
     expect((await world.verify()).first).toMatchObject({ kind: "truncated", run: first?.run, sequence: 1 });
     records().unshift(first!);

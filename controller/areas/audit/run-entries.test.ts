@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
 import { AUDIT_RUN_ENTRIES_WAITING_MAX } from "../../../common/limits.ts";
 import { MemoryTrail } from "../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
@@ -93,6 +94,21 @@ test("a run that fails ends after its entries, too, and after the one of its own
   expect(actions(trail)).toEqual([]);
   trail.release();
   expect(await ended).toBe("thrown by the text after dfs.write, SCRIPT /a.js dfs.write");
+});
+
+test.each([
+  [new AppError("denied", "no"), { outcome: "denied", code: "denied" }],
+  [new AppError("not_found", "none"), { outcome: "failed", code: "not_found" }],
+  [new Error("thrown by the text"), { outcome: "failed", code: "internal" }],
+])("the entry of a run that ended by %s says how", async (error, outcome) => {
+  const { trail, audit, host, run } = open();
+  trail.release();
+  const whole = audited(audit, run, async ({ call }) => {
+    host.changed.add(await call("dfs.write"));
+    throw error;
+  });
+  await expect(whole).rejects.toBe(error);
+  expect(trail.records.at(-1)).toMatchObject(outcome);
 });
 
 test("a host call does not go on beyond so many unwritten entries", async () => {

@@ -186,6 +186,37 @@ async function behindTheirBacks(): Promise<void> {
   );
 }
 
+test("calls at once share one read of the store", async () => {
+  let reads = 0;
+  const tenant = async (name: string) => {
+    const store = await http.engine.tenant(name);
+    const get: typeof store.kv.get = (...given) => ((reads += 1), store.kv.get(...given));
+    return { ...store, kv: wrappedKv(store.kv, { get }) };
+  };
+  const counted = serviceOn({ system: () => http.engine.system(), tenant }, new TestClock());
+  const rights = () => counted.rightsOf("matrix", { username: "bob", isAdministrator: false });
+  await rights();
+  await counted.refresh(admin);
+  reads = 0;
+  await rights();
+  const alone = reads;
+  await counted.refresh(admin);
+  reads = 0;
+  await Promise.all(Array.from({ length: 10 }, rights));
+  expect(alone).toBeGreaterThan(0);
+  expect(reads).toBe(alone);
+  await counted.close();
+});
+
+test("a tenant that was removed and is there again is watched again", async () => {
+  const groups = async () => (await other.rightsOf("matrix", { username: "bob", isAdministrator: false }))?.groups;
+  expect(await groups()).toContain("/crew");
+  await other.leave("matrix");
+  expect(await groups()).toContain("/crew");
+  await http.groups.update(admin, { name: "crew", member: [] });
+  await expect.poll(groups).not.toContain("/crew");
+});
+
 test("of a tenant that is not there nobody has rights", async () => {
   expect(await other.rightsOf("gone", { username: "bob", isAdministrator: true })).toBeUndefined();
 });

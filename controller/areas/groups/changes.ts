@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import { requireNoPartToken, type Principal } from "../permissions/index.ts";
 import { Definitions } from "./definitions.ts";
 import { type GivenChange, requireHoldingAll } from "./giving.ts";
-import type { GroupStore, StoredChange } from "./store.ts";
+import type { GroupStore, StampedChange, StoredChange } from "./store.ts";
 import type { TenantDefinitions } from "./tenants.ts";
 
 const MARK_BYTES = 12;
@@ -80,7 +80,7 @@ export class GroupChanges {
   }
 }
 
-function stamped(change: StoredChange, stamp: Stamp): StoredChange {
+function stamped(change: StoredChange, stamp: Stamp): StampedChange {
   const { groups = [], paths = [] } = change;
   return {
     ...change,

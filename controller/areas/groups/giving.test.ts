@@ -69,6 +69,10 @@ describe("who may change groups, and has not what one gives,", () => {
     expect(JSON.stringify([await http.groups.list(admin), await http.groups.api.list(admin)])).toBe(before);
   });
 
+  test("changes a group above one that gives more, while its name and its place stay", async () => {
+    await expect(http.groups.update(keeper, { id: shopId, tags: ["a"] })).resolves.toMatchObject({ tags: ["a"] });
+  });
+
   test("gives what he has", async () => {
     const { groups } = http;
     await groups.create(keeper, {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { GROUPS_PER_CHANGE_MAX } from "../../../common/limits.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { GroupService } from "./service.ts";
 
 let http: TestHttp;
 let admin: string;
@@ -26,6 +29,36 @@ function made(payload: object): Promise<{ status: string; message: unknown; code
 function listed(url: string): Promise<{ message: unknown }> {
   return http.call(admin, { url });
 }
+
+test("the first change of a tenant may take away what it begins with: no key is written and deleted at once", async () => {
+  await using fresh = await openTestHttp();
+  const { kv } = await fresh.engine.tenant("matrix");
+  const twice: string[] = [];
+  const txn: KvStore["txn"] = (change) => {
+    const keys = change.then.map(({ key }) => key);
+    twice.push(...keys.filter((key, at) => keys.indexOf(key) !== at));
+    return kv.txn(change);
+  };
+  const tenant = async (name: string) => ({ ...(await fresh.engine.tenant(name)), kv: wrappedKv(kv, { txn }) });
+  const groups = new GroupService({ stores: { system: () => fresh.engine.system(), tenant }, runtime: testRuntime() });
+  await groups.api.remove(testPrincipal(), "public");
+  await groups.close();
+  expect(twice).toEqual([]);
+  expect((await fresh.groups.api.list(testPrincipal())).map(({ name }) => name)).not.toContain("public");
+});
+
+test("a change names the group, and a user only groups that there are", async () => {
+  const [{ groups }, author] = [http, testPrincipal()];
+  await expect(groups.update(author, { member: [] })).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("Which group") as string,
+  });
+  await groups.requireGroups(author, ["/viewers", "5"]);
+  await expect(groups.requireGroups(author, ["/viewers", "/viewer"])).rejects.toMatchObject({
+    code: "invalid",
+    message: "grpset: there is no group /viewer; did you mean /viewers?",
+  });
+});
 
 describe("a fresh tenant has", () => {
   test("the built-in groups, with what they open", async () => {

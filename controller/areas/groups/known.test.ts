@@ -68,6 +68,11 @@ test("a column of a condition without a class, which no class has, is told: a cl
   ]);
 });
 
+test("a type of edges is a column of every object", async () => {
+  await objects.createEdgeType(admin, { name: "uplink", remedy: "" });
+  expect(await warningsOf({ fields: { "/matrix/ent": "*,-uplink" }, readexps: ["Uplink is null"] })).toEqual([]);
+});
+
 test("marks of records are columns of a class, and of no class where none is named", async () => {
   await objects.createClass(admin, { path: "/matrix/line", kind: "record", columns: [] });
   expect(

@@ -30,7 +30,7 @@ export async function warningsOf(
   const added = new Set(edit.member?.map((one) => one.trim()).filter((one) => one.startsWith("U/")));
   for (const member of members) added.delete(member);
   const names = new Set([...added].map(usernameOf));
-  const known = names.size === 0 ? names : ((await knownNames?.(principal, names)) ?? names);
+  const known = (await knownNames?.(principal, names)) ?? names;
   const missing = [...added].filter((member) => !known.has(usernameOf(member)));
   await requireUsers(missing, async (name) => likeName?.(principal, name));
   return catalogOf === undefined ? [] : checkClasses(edit, { principal, catalog: await catalogOf(principal) });

@@ -26,6 +26,9 @@ export interface StoredChange {
   readonly refresh?: true;
 }
 
+/** A change whose groups and API permissions have the stamp of their author. */
+export type StampedChange = StoredChange & Required<Pick<StoredChange, "groups" | "paths">>;
+
 const GROUPS = "perms/groups/";
 const PATHS = "perms/paths/";
 /**
@@ -75,11 +78,15 @@ export class GroupStore {
    * Stores the change. False if the definitions have changed since `on` was read. `mark` must be different for every
    * change.
    */
-  async change(tenant: string, on: Stored, { change, mark }: { change: StoredChange; mark: string }): Promise<boolean> {
+  async change(
+    tenant: string,
+    on: Stored,
+    { change, mark }: { change: StampedChange; mark: string },
+  ): Promise<boolean> {
     const fresh = on.revision === 0 ? on : { groups: [], paths: [] };
     const puts = new Map<string, Uint8Array>();
-    for (const group of [...fresh.groups, ...(change.groups ?? [])]) puts.set(GROUPS + group.id, encoded(group));
-    for (const path of [...fresh.paths, ...(change.paths ?? [])]) puts.set(PATHS + path.name, encoded(path));
+    for (const group of [...fresh.groups, ...change.groups]) puts.set(GROUPS + group.id, encoded(group));
+    for (const path of [...fresh.paths, ...change.paths]) puts.set(PATHS + path.name, encoded(path));
     const gone = [
       ...(change.goneGroups ?? []).map((id) => GROUPS + id),
       ...(change.gonePaths ?? []).map((name) => PATHS + name),

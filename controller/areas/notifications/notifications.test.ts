@@ -6,9 +6,11 @@ import { WebSocket } from "ws";
 import { SCRIPT_MESSAGE_MAX_CHARACTERS, WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/time/runtime.ts";
+import { HostObjects } from "../../scripting/index.ts";
 import type { ObjectChange } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { publishChanges, wantsChanges } from "./changes.ts";
+import { messageHostObjects } from "./host-objects.ts";
 import { sendFrame } from "./sending.ts";
 import { NotificationHub } from "./service.ts";
 import { notificationSockets } from "./routes.ts";
@@ -174,6 +176,22 @@ describe("a frame of a user or a script", () => {
 
   test("is one of the sender's tenant and tells of no object", () => {
     expect(send()).toEqual([["matrix", { ...frame, keyspace: "/matrix", reply: "", about: undefined }]]);
+  });
+
+  test("has a script's text as it is, and other values as JSON", async () => {
+    const sent: unknown[] = [];
+    const hub = { publish: (_tenant: string, { msg }: Notification) => void sent.push(msg) };
+    const host = new HostObjects(messageHostObjects(hub)).bind({
+      principal: testPrincipal(),
+      kind: "serverjs",
+      log: () => undefined,
+      beforeChange: () => Promise.resolve(),
+      load: () => Promise.reject(new Error("there is none")),
+    });
+    const { signal } = new AbortController();
+    for (const msg of ["text", { n: 1 }])
+      await host.call({ name: "message.send", args: ["s", "alerts", "t", msg], signal });
+    expect(sent).toEqual(["text", '{"n":1}']);
   });
 
   test("is refused without the permission, on the subjects of the platform, and when it is too long", () => {

@@ -42,6 +42,7 @@ describe("start pages", () => {
         "https://evil.example/",
         "//evil.example",
         "/\\evil.example",
+        "/a\\b",
         "/a\r\nX: y",
         "x",
         "/user/logout",

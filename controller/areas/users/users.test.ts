@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SIGN_IN_CACHE_MS, USER_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
+import { SIGN_IN_CACHE_MS, USER_CHANGE_ATTEMPTS_MAX, USERS_PER_TENANT_MAX } from "../../../common/limits.ts";
 import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -56,6 +56,20 @@ describe("users", () => {
     await expect(create("short", "seven77")).rejects.toMatchObject({ code: "invalid" });
     await expect(create("admin")).rejects.toMatchObject({ code: "conflict" });
     await expect(http.users.update(testPrincipal(), "nobody", {})).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("are as many in a tenant as its bound says", async () => {
+    const make = (username: string) =>
+      http.users.directory.create(testPrincipal(), { username, password: PASSWORD, rights: { grants: [], data: [] } });
+    const { id } = await make("ann");
+    const { kv } = await http.engine.tenant("matrix");
+    const counted = decodeStored<object>((await kv.get("usertree"))?.value ?? new Uint8Array());
+    await kv.put("usertree", encodeJson({ ...counted, users: USERS_PER_TENANT_MAX }));
+    const full = { code: "too_large", details: { limit: "USERS_PER_TENANT_MAX" } };
+    await expect(make("bob")).rejects.toMatchObject(full);
+    await http.users.directory.remove(testPrincipal(), id);
+    await make("bob");
+    await expect(make("eve")).rejects.toMatchObject(full);
   });
 
   test("changes made at the same time are all kept", async () => {

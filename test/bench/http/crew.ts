@@ -113,7 +113,7 @@ async function makeGroups(engine: Engine): Promise<void> {
     ...Array.from({ length: TOPS }, (_, at) => top(at)),
   ];
   for (let from = 0; from < groups.length; from += GROUPS_PER_WRITE) {
-    const change = { groups: groups.slice(from, from + GROUPS_PER_WRITE) };
+    const change = { groups: groups.slice(from, from + GROUPS_PER_WRITE), paths: [] };
     await store.change("matrix", await store.load("matrix"), { change, mark: String(from) });
   }
 }

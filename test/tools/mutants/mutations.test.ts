@@ -33,8 +33,19 @@ describe("changes that a near test should notice", () => {
   });
 
   it("tell the line", () => {
+    const around = { start: 2, end: 10, isStatement: true, isAtLoad: true };
     expect(mutationsOf("\n\nstart();")).toEqual([
-      { start: 2, end: 10, text: ";", line: 3, before: "start();", after: ";" },
+      { start: 2, end: 10, text: ";", line: 3, before: "start();", after: ";", around },
+    ]);
+  });
+
+  it("tell which code runs once, when its file is loaded", () => {
+    const atLoad = (source: string) => mutationsOf(source).map(({ around }) => around.isAtLoad);
+    expect(atLoad("const A = b === c; class D { static e = true; }")).toEqual([true, true]);
+    expect(atLoad("const a = () => b === c; class D { e = true; f() { return true; } }")).toEqual([
+      false,
+      false,
+      false,
     ]);
   });
 });

@@ -10,6 +10,17 @@ export interface Mutation {
   /** The changed text before and after, on one line each. */
   readonly before: string;
   readonly after: string;
+  /** Smallest expression or statement that contains the change. */
+  readonly around: Around;
+}
+
+/** Range of an expression or a statement, in offsets in UTF-16 units. */
+export interface Around {
+  readonly start: number;
+  readonly end: number;
+  readonly isStatement: boolean;
+  /** The code runs once, when its file is loaded. */
+  readonly isAtLoad: boolean;
 }
 
 type Change = readonly [node: ts.Node, text: string];
@@ -105,7 +116,22 @@ function mutation({ place, text, file }: Place): Mutation {
   const start = place.getStart(file);
   const end = place.getEnd();
   const line = file.getLineAndCharacterOfPosition(start).line + 1;
-  return { start, end, text, line, before: oneLine(place.getText(file)), after: oneLine(text) };
+  const around = aroundOf(place, file);
+  return { start, end, text, line, before: oneLine(place.getText(file)), after: oneLine(text), around };
+}
+
+function aroundOf(place: ts.Node, file: ts.SourceFile): Around {
+  // The operator of a comparison is no expression.
+  const whole = place.kind in SWAPPED ? place.parent : place;
+  const isStatement = ts.isStatement(whole);
+  return { start: whole.getStart(file), end: whole.getEnd(), isStatement, isAtLoad: isAtLoad(whole) };
+}
+
+function isAtLoad(node: ts.Node): boolean {
+  if (ts.isSourceFile(node)) return true;
+  if (ts.isFunctionLike(node)) return false;
+  if (ts.isPropertyDeclaration(node) && !(ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Static)) return false;
+  return isAtLoad(node.parent);
 }
 
 function oneLine(text: string): string {

@@ -1,44 +1,49 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
-import { mutated, type Mutation } from "./mutations.ts";
+import { switched } from "./switched.ts";
+import { planOf } from "./trials.ts";
 
-/** Change that `npm run mutants` has one run of vitest try. */
-export interface Trial {
-  /** Absolute. */
-  readonly file: string;
-  /** Absent in the run that shows that the tests pass as they are. */
-  readonly mutation?: Mutation;
-  /** Relative to the project. */
-  readonly tests: readonly string[];
-}
-
-const trial = JSON.parse(process.env.ODP_TEST_MUTANT ?? "{}") as Trial;
+const { sources, tests, number } = planOf(process.env);
 
 /**
- * Runs the tests near a file with one change of that file. The change is made while the file is loaded; the file itself
- * is not modified.
+ * Runs tests over sources that have all changes of `npm run mutants` in them, each with a switch. The changes are made
+ * while a file is loaded; the file itself is not modified.
  */
 export default defineConfig({
   plugins: [
     {
-      name: "odp-mutant",
+      name: "odp-mutants",
       enforce: "pre",
-      load: (id) =>
-        id === trial.file && trial.mutation ? mutated(readFileSync(id, "utf8"), trial.mutation) : undefined,
+      load: (id) => (sources[id] ? switched(readFileSync(id, "utf8"), sources[id]) : undefined),
     },
   ],
   test: {
-    include: [...trial.tests],
+    include: [...tests],
     exclude: ["**/*.cluster.test.ts"],
     // As in `vitest.config.ts`: on a busy machine a shorter time would make slow tests notice every change.
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ["test/helpers/programs/program-flags.ts"],
+    setupFiles: ["test/helpers/programs/program-flags.ts", "test/helpers/runs/known-passwords.ts"],
+    runner: "test/tools/mutants/runner.ts",
+    reporters: [{}],
+    update: "none",
     pool: "forks",
-    maxWorkers: 2,
-    // Files share a process: loading the controller takes longer than most of them do.
+    // One process has loaded the sources, and tries all changes.
+    maxWorkers: 1,
     isolate: false,
-    bail: 1,
+    bail: number === undefined ? 0 : 1,
+    sequence: {
+      sequencer: class {
+        shard<T>(files: T): T {
+          return files;
+        }
+        /** The tests in the order of the plan. */
+        sort<T extends { readonly moduleId: string }>(files: readonly T[]): T[] {
+          const placeOf = ({ moduleId }: T) => tests.findIndex((test) => moduleId.endsWith(`/${test}`));
+          return [...files].sort((left, right) => placeOf(left) - placeOf(right));
+        }
+      },
+    },
   },
 });

@@ -119,6 +119,42 @@ describe("a command that is waited for", () => {
     expect(await stopped.wait.outcome).toMatchObject({ state: "cancelled" });
   });
 
+  it("ends by what is stored when a report was lost", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const { wait } = waitFor(stored);
+    stored.end = resultOf();
+    wait.lost();
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+  });
+
+  it("ends at its deadline by what is stored, without a report and before the grace of its agent", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const { wait } = waitFor(stored);
+    stored.end = resultOf();
+    wait.ranOut({ state: "timeout", message: "late" });
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+  });
+
+  it("ends once", async () => {
+    const { wait, ends } = waitFor(new StoredCommand(seededRandom(1)));
+    wait.result(resultOf());
+    wait.finish({ state: "failed", message: "later" });
+    expect(await wait.outcome).toMatchObject({ state: "ok" });
+    expect(ends()).toBe(1);
+  });
+
+  it("was cancelled when it arrived after that with no time left, and has expired when nothing cancelled it", async () => {
+    const expired = { ...resultOf(), state: "expired", message: "no time left" };
+    const of = async (signal?: AbortSignal) => {
+      const { wait } = waitFor(new StoredCommand(seededRandom(1)), signal);
+      wait.result(expired);
+      return wait.outcome;
+    };
+    const cancelled = { state: "cancelled", message: "It was cancelled before it began." };
+    expect(await of(AbortSignal.abort())).toMatchObject(cancelled);
+    expect(await of()).toMatchObject({ state: "expired", message: "no time left" });
+  });
+
   it("goes on when an agent refuses it for an epoch that has passed", async () => {
     const { wait } = waitFor(new StoredCommand(seededRandom(1)));
     wait.state({ commandId: "c", state: "refused", message: "conflict: Epoch 3 has passed: 4 was seen." });
@@ -211,6 +247,7 @@ function waitFor(
   signal = new AbortController().signal,
 ) {
   let text = "";
+  let ends = 0;
   const records = { result: () => stored.result(), output: stored.output.bind(stored) } as unknown as CommandRecords;
   const onOutput = ({ data }: { readonly data: Uint8Array }): void => void (text += Buffer.from(data).toString());
   const options = { commandId: "c", timeoutMs: 60_000, onOutput, signal };
@@ -219,15 +256,25 @@ function waitFor(
     options,
     runtime: testRuntime(realClock),
     records,
-    over: () => undefined,
+    over: () => void (ends += 1),
   });
-  return { wait, heard: () => text };
+  return { wait, heard: () => text, ends: () => ends };
 }
 
 it.each(["pid", "outDropped", "errDropped"] as const)("%s is what the agent says where that can be one", (member) => {
   expect(endingOf({ ...resultOf(), [member]: 71 })).toMatchObject({ [member]: 71 });
   for (const none of [resultOf(), { ...resultOf(), [member]: 0 }, { ...resultOf(), [member]: -5 }])
     expect(endingOf(none)).not.toHaveProperty(member);
+});
+
+it.each([
+  ["ok", ""],
+  ["failed", "The command ended with code 3."],
+  ["interrupted", "The agent was interrupted while the command ran."],
+  ["timeout", "The command ended as timeout."],
+])("an end as %s that its agent says nothing about is explained: %s", (state, message) => {
+  expect(endingOf({ ...resultOf(), state, code: 3 }).message).toBe(message);
+  expect(endingOf({ ...resultOf(), state, code: 3, message: "as it is" }).message).toBe("as it is");
 });
 
 function resultOf(): CommandResult {

@@ -88,7 +88,6 @@ export class CommandWait implements CommandListener {
 
   /** Reads the stored output and result. Call it whenever something may have been stored without a report. */
   catchUp(): void {
-    if (this.over) return;
     this.#readAgain = true;
     this.#reading ??= this.#read();
   }

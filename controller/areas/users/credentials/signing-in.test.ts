@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { BASIC_CACHE_MS, SIGN_IN_FREE_FAILURES_PER_ADDRESS } from "../../../../common/limits.ts";
 import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
-import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { UserService } from "../service.ts";
 import { http, clock, useSignIns, signIn, basic, user } from "../../../../test/helpers/users/sign-in-world.ts";
 
 useSignIns();
@@ -110,6 +111,12 @@ describe("signing in", () => {
     await expect(signIn({ company: "matrix", username: "viewer", remote: "2001:db8:0:1::1" })).resolves.toHaveProperty(
       "session",
     );
+    // Another controller knows only the sessions: that of the viewer is from another network.
+    const { engine: stores, tenants, audit } = http;
+    const other = new UserService({ runtime: testRuntime(clock), stores, tenants, audit });
+    const there = { company: "matrix", password: PASSWORD, remote: from(3), traceparent: "" };
+    await expect(other.signIn({ ...there, username: "viewer" })).rejects.toMatchObject({ code: "limited" });
+    await expect(other.signIn({ ...there, username: "admin" })).resolves.toHaveProperty("session");
   });
 
   test("many guesses at once count as many", async () => {

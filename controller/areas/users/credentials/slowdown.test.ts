@@ -129,6 +129,22 @@ describe("from a network that has to wait", () => {
     expect(await known().guess("right", KNOWN)).toBe("right");
   });
 
+  test("a user who signed in there does not wait, and one who only tried, or gave half of a sign-in, does", async () => {
+    const one = controller();
+    for (const outcome of ["right", "half", "wrong"] as const)
+      expect(await one.guess(outcome, `matrix/${outcome}`)).toBe(outcome);
+    await fill(one, SIGN_IN_FREE_FAILURES_PER_ADDRESS);
+    expect(await one.guess("right", "matrix/right")).toBe("right");
+    for (const user of ["half", "wrong"]) expect(await one.guess("right", `matrix/${user}`), user).toBe("limited");
+  });
+
+  test("a right password of one user forgives no failures of others", async () => {
+    await fill(controller(), SIGN_IN_FREE_FAILURES_PER_ADDRESS);
+    expect(await controller().guess("right", KNOWN)).toBe("right");
+    expect(await controller().guess("wrong", "matrix/last")).toBe("wrong");
+    expect(await controller().guess("right", "matrix/stranger")).toBe("limited");
+  });
+
   test("strangers have one try in all when it begins to wait", async () => {
     await fill(controller(), SIGN_IN_FREE_FAILURES_PER_ADDRESS);
     const others = ["a", "b", "c"].map((name) => controller().guess("wrong", `matrix/${name}`));
@@ -144,6 +160,13 @@ test("a right password forgives the user's failures at all controllers, and half
   for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) expect(await other.guess("wrong")).toBe("wrong");
   expect(await controller().guess("wrong")).toBe("wrong");
   expect(await other.guess("right")).toBe("limited");
+});
+
+test("half of a sign-in forgives no failures before it", async () => {
+  for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) expect(await controller().guess("wrong")).toBe("wrong");
+  expect(await controller().guess("half")).toBe("half");
+  expect(await controller().guess("wrong")).toBe("wrong");
+  expect(await controller().guess("right")).toBe("limited");
 });
 
 test("a right password at the first try writes nothing, whatever others from there do", async () => {

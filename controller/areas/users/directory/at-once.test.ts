@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { pino } from "pino";
 import { Type } from "typebox";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -245,44 +246,69 @@ test("a tenant that is deleted is told once by each watch, however often it is a
   await users.stop();
 });
 
-test("what a broken watch may have missed is asked again when it is there again", async () => {
-  const watches: ((error: Error) => void)[] = [];
-  const kv = (inner: KvStore): KvStore =>
-    wrappedKv(inner, {
-      async *watch(_prefix, { signal }) {
-        await new Promise((resolve, reject) => {
-          watches.push(reject);
-          if (signal.aborted) resolve(undefined);
-          signal.addEventListener("abort", resolve);
-        });
-        yield [];
-      },
+describe("what a broken watch may have missed is asked again when it is there again:", () => {
+  /** Watches that go on until the test breaks them, and a controller with such watches in one of its stores. */
+  async function brokenIn(store: "system" | "tenant") {
+    const watches: ((error: Error) => void)[] = [];
+    const brittle = (inner: KvStore): KvStore =>
+      wrappedKv(inner, {
+        async *watch(_prefix, { signal }) {
+          await new Promise((resolve, reject) => {
+            watches.push(reject);
+            if (signal.aborted) resolve(undefined);
+            signal.addEventListener("abort", resolve);
+          });
+          yield [];
+        },
+      });
+    const { engine } = http;
+    const system = async () => ({ ...(await engine.system()), kv: brittle((await engine.system()).kv) });
+    const tenant = async (name: string) => ({
+      ...(await engine.tenant(name)),
+      kv: brittle((await engine.tenant(name)).kv),
     });
-  const clock = new TestClock(Date.now());
-  const users = new UserService({
-    runtime: { ...testRuntime(clock), random: seededRandom(2) },
-    stores: {
-      system: () => http.engine.system(),
-      tenant: async (name) => {
-        const store = await http.engine.tenant(name);
-        return { ...store, kv: kv(store.kv) };
+    const clock = new TestClock(Date.now());
+    const said: unknown[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void said.push(JSON.parse(line)) });
+    const users = new UserService({
+      runtime: { ...testRuntime(clock), random: seededRandom(2), log },
+      stores: {
+        system: store === "system" ? system : () => engine.system(),
+        tenant: store === "tenant" ? tenant : (name) => engine.tenant(name),
       },
-    },
-    tenants: http.tenants,
-    audit: http.audit,
+      tenants: http.tenants,
+      audit: http.audit,
+    });
+    const changes: unknown[] = [];
+    users.onChange((change) => changes.push(change));
+    users.start();
+    await users.bySession(await session(), "");
+    const breaks = async (error: Error) => {
+      const [before, waiting] = [changes.length, clock.waiting];
+      watches[0]?.(error);
+      await expect.poll(() => clock.waiting).toBeGreaterThan(waiting);
+      clock.advance(1_000);
+      await expect.poll(() => changes.slice(before)).toContainEqual({ tenant: "matrix" });
+    };
+    return { users, watches, breaks, said };
+  }
+
+  test("users of a tenant", async () => {
+    const { users, watches, breaks, said } = await brokenIn("tenant");
+    // The watches of users, of organisations and of the sign-in policy.
+    await expect.poll(() => watches.length).toBe(3);
+    await http.users.update(admin, "ann", { active: false });
+    await breaks(new AppError("compacted", "the history is gone"));
+    expect(said).toEqual([]);
+    await users.stop();
   });
-  const changes: unknown[] = [];
-  users.onChange((change) => changes.push(change));
-  users.start();
-  await users.bySession(await session(), "");
-  // The watches of users, of organisations and of the sign-in policy.
-  await expect.poll(() => watches.length).toBe(3);
-  const before = changes.length;
-  await http.users.update(admin, "ann", { active: false });
-  const waiting = clock.waiting;
-  watches[0]?.(new AppError("compacted", "the history is gone"));
-  await expect.poll(() => clock.waiting).toBeGreaterThan(waiting);
-  clock.advance(1_000);
-  await expect.poll(() => changes.slice(before)).toContainEqual({ tenant: "matrix" });
-  await users.stop();
+
+  test("sessions of the tenants in use, and the log says why it broke", async () => {
+    const { users, watches, breaks, said } = await brokenIn("system");
+    await expect.poll(() => watches.length).toBe(1);
+    await breaks(new AppError("unavailable", "the store is away"));
+    expect(said).toMatchObject([{ reason: expect.stringContaining("the store is away") as string }]);
+    await users.stop();
+    expect(said).toHaveLength(1);
+  });
 });

@@ -347,6 +347,8 @@ describe("rights", () => {
     for await (const page of directory().reader.nodes(ann)) seen.push(...page.map(({ username }) => username));
     expect(seen).toEqual(["ann"]);
     expect(await directory().reader.self(ann)).toMatchObject({ username: "ann", fullname: "/ann" });
+    const boss = (await directory().reader.subtree(admin, "/admin")).id;
+    await expect(directory().reader.located(ann, boss)).rejects.toMatchObject({ code: "denied" });
   });
 
   test("the last active administrator stays", async () => {

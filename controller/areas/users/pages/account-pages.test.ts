@@ -6,6 +6,7 @@ import { RECOVERY_CODES } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { accountPage } from "./account-pages.ts";
 
 const OWN = { host: "odp.example", accept: "text/html", "user-agent": "Mozilla/5.0", "sec-fetch-site": "same-origin" };
 const FACTOR = "/user/account/secondfactor";
@@ -131,6 +132,19 @@ test("a person sees where else he is signed in, and ends that with the password"
   expect(await end({ id: "", password: PASSWORD })).toBe("/user/account");
   expect([await isOpen(here), await isOpen(other), await isOpen(third)]).toEqual([true, false, false]);
   expect((await open("/user/account", own)).body).toContain("and nowhere else");
+});
+
+test("the account says what its user owes, and whether the page is of one of the sessions", () => {
+  type View = Parameters<typeof accountPage>[0];
+  const at = (current: boolean) => ({ id: "ab", createdMs: 0, remote: "r", current });
+  const shown = (sessions: View["sessions"], owes?: View["owes"]) =>
+    accountPage({ user: "ann", owes, error: undefined, sessions, recoveryCodes: undefined }).page;
+  for (const duty of ["password", "second factor"] as const)
+    expect(shown([], duty).match(/role="alert"/g), duty).toHaveLength(1);
+  expect(shown([])).not.toContain('role="alert"');
+  expect(shown([at(true), at(false)])).toContain("You are signed in here, and by these sessions");
+  expect(shown([at(false)]), "by Basic").toContain("You are signed in, and by these sessions");
+  expect(shown([at(false)])).toMatch(/value="" checked> all of these/);
 });
 
 test("whoever is signed in can sign out on every page", async () => {

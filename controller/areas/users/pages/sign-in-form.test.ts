@@ -63,6 +63,22 @@ describe("the pages", () => {
     expect([program.statusCode, program.json().code]).toEqual([500, "denied"]);
   });
 
+  test("a form without a name or a password is sent back", async () => {
+    for (const missing of ["username=admin", `password=${encodeURIComponent(PASSWORD)}`]) {
+      const person = await form(`company=matrix&${missing}`, { accept: "text/html" });
+      expect([person.statusCode, person.headers.location], missing).toEqual([302, "/user/login?error=invalid"]);
+    }
+  });
+
+  test("a page of another site signs nobody in", async () => {
+    const right = `company=matrix&username=admin&password=${encodeURIComponent(PASSWORD)}`;
+    const foreign = { origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    const person = await form(right, { ...foreign, accept: "text/html" });
+    expect([person.headers.location, person.headers["set-cookie"]]).toEqual(["/user/login?error=foreign", undefined]);
+    const program = await form(right, { ...foreign, accept: "*/*" });
+    expect([program.json<{ code: string }>().code, program.headers["set-cookie"]]).toEqual(["denied", undefined]);
+  });
+
   test("nothing of the query is shown as it came", async () => {
     const page = await http.app.inject({ url: "/user/login?error=%3Cscript%3E" });
     expect(page.body).not.toContain("<script");

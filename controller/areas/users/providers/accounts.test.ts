@@ -1,8 +1,9 @@
 import { Secret, TOTP } from "otpauth";
 import { describe, expect, test } from "vitest";
-import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
-import { OpenIdBrowser } from "../../../test/helpers/users/openid-browser.ts";
-import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
+import { USERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
+import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
+import { OpenIdBrowser } from "../../../../test/helpers/users/openid-browser.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import {
   OWN,
   account,
@@ -15,7 +16,8 @@ import {
   provider,
   useOpenId,
   who,
-} from "../../../test/helpers/users/openid-world.ts";
+} from "../../../../test/helpers/users/openid-world.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
 
 useOpenId();
 
@@ -59,6 +61,20 @@ describe("whose account it is", () => {
     expect(entries.map(({ value }) => Buffer.from(value).toString("latin1")).join()).not.toContain("kim");
     await http.users.create(testPrincipal(), { username: "kim", password: PASSWORD, rights: { role: "viewer" } });
     expect((await browser.signIn("kim")).headers.location).toBe("/user/login?error=openid-account");
+  });
+
+  test("is no question when no user can be made: that is an error", async () => {
+    const { kv } = await http.engine.tenant("matrix");
+    const before = (await kv.get("usertree"))?.value ?? new Uint8Array();
+    await kv.put("usertree", encodeJson({ ...decodeStored<object>(before), users: USERS_PER_TENANT_MAX }));
+    const profile = { username: "tess", firstname: undefined, lastname: undefined, email: undefined };
+    const request = {
+      ...{ tenant: "matrix", account: accountOf("tess"), profile, groups: [], governed: [], creates: true },
+      ...{ remember: false, replaced: undefined, redirect: "", remote: "r", traceparent: "" },
+    };
+    await expect(http.users.providers.signIn(request)).rejects.toMatchObject({ code: "too_large" });
+    await kv.put("usertree", before);
+    await expect(http.users.providers.signIn(request)).resolves.toHaveProperty("session");
   });
 
   test("stays with its tenant, whatever is asked", async () => {
