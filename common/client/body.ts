@@ -6,7 +6,7 @@ import { jsonOf, refusal, textsOf } from "./request.ts";
 
 /** The body of a call, made anew for each attempt. */
 export interface Body {
-  readonly make: () => Pick<FetchInit, "body" | "duplex">;
+  readonly make: (signal: AbortSignal) => Pick<FetchInit, "body" | "duplex">;
   /** `undefined` if `fetch` finds the type. */
   readonly type: string | undefined;
   /** False if it can be read only once. */
@@ -46,7 +46,7 @@ function streamBody(pieces: () => AsyncGenerator<Uint8Array>, type: string): Bod
     throw new OdpError("unsupported", "This browser does not upload streams. Give a Blob or a File.", {
       isUndone: true,
     });
-  return { make: () => ({ body: streamOf(pieces()), duplex: "half" }), type, isReplayable: false };
+  return { make: (signal) => ({ body: streamOf(pieces(), signal), duplex: "half" }), type, isReplayable: false };
 }
 
 type Part = readonly [name: string, value: string | Upload];

@@ -192,7 +192,7 @@ export class OdpClient {
     if (open === undefined)
       throw new OdpError("unsupported", "This platform has no WebSocket: give openSocket.", { isUndone: true });
     const { signal, timeoutMs = this.#timeoutMs } = options as CallOptions;
-    const address = this.#place.base.replace(/^http/, "ws") + targetOf({ path }, request as AnyRequest);
+    const address = this.#place.base.replace(/^http/, "ws") + targetOf({ path }, request ?? {});
     const watch = new Watch(this.#clock, signal);
     try {
       yield* framesOf(() => open(address, this.#credentials.headers()), watch, timeoutMs) as AsyncGenerator<

@@ -1,4 +1,4 @@
-/** What a client sends as it is: text, bytes, or a stream of bytes. */
+/** Content that is sent as it is: text, bytes, or a stream of bytes. */
 export type Content = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** A file to upload. A `File` has its own name. */
@@ -47,19 +47,28 @@ export async function* readable<T>(stream: ReadableStream<T>): AsyncGenerator<T>
   }
 }
 
-/** A stream that asks for each piece when its reader wants it. Cancelling it ends `pieces`. */
-export function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+/**
+ * A stream that asks for each piece when its reader wants it. Cancelling it ends `pieces`, and so does `signal`: the
+ * `fetch` of Node would read an upload to its end after the call is over.
+ */
+export function streamOf(pieces: AsyncGenerator<Uint8Array>, signal?: AbortSignal): ReadableStream<Uint8Array> {
+  // Not awaited: the source may wait for a piece that never comes.
+  const leave = (): void => void pieces.return(undefined).catch(() => {});
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        signal?.addEventListener("abort", () => {
+          controller.error(signal.reason);
+          leave();
+        });
+      },
       async pull(controller) {
         const { done, value } = await pieces.next();
+        if (signal?.aborted === true) return;
         if (done === true) controller.close();
         else controller.enqueue(value);
       },
-      async cancel(reason) {
-        // Not awaited: the source may wait for a piece that never comes.
-        void pieces.return(reason).catch(() => {});
-      },
+      cancel: leave,
     },
     { highWaterMark: 0 },
   );

@@ -12,7 +12,7 @@ export function downloadOf(response: FetchResponse, content: AsyncGenerator<Uint
     body,
     contentType: headers.get("content-type") ?? "",
     filename: filenameIn(headers.get("content-disposition") ?? ""),
-    // Of a compressed answer, this is not the length of the content.
+    // The length of a compressed answer is not that of the content.
     length: length === null || headers.get("content-encoding") !== null ? undefined : Number(length),
     warnings: warningsOf(response),
     etag: headers.get("etag") ?? undefined,

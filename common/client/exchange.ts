@@ -36,7 +36,7 @@ export async function exchange(call: Prepared, watch: Watch, { fetch, base }: Pl
       redirect: "manual",
       credentials: "same-origin",
       cache: "no-store",
-      ...body.make(),
+      ...body.make(watch.signal),
     });
     await requireSuccess(response, plan, base);
     return response;

@@ -86,7 +86,7 @@ export interface Answer<Message> {
   readonly message: Message;
   /** Facts about the message, such as the columns of rows. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** What was accepted and ignored, or does not do what was probably meant. */
+  /** Input that was accepted and ignored, or does not do what was probably meant. */
   readonly warnings: readonly string[];
   /** How many parts of the call failed, and of how many; `undefined` if none did. */
   readonly failed: { readonly count: number; readonly of: number } | undefined;

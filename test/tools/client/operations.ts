@@ -156,7 +156,7 @@ function bodyOf({ requestBody }: Described): readonly Member[] {
   return [{ name: "body", type: body, isOptional: !required, doc }];
 }
 
-/** What the answers of an operation are: members that are absent are never answered. */
+/** The answers of an operation by their kind. An absent kind is never answered. */
 function answerMembers(described: Described): readonly Member[] {
   const { message, value, lines, events, isContent } = answersOf(described);
   const messages = [message, value].flatMap((schema) => (schema === undefined ? [] : [typeOf(schema, ANSWERED)]));

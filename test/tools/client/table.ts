@@ -10,7 +10,7 @@ import {
 } from "./operations.ts";
 
 /**
- * Operations that run statements, scripts or jobs, or make several changes, whatever their method and permission. The
+ * Operations that run statements, scripts or jobs, or make several changes, although method and permission may say less. The
  * client never repeats them by itself.
  */
 const ACTS: ReadonlySet<string> = new Set([
