@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
 import type { AheadOutput } from "../../common/api/cluster.ts";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { AHEAD_LISTED_MAX } from "../../common/limits.ts";
 
@@ -13,17 +13,17 @@ export interface AheadObjects {
 }
 
 /** The first objects that are ahead of the controller's clock, up to `limit`. */
-export async function aheadOf(client: Pick<Client, "call">, limit: number): Promise<AheadObjects> {
+export async function aheadOf(client: Pick<OdpClient, "pages">, limit: number): Promise<AheadObjects> {
   if (!Number.isInteger(limit) || limit < 1 || limit > AHEAD_LISTED_MAX)
     throw new AppError("invalid", `--limit takes a whole number from 1 up to ${AHEAD_LISTED_MAX}.`);
   const objects: AheadPage["objects"] = [];
-  let cursor: string | undefined;
-  do {
-    const page = (await client.call("GET", "/cluster/ahead", { query: { cursor } })) as AheadPage;
-    objects.push(...page.objects);
-    cursor = page.cursor;
-  } while (cursor !== undefined && objects.length < limit);
-  return { objects: objects.slice(0, limit), more: cursor !== undefined || objects.length > limit };
+  let hasNext = false;
+  for await (const { message } of client.pages("getClusterAhead")) {
+    objects.push(...message.objects);
+    hasNext = message.cursor !== undefined;
+    if (objects.length >= limit) break;
+  }
+  return { objects: objects.slice(0, limit), more: hasNext || objects.length > limit };
 }
 
 /** The furthest ahead first. */

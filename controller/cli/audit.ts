@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { AuditReport } from "../../common/api/audit.ts";
 import { anchorLine, NewestAnchors } from "../../common/audit-anchor.ts";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { counted } from "../../common/text/counted.ts";
 
@@ -11,7 +11,7 @@ export const AUDIT_BROKEN = 2;
 export const AUDIT_NOT_ANCHORED = 3;
 
 export interface AuditOptions {
-  readonly client: Pick<Client, "lines">;
+  readonly client: Pick<OdpClient, "lines">;
   readonly signal: AbortSignal;
   readonly write: (text: string) => void | Promise<void>;
 }
@@ -35,11 +35,12 @@ type Line = Partial<{
 /** Has the whole trail of the tenant checked, and answers the exit code. */
 export async function verifyAudit(options: VerifyOptions): Promise<number> {
   const { client, signal, anchorFiles, tenant, json, write, note } = options;
-  const query = { stream: "true" };
-  const given = anchorFiles.length > 0 ? { body: { anchors: await anchorsOf(anchorFiles, tenant) } } : {};
-  const method = anchorFiles.length > 0 ? "POST" : "GET";
+  const lines =
+    anchorFiles.length === 0
+      ? client.lines("getAuditVerify", {}, { signal })
+      : client.lines("postAuditVerify", { body: { anchors: await anchorsOf(anchorFiles, tenant) } }, { signal });
   let report: AuditReport | undefined;
-  for await (const told of client.lines(method, "/audit/verify", { query, signal, ...given })) {
+  for await (const told of lines) {
     const line = told as Line;
     if (line.error) throw new AppError("unavailable", line.error.message);
     if (line.entries !== undefined) note(counted(line.entries, "entry", "entries"));
@@ -54,9 +55,9 @@ export async function verifyAudit(options: VerifyOptions): Promise<number> {
 /** Writes every entry as a line of JSON, the newest first; throws when the answer is not whole. */
 export async function exportAudit(
   { client, signal, write }: AuditOptions,
-  query: { readonly from: string | undefined; readonly to: string | undefined },
+  query: { readonly from?: number; readonly to?: number },
 ): Promise<number> {
-  for await (const told of client.lines("GET", "/audit/export", { query, signal })) {
+  for await (const told of client.lines("getAuditExport", { query }, { signal })) {
     const line = told as Line;
     if (line.error) throw new AppError("unavailable", line.error.message);
     if (line.end !== undefined) return line.end.entries;

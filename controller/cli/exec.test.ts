@@ -8,7 +8,7 @@ describe("odp exec", () => {
     const code = await exec({
       client: {
         call: () => Promise.reject(new Error("nothing to cancel")),
-        async *lines(_method, _path, { query }) {
+        async *lines(_id: string, { query }: { readonly query: object }) {
           asked.push(query);
           yield { host: "vm", stream: "stdout", data: Buffer.from("out\n").toString("base64") };
           yield { host: "vm", stream: "stderr", data: Buffer.from("err\n").toString("base64") };
@@ -18,7 +18,7 @@ describe("odp exec", () => {
             skipped: 0,
           });
         },
-      },
+      } as never,
       host: "vm",
       command: ["ls", "-la", "a b"],
       timeoutSeconds: 130,
@@ -28,7 +28,7 @@ describe("odp exec", () => {
     });
     expect({ code, written }).toEqual({ code: 2, written: ["stdout:out\n", "stderr:err\n"] });
     expect(asked).toEqual([
-      { stream: "true", timeout: "130", param: JSON.stringify({ cmd: "ls -la 'a b'", "HOST!": "vm", timeout: 130 }) },
+      { timeout: 130, param: JSON.stringify({ cmd: "ls -la 'a b'", "HOST!": "vm", timeout: 130 }) },
     ]);
   });
 
@@ -66,7 +66,7 @@ describe("odp exec", () => {
             skipped: 0,
           });
         },
-      },
+      } as never,
       host: "a",
       command: ["x"],
       timeoutSeconds: 1,

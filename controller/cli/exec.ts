@@ -1,6 +1,7 @@
 import { constants } from "node:os";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
+import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 
 /** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
@@ -11,9 +12,11 @@ const CODE_OF_STATE: Readonly<Record<string, number>> = {
   unreachable: 255,
 };
 const FAILED = 1;
+/** A command may be silent for as long as it runs, and its user may leave it at any time. */
+const SILENCE_MS = CLIENT_WAIT_MAX_MS;
 
 export interface FollowOptions {
-  readonly client: Pick<Client, "lines" | "call">;
+  readonly client: Pick<OdpClient, "lines" | "call">;
   /** Cancels the run, whose end is waited for. */
   readonly cancel: AbortSignal;
   /** Waits no longer. */
@@ -69,7 +72,7 @@ interface End {
 /** Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. */
 export function exec({ host, command, timeoutSeconds, ...following }: ExecOptions): Promise<number> {
   const param = JSON.stringify({ cmd: lineOf(command), "HOST!": host, timeout: timeoutSeconds });
-  const query = { param, timeout: String(timeoutSeconds) };
+  const query = { param, timeout: timeoutSeconds };
   return follow("remote_command@system/common", query, { ...following, shown: asItComes(following.write) });
 }
 
@@ -79,7 +82,7 @@ export function runJob({ job, param, hosts, timeoutSeconds, raw, ...following }:
   const members = { ...(given as object), ...(hosts && { "HOST!": hosts }) };
   const query = {
     param: JSON.stringify(members),
-    ...(timeoutSeconds !== undefined && { timeout: String(timeoutSeconds) }),
+    ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }),
   };
   const shown = raw === true ? asItComes(following.write) : new HostLines(following.write);
   return follow(job, query, { ...following, shown });
@@ -91,15 +94,15 @@ function asItComes(write: Write): Shown {
 
 async function follow(
   job: string,
-  query: Readonly<Record<string, string>>,
+  query: RequestOf<"getJobByPath">["query"],
   { client, cancel, leave, write, shown }: FollowOptions & { readonly shown: Shown },
 ): Promise<number> {
   const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${note}\n`));
-  const path = `/job/${job.split("/").map(encodeURIComponent).join("/")}`;
+  const request = { path: { path: job }, ...(query && { query }) };
   let end: End | undefined;
   let stop = (): void => undefined;
   try {
-    for await (const line of client.lines("GET", path, { query: { ...query, stream: "true" }, signal: leave })) {
+    for await (const line of client.lines("getJobByPath", request, { signal: leave, silenceMs: SILENCE_MS })) {
       if (isEnd(line)) end = line;
       else if (isPiece(line)) shown.add(line.host, line.stream, Buffer.from(line.data, "base64"));
       else if (isBegun(line)) stop = cancelling(line.runid, { client, cancel, tell });
@@ -120,7 +123,7 @@ function cancelling(
 ): () => void {
   const ask = (): void => {
     client
-      .call("POST", `/job/cancel/${runId}`)
+      .call("postJobCancelByRunid", { path: { runid: runId } })
       .catch((error: unknown) => tell(`the run ${runId} could not be cancelled: ${errorText(error)}`));
   };
   if (cancel.aborted) ask();

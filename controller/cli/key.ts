@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { KeyStatus } from "../../common/api/keys.ts";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { parseSecretKeys, SECRET_KEY_BYTES, secretKeyId, secretKeyLine } from "../../common/secret-key.ts";
 
@@ -45,8 +45,8 @@ export async function rotateKeyFile(named: string): Promise<string> {
   return secretKeyId(key);
 }
 
-export async function keyStatusOf(client: Pick<Client, "call">): Promise<KeyStatus> {
-  return (await client.call("GET", "/key/status")) as KeyStatus;
+export async function keyStatusOf(client: Pick<OdpClient, "call">): Promise<KeyStatus> {
+  return (await client.call("getKeyStatus")) as KeyStatus;
 }
 
 /** 0: the first key seals and everything is sealed with it, 2: something is in the way, 3: under way. */

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { Command } from "commander";
-import { Client } from "../../common/client/client.ts";
+import { OdpClient } from "../../common/client/index.ts";
 import { AppError, errorText } from "../../common/errors.ts";
 import { KEY_STATUS_DEADLINE_MS } from "../../common/limits.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
@@ -12,7 +12,7 @@ import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
 import { exitCodeOf, followScrub, statusExitCodeOf, statusOf } from "./scrub.ts";
 import { repairRows, repairsOf } from "./repairs.ts";
-import { joinLine, type JoinToken } from "./join.ts";
+import { joinLine } from "./join.ts";
 import { Output } from "./output.ts";
 import { table } from "./table.ts";
 
@@ -39,32 +39,29 @@ program
   .command("mql <statement>")
   .description("run MQL and show the rows of its last statement")
   .action(async (statement: string) => {
-    let more = false;
-    const onMore = (): void => {
-      more = true;
-    };
-    const rows = await client().call("POST", "/mxobject/mql", { body: { mql: statement }, onMore, onWarning });
+    const { message: rows, more, warnings } = await client().answer("postMxobjectMql", { body: { mql: statement } });
+    warnings.forEach(warn);
     show(rows);
     if (more)
-      console.error(
-        `${counted(Array.isArray(rows) ? rows.length : 0, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`,
-      );
+      console.error(`${counted(rows.length, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`);
   });
 
 program
   .command("hosts")
   .description("list hosts")
-  .action(async () => show(await client().call("GET", "/host")));
+  .action(async () => show(await client().call("getHost")));
 
 program
   .command("token [host]")
   .description("make a one-time token and show the line by which an agent joins with it")
   .action(async (host?: string) => {
-    const answer = await client().call("POST", "/agent/token", { body: { host }, onWarning });
+    const body = host === undefined ? {} : { host };
+    const { message: answer, warnings } = await client().answer("postAgentToken", { body });
+    warnings.forEach(warn);
     const { json, url } = program.opts<{ json?: boolean; url: string }>();
     if (json) return show(answer);
     console.error(`On ${host ?? "the host"}, beside agent.js (dist/agent.js of the controller):`);
-    console.log(joinLine(answer as JoinToken, host, url));
+    console.log(joinLine(answer, host, url));
   });
 
 const key = program
@@ -92,7 +89,7 @@ key
   .command("reload")
   .description("have the controller read its keys again where they come from; only the one that is asked")
   .action(async () => {
-    await client().call("POST", "/key/reload");
+    await client().call("postKeyReload");
   });
 
 key
@@ -154,7 +151,9 @@ job
   .description("cancel a run; answers whether it was not over yet")
   .option("--host <host>", "only there")
   .action(async (runid: string, { host }: { host?: string }) =>
-    show(await client().call("POST", `/job/cancel/${encodeURIComponent(runid)}`, { body: { host } })),
+    show(
+      await client().call("postJobCancelByRunid", { path: { runid }, ...(host !== undefined && { body: { host } }) }),
+    ),
   );
 
 job
@@ -162,7 +161,9 @@ job
   .description("run the job again on the hosts on which that run failed; answers the id of the new run")
   .option("--param <json>", "a JSON object: what that run was given, which is not kept")
   .action(async (runid: string, { param }: { param?: string }) =>
-    show(await client().call("POST", `/job/retry/${encodeURIComponent(runid)}`, { body: { param } })),
+    show(
+      await client().call("postJobRetryByRunid", { path: { runid }, ...(param !== undefined && { body: { param } }) }),
+    ),
   );
 
 interface ScrubWords {
@@ -189,7 +190,7 @@ program
       process.exitCode = statusExitCodeOf(found);
       return;
     }
-    if (stop) return show(await client().call("DELETE", "/cluster/scrub"));
+    if (stop) return show(await client().call("deleteClusterScrub"));
     const signal = ended();
     const pause = () => setTimeout(SCRUB_LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     const following = { client: client(), pause, signal, note: (text: string) => console.error(text) };
@@ -250,7 +251,7 @@ audit
   .option("--from <time>", "entries from then on")
   .option("--to <time>", "entries before")
   .action(async ({ from, to }: { from?: string; to?: string }) => {
-    const period = { from: timeOf(from), to: timeOf(to) };
+    const period = { ...(from !== undefined && { from: timeOf(from) }), ...(to !== undefined && { to: timeOf(to) }) };
     const entries = await exportAudit(
       { client: client(), signal: ended(), write: (text: string) => output.write(text) },
       period,
@@ -265,10 +266,9 @@ try {
   process.exitCode = 1;
 }
 
-function client(timeoutMs = CALL_TIMEOUT_MS): Client {
+function client(timeoutMs = CALL_TIMEOUT_MS): OdpClient {
   const { url, user } = program.opts<{ url: string; user: string }>();
-  const credentials = Buffer.from(`${user}:${process.env["ODP_PASSWORD"] ?? ""}`).toString("base64");
-  return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs });
+  return new OdpClient({ url, user, password: process.env["ODP_PASSWORD"] ?? "", timeoutMs });
 }
 
 /** The first signal cancels the run and waits for its end, the second leaves it. */
@@ -292,14 +292,13 @@ function ended(): AbortSignal {
   return over.signal;
 }
 
-function timeOf(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
+function timeOf(text: string): number {
   const timeMs = parseTimestamp(text);
   if (timeMs === undefined) throw new AppError("invalid", `${text} is no time.`);
-  return String(timeMs);
+  return timeMs;
 }
 
-function onWarning(text: string): void {
+function warn(text: string): void {
   console.error(`warning: ${text}`);
 }
 

@@ -1,14 +1,14 @@
 import type { Static } from "typebox";
 import type { RepairsOutput } from "../../common/api/cluster.ts";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient } from "../../common/client/index.ts";
 import { counted } from "../../common/text/counted.ts";
 
 export type Repairs = Static<typeof RepairsOutput>;
 
 const DAY_MS = 24 * 3_600_000;
 
-export async function repairsOf(client: Pick<Client, "call">): Promise<Repairs> {
-  return (await client.call("GET", "/cluster/repairs")) as Repairs;
+export async function repairsOf(client: Pick<OdpClient, "call">): Promise<Repairs> {
+  return client.call("getClusterRepairs");
 }
 
 /** Those that are due first. */

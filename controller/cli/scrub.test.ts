@@ -21,9 +21,9 @@ const report = {
 function clientOf(answers: readonly unknown[]) {
   const calls: string[] = [];
   const left = [...answers];
-  const call = (method: string, path: string): Promise<unknown> => {
-    calls.push(`${method} ${path}`);
-    return Promise.resolve(method === "GET" ? left.shift() : report);
+  const call = (id: string): Promise<unknown> => {
+    calls.push(id);
+    return Promise.resolve(id === "getClusterScrub" ? left.shift() : report);
   };
   return { calls, client: { call } as never };
 }
@@ -38,7 +38,7 @@ test("a scrub is begun and followed to its report, and only a damaged content ma
     note: (text: string) => notes.push(text),
   };
   expect(await followScrub(of)).toEqual(report);
-  expect(calls).toEqual(["GET /cluster/scrub", "POST /cluster/scrub", "GET /cluster/scrub"]);
+  expect(calls).toEqual(["getClusterScrub", "postClusterScrub", "getClusterScrub"]);
   expect([
     exitCodeOf(report),
     exitCodeOf({ ...report, damaged: 1 }),
@@ -55,7 +55,7 @@ test("one that is under way is joined, and goes on when its follower goes", asyn
   ]);
   const note = (text: string) => text.startsWith("contents:") && leave.abort();
   expect(await followScrub({ client, pause: () => Promise.resolve(), signal: leave.signal, note })).toBeUndefined();
-  expect(calls).toEqual(["GET /cluster/scrub", "GET /cluster/scrub"]);
+  expect(calls).toEqual(["getClusterScrub", "getClusterScrub"]);
 });
 
 test("its status fails where the last scrub or the row check found damage", () => {

@@ -1,13 +1,13 @@
 import type { Static } from "typebox";
 import type { ScrubReport as Report, ScrubStatus as Status } from "../../common/api/cluster.ts";
-import type { Client } from "../../common/client/client.ts";
+import type { OdpClient } from "../../common/client/index.ts";
 import { counted } from "../../common/text/counted.ts";
 
 type ScrubReport = Static<typeof Report>;
 type ScrubStatus = Static<typeof Status>;
 
 export interface ScrubCall {
-  readonly client: Pick<Client, "call">;
+  readonly client: Pick<OdpClient, "call">;
   /** Resolves when it is time for another look, or the caller goes. */
   readonly pause: () => Promise<void>;
   /** Fires when the caller goes; the scrub goes on. */
@@ -18,7 +18,7 @@ export interface ScrubCall {
 /** Begins a scrub, or joins the one under way, and follows it to its end; `undefined` when the caller went. */
 export async function followScrub(of: ScrubCall, rate?: number): Promise<ScrubReport | undefined> {
   const under = (await statusOf(of.client)).running;
-  if (under === undefined) await of.client.call("POST", "/cluster/scrub", { body: { rate } });
+  if (under === undefined) await of.client.call("postClusterScrub", { query: { ...(rate !== undefined && { rate }) } });
   else of.note(`a scrub that ${under.user} began is under way`);
   for (let told = ""; !of.signal.aborted; await of.pause()) {
     const { running, last } = await statusOf(of.client);
@@ -30,8 +30,8 @@ export async function followScrub(of: ScrubCall, rate?: number): Promise<ScrubRe
   return undefined;
 }
 
-export async function statusOf(client: Pick<Client, "call">): Promise<ScrubStatus> {
-  return (await client.call("GET", "/cluster/scrub")) as ScrubStatus;
+export async function statusOf(client: Pick<OdpClient, "call">): Promise<ScrubStatus> {
+  return (await client.call("getClusterScrub")) as ScrubStatus;
 }
 
 /** One line. */

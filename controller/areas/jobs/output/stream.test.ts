@@ -1,22 +1,15 @@
 import { once } from "node:events";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Client } from "../../../../common/client/client.ts";
+import { OdpClient } from "../../../../common/client/index.ts";
 import { openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import type { CommandOutcome, DispatchOptions } from "../../hosts/index.ts";
 
 let world: Awaited<ReturnType<typeof openMonitoring>>;
-let client: Client;
+let client: OdpClient;
 beforeEach(async () => {
   world = await openMonitoring();
   const url = await world.http.app.listen({ host: "127.0.0.1", port: 0 });
-  const session = await world.http.signIn("admin");
-  const withSession: typeof fetch = (to, init) => fetch(`${String(to)}&sessionid=${session}`, init);
-  client = new Client({
-    url,
-    authorization: "",
-    fetch: (to, { headers: _, ...init }) => withSession(to, init),
-    timeoutMs: 10_000,
-  });
+  client = new OdpClient({ url, session: await world.http.signIn("admin"), timeoutMs: 10_000 });
 });
 afterEach(async () => {
   // An aborted client may have opened a connection that it never used.
@@ -24,8 +17,8 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-const query = { param: JSON.stringify({ cmd: "work", "HOST!": "h1" }), stream: "true", timeout: "130" };
-const PATH = "/job/remote_command@system/common";
+const path = { path: "remote_command@system/common" };
+const query = { param: JSON.stringify({ cmd: "work", "HOST!": "h1" }), timeout: 130 };
 
 /** Sets the host's behaviour: `work` gets the options of the command and answers its outcome. */
 function onHost(work: (options: DispatchOptions) => Promise<Partial<CommandOutcome>>): void {
@@ -46,7 +39,7 @@ test("output is answered as it comes, each stream by its name, and the end with 
     return { state: "failed", code: 3, message: "The command ended with code 3." };
   });
   const lines: unknown[] = [];
-  for await (const line of client.lines("GET", PATH, { query, signal: AbortSignal.timeout(20_000) })) {
+  for await (const line of client.lines("getJobByPath", { path, query }, { signal: AbortSignal.timeout(20_000) })) {
     lines.push(line);
     goOn();
   }
@@ -76,7 +69,7 @@ test("who goes away cancels the command on its host, and the run is on record as
   });
   const leaving = new AbortController();
   const reading = async () => {
-    for await (const line of client.lines("GET", PATH, { query, signal: leaving.signal }))
+    for await (const line of client.lines("getJobByPath", { path, query }, { signal: leaving.signal }))
       if (line !== undefined) leaving.abort();
   };
   await expect(reading()).rejects.toThrow();
@@ -87,7 +80,11 @@ test("who goes away cancels the command on its host, and the run is on record as
 test("what is refused is told as it is elsewhere", async () => {
   const bad = { ...query, param: JSON.stringify({ cmd: "work", "HOST!": [] }) };
   const read = async () => {
-    for await (const line of client.lines("GET", PATH, { query: bad, signal: AbortSignal.timeout(20_000) }))
+    for await (const line of client.lines(
+      "getJobByPath",
+      { path, query: bad },
+      { signal: AbortSignal.timeout(20_000) },
+    ))
       throw new Error(JSON.stringify(line));
   };
   await expect(read()).rejects.toMatchObject({ code: "invalid" });

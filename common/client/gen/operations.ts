@@ -1,0 +1,7488 @@
+// Generated from deploy/docs/openapi.json by `npm run gen`. Do not edit.
+
+import type { Content, Upload } from "../content.ts";
+
+/** Every operation of the HTTP interface by its `operationId`. */
+export interface Operations {
+  /**
+   * Start page, or the sign-in page for those who are not signed in.
+   *
+   * `GET /`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("getRoot");
+   */
+  getRoot: {
+    request: Record<string, never>;
+    content: true;
+  };
+  /**
+   * Add tags to objects by their ids, and to the domain where it lacks them.
+   *
+   * `PUT /{domain}/addtags`, permission: tags:write.
+   *
+   * @example
+   * await client.call("putByDomainAddtags", {
+   *   path: { domain: "places" },
+   *   body: { tag: ["europe/oslo"], id: ["hostinfo:web-1"] },
+   * });
+   */
+  putByDomainAddtags: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** At least 1 items. */
+        tag: readonly string[];
+        /** At least 1 items. */
+        id: readonly string[];
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Take tags from objects by their ids.
+   *
+   * `DELETE /{domain}/deletetags`, permission: tags:write.
+   *
+   * @example
+   * await client.call("deleteByDomainDeletetags", {
+   *   path: { domain: "places" },
+   *   body: { tag: ["europe/oslo"], id: ["hostinfo:web-1"] },
+   * });
+   */
+  deleteByDomainDeletetags: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** At least 1 items. */
+        tag: readonly string[];
+        /** At least 1 items. */
+        id: readonly string[];
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Parse a file of the file system into the class of a rule; an error when all its records fail. Failures are in the console log of the rule.
+   *
+   * `GET /action/parsefile`, permission: rules:write.
+   *
+   * @example
+   * await client.call("getActionParsefile", { query: { rule: "/matrix/rules/visit", filename: "/reports/day.csv" } });
+   */
+  getActionParsefile: {
+    request: {
+      query: {
+        /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
+        rule: string;
+        /** At least 1 characters. */
+        filename: string;
+        /** Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent. */
+        encoding?: string;
+        /** The file is in the system's space only, for administrators. Otherwise in the users' space first, then in the system's. Older clients send it as $issys. */
+        issys?: boolean;
+      };
+    };
+    message: {
+      class: string;
+      /** Records stored. */
+      records: number;
+      /** Records that were removed after an earlier run, and stay so. */
+      removed: number;
+      /** Lines that could not be parsed or stored. */
+      failed: number;
+      errors: {
+        line: number;
+        error: string;
+      }[];
+    };
+  };
+  /**
+   * All API permissions.
+   *
+   * `GET /admin/perms/api`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminPermsApi");
+   */
+  getAdminPermsApi: {
+    request: Record<string, never>;
+    message: {
+      name: string;
+      pprefix: string[];
+      _group: {
+        _all: string[];
+      };
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Make an API permission for paths of scripts and files; it has no group yet.
+   *
+   * `POST /admin/perms/api`, permission: perms:write.
+   *
+   * @example
+   * await client.call("postAdminPermsApi", { body: { name: "reports", path: ["/reports"] } });
+   */
+  postAdminPermsApi: {
+    request: {
+      body: {
+        /** At least 1 characters. */
+        name: string;
+        /** Folders, each with all below it, and files. At least 1 items. */
+        path: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * One API permission.
+   *
+   * `GET /admin/perms/api/{name}`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminPermsApiByName", { path: { name: "reports" } });
+   */
+  getAdminPermsApiByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      pprefix: string[];
+      _group: {
+        _all: string[];
+      };
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+  };
+  /**
+   * Replace the paths of an API permission.
+   *
+   * `PUT /admin/perms/api/{name}`, permission: perms:write.
+   *
+   * @example
+   * await client.call("putAdminPermsApiByName", { path: { name: "reports" }, body: { path: ["/reports", "/archive"] } });
+   */
+  putAdminPermsApiByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      body: {
+        /** Folders, each with all below it, and files. At least 1 items. */
+        path: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Delete an API permission; its paths are closed at once.
+   *
+   * `DELETE /admin/perms/api/{name}`, permission: perms:write.
+   *
+   * @example
+   * await client.call("deleteAdminPermsApiByName", { path: { name: "reports" } });
+   */
+  deleteAdminPermsApiByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Open the paths of an API permission to groups, beside those that have it.
+   *
+   * `PUT /admin/perms/api/{name}/group`, permission: perms:write.
+   *
+   * @example
+   * await client.call("putAdminPermsApiByNameGroup", { path: { name: "reports" }, body: { group: ["/night"] } });
+   */
+  putAdminPermsApiByNameGroup: {
+    request: {
+      path: {
+        name: string;
+      };
+      body: {
+        /** Full names of groups. At least 1 items. */
+        group: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Close the paths of an API permission to groups.
+   *
+   * `DELETE /admin/perms/api/{name}/group`, permission: perms:write.
+   *
+   * @example
+   * await client.call("deleteAdminPermsApiByNameGroup", { path: { name: "reports" }, query: { group: ["/night"] } });
+   */
+  deleteAdminPermsApiByNameGroup: {
+    request: {
+      path: {
+        name: string;
+      };
+      query: {
+        /** Full names of groups. At least 1 items. */
+        group: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Let every controller drop what it keeps in memory of groups, permissions and who signed in.
+   *
+   * `GET /admin/perms/app/refresh`, permission: perms:write.
+   *
+   * @example
+   * await client.call("getAdminPermsAppRefresh");
+   */
+  getAdminPermsAppRefresh: {
+    request: Record<string, never>;
+    message: string;
+  };
+  /**
+   * Let every controller drop what it keeps in memory of groups, permissions and who signed in.
+   *
+   * `POST /admin/perms/app/refresh`, permission: perms:write.
+   *
+   * @example
+   * await client.call("postAdminPermsAppRefresh");
+   */
+  postAdminPermsAppRefresh: {
+    request: Record<string, never>;
+    message: string;
+  };
+  /**
+   * Why a user may or may not use a class, a path or an endpoint, and which groups may.
+   *
+   * `GET /admin/perms/explain`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminPermsExplain", { query: { class: "/matrix/visit" } });
+   */
+  getAdminPermsExplain: {
+    request: {
+      query?: {
+        /** Name of a user; absent: the caller. */
+        user?: string;
+        /** A class path. */
+        class?: string;
+        /** A path of a script or a file. */
+        path?: string;
+        /** Method and path, such as GET /host. */
+        endpoint?: string;
+        /** Of a class: whether objects may be written; read otherwise. */
+        write?: boolean;
+      };
+    };
+    message: {
+      user: string;
+      groups: string[];
+      allowed: boolean;
+      why: string[];
+      who: {
+        group: string;
+        how: string;
+        member: string[];
+      }[];
+    };
+  };
+  /**
+   * Groups below a group, or those below none.
+   *
+   * `GET /admin/perms/group`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminPermsGroup");
+   */
+  getAdminPermsGroup: {
+    request: {
+      query?: {
+        /** Full name of a group; empty: those without one. */
+        parent?: string;
+      };
+    };
+    message: {
+      id: string;
+      name: string;
+      fullname: string;
+      parent: string;
+      member: string[];
+      fields: Record<string, string>;
+      readexps: string[];
+      readonly: string[];
+      writable: string[];
+      tags: string[];
+      isParent: boolean;
+      isldap: boolean;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Change a group: members that are absent stay; the message is its id.
+   *
+   * `PUT /admin/perms/group`, permission: perms:write.
+   *
+   * @example
+   * await client.call("putAdminPermsGroup", { body: { name: "night", readonly: ["/matrix/visit"], tags: ["shift"] } });
+   */
+  putAdminPermsGroup: {
+    request: {
+      body: {
+        /** Absent: the group that name and parent say. */
+        id?: string;
+        /** At least 1 characters. */
+        name?: string;
+        /** Full name of the group whose name it continues; empty: none. */
+        parent?: string;
+        /** U and the full name of a user, or G and the full name of a group. */
+        member?: readonly string[];
+        /** Class paths: members read the objects of these trees. */
+        readonly?: readonly string[];
+        /** Class paths: members read and write the objects of these trees. */
+        writable?: readonly string[];
+        /** <class path>: <condition>, the rows of that tree which members see; without a path for every class. */
+        readexps?: readonly string[];
+        /** Class path: the columns that members see, with commas; -name is hidden, * is all. */
+        fields?: Record<string, string>;
+        /** Labels of the group. */
+        tags?: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Make a group; the message is its id.
+   *
+   * `POST /admin/perms/group`, permission: perms:write.
+   *
+   * @example
+   * await client.call("postAdminPermsGroup", { body: { name: "night", member: ["U/ana"], readonly: ["/matrix/visit"] } });
+   */
+  postAdminPermsGroup: {
+    request: {
+      body: {
+        /** At least 1 characters. */
+        name: string;
+        /** Full name of the group whose name it continues; empty: none. */
+        parent?: string;
+        /** U and the full name of a user, or G and the full name of a group. */
+        member?: readonly string[];
+        /** Class paths: members read the objects of these trees. */
+        readonly?: readonly string[];
+        /** Class paths: members read and write the objects of these trees. */
+        writable?: readonly string[];
+        /** <class path>: <condition>, the rows of that tree which members see; without a path for every class. */
+        readexps?: readonly string[];
+        /** Class path: the columns that members see, with commas; -name is hidden, * is all. */
+        fields?: Record<string, string>;
+        /** Labels of the group. */
+        tags?: readonly string[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * One group.
+   *
+   * `GET /admin/perms/group/{id}`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminPermsGroupById", { path: { id: "/night" } });
+   */
+  getAdminPermsGroupById: {
+    request: {
+      path: {
+        id: string;
+      };
+    };
+    message: {
+      id: string;
+      name: string;
+      fullname: string;
+      parent: string;
+      member: string[];
+      fields: Record<string, string>;
+      readexps: string[];
+      readonly: string[];
+      writable: string[];
+      tags: string[];
+      isParent: boolean;
+      isldap: boolean;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+  };
+  /**
+   * Delete a group; what it opened is closed at once.
+   *
+   * `DELETE /admin/perms/group/{id}`, permission: perms:write.
+   *
+   * @example
+   * await client.call("deleteAdminPermsGroupById", { path: { id: "/night" } });
+   */
+  deleteAdminPermsGroupById: {
+    request: {
+      path: {
+        id: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Whom a second factor is required of, and whether first passwords are for once.
+   *
+   * `GET /admin/signinpolicy`, permission: users:read.
+   *
+   * @example
+   * await client.call("getAdminSigninpolicy");
+   */
+  getAdminSigninpolicy: {
+    request: Record<string, never>;
+    message: {
+      /** Whom a second factor is required of; administrators are those who may change groups. */
+      secondfactor: "optional" | "administrators" | "everybody";
+      /** `once`: a password set by somebody else signs in to its change only, and for seven days. */
+      firstpasswords: "lasting" | "once";
+    };
+  };
+  /**
+   * Change the members that are sent; users who lack what it requires can do nothing else until they have it.
+   *
+   * `POST /admin/signinpolicy`, permission: perms:write.
+   *
+   * @example
+   * await client.call("postAdminSigninpolicy", { body: { secondfactor: "optional" } });
+   */
+  postAdminSigninpolicy: {
+    request: {
+      body?: {
+        /** Whom a second factor is required of; administrators are those who may change groups. */
+        secondfactor?: "optional" | "administrators" | "everybody";
+        /** `once`: a password set by somebody else signs in to its change only, and for seven days. */
+        firstpasswords?: "lasting" | "once";
+      };
+    };
+    message: {
+      /** Whom a second factor is required of; administrators are those who may change groups. */
+      secondfactor: "optional" | "administrators" | "everybody";
+      /** `once`: a password set by somebody else signs in to its change only, and for seven days. */
+      firstpasswords: "lasting" | "once";
+      /** Programs that stop until their user has done what the policy requires, by this change. */
+      stops: {
+        /** Names of users whose Basic sign-in is refused. */
+        users: string[];
+        /** How many there are; `users` names the first of them. */
+        usercount: number;
+        /** Tokens that are refused. */
+        tokens: {
+          user: string;
+          name: string;
+        }[];
+        /** How many there are; `tokens` names the first of them. */
+        tokencount: number;
+      };
+    };
+  };
+  /**
+   * The policy as these members would leave it, and which tokens and Basic users would stop; changes nothing.
+   *
+   * `GET /admin/signinpolicy/preview`, permission: perms:read.
+   *
+   * @example
+   * await client.call("getAdminSigninpolicyPreview", { query: { secondfactor: "administrators" } });
+   */
+  getAdminSigninpolicyPreview: {
+    request: {
+      query?: {
+        /** Whom a second factor is required of; administrators are those who may change groups. */
+        secondfactor?: "optional" | "administrators" | "everybody";
+        /** `once`: a password set by somebody else signs in to its change only, and for seven days. */
+        firstpasswords?: "lasting" | "once";
+      };
+    };
+    message: {
+      /** Whom a second factor is required of; administrators are those who may change groups. */
+      secondfactor: "optional" | "administrators" | "everybody";
+      /** `once`: a password set by somebody else signs in to its change only, and for seven days. */
+      firstpasswords: "lasting" | "once";
+      /** Programs that stop until their user has done what the policy requires, by this change. */
+      stops: {
+        /** Names of users whose Basic sign-in is refused. */
+        users: string[];
+        /** How many there are; `users` names the first of them. */
+        usercount: number;
+        /** Tokens that are refused. */
+        tokens: {
+          user: string;
+          name: string;
+        }[];
+        /** How many there are; `tokens` names the first of them. */
+        tokencount: number;
+      };
+    };
+  };
+  /**
+   * Users and organisations as a tree, from a path downwards.
+   *
+   * `GET /admin/users`, permission: users:read.
+   *
+   * @example
+   * await client.call("getAdminUsers", { query: { fullname: "/" } });
+   */
+  getAdminUsers: {
+    request: {
+      query?: {
+        /** Path of an organisation or a user; / or absent: all. */
+        fullname?: string;
+      };
+    };
+    message: {
+      /** 19 or 20 decimal digits. */
+      id: string;
+      /** / for the root. */
+      username: string;
+      /** Path from the root. */
+      fullname: string;
+      /** Path of the organisation it is in; empty for the root. */
+      parent: string;
+      /** usr or org. */
+      otype: string;
+      isadmin?: boolean;
+      isactive?: boolean;
+      status?: number;
+      firstname?: string;
+      lastname?: string;
+      gender?: string;
+      address?: string;
+      imaccount?: string;
+      wechat?: string;
+      remark?: string;
+      auth?: string;
+      email?: string[];
+      mobile?: string[];
+      telephone?: string[];
+      grpset?: string[];
+      config?: Record<string, string>;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision?: string;
+      /** Organisations, then users, by name; nodes of this same form. */
+      nodes: Record<string, unknown>[];
+    };
+  };
+  /**
+   * Whether a password is acceptable, as /user/vali_password.
+   *
+   * `POST /admin/users`, permission: users:read.
+   *
+   * @example
+   * await client.call("postAdminUsers", { body: "correct horse battery staple" });
+   */
+  postAdminUsers: {
+    request: {
+      /** The password. */
+      body?: Content;
+    };
+    message: string;
+  };
+  /**
+   * Move a user or an organisation to another organisation; answers the id.
+   *
+   * `GET /admin/users/{userid}`, permission: users:write.
+   *
+   * @example
+   * await client.call("getAdminUsersByUserid", { path: { userid: "4611686018427387904" }, query: { to: "/" } });
+   */
+  getAdminUsersByUserid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+      query: {
+        /** Id or path of the organisation to move to. */
+        to: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Change the members that are sent; warnings tell what goes on with rights that are lost.
+   *
+   * `POST /admin/users/{userid}`, permission: users:write.
+   *
+   * @example
+   * await client.call("postAdminUsersByUserid", {
+   *   path: { userid: "4611686018427387904" },
+   *   body: { email: ["ana@example.com"] },
+   * });
+   */
+  postAdminUsersByUserid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+      body?: {
+        /** At most 4096 characters. */
+        passwd?: string;
+        /** The caller's present one; required with passwd for oneself. At most 4096 characters. */
+        password?: string;
+        /** At most 64 characters. */
+        auth?: string;
+        /** At most 256 items. */
+        grpset?: readonly string[];
+        /** At most 256 characters. */
+        lastname?: string;
+        /** At most 256 characters. */
+        firstname?: string;
+        /** At most 64 characters. */
+        gender?: string;
+        /** At most 1000 characters. */
+        address?: string;
+        /** At most 32 items. */
+        email?: readonly string[];
+        /** At most 256 characters. */
+        imaccount?: string;
+        /** Another name of imaccount. At most 256 characters. */
+        wechat?: string;
+        /** At most 32 items. */
+        mobile?: readonly string[];
+        /** At most 32 items. */
+        telephone?: readonly string[];
+        /** At most 4000 characters. */
+        remark?: string;
+        /** -2147483648 to 2147483647. */
+        status?: number;
+        isadmin?: boolean;
+        isactive?: boolean;
+        /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
+        config?: Record<string, string>;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Delete a user, or an organisation with nothing in it; warnings tell what stops with the user and what goes on.
+   *
+   * `DELETE /admin/users/{userid}`, permission: users:write.
+   *
+   * @example
+   * await client.call("deleteAdminUsersByUserid", { path: { userid: "4611686018427387904" } });
+   */
+  deleteAdminUsersByUserid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * The account of a user at the OpenID provider.
+   *
+   * `GET /admin/users/{userid}/openid`, permission: users:read.
+   *
+   * @example
+   * await client.call("getAdminUsersByUseridOpenid", { path: { userid: "4611686018427387904" } });
+   */
+  getAdminUsersByUseridOpenid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: {
+      /** Empty: no account is linked. */
+      issuer: string;
+      /** Names the account at the provider. */
+      subject: string;
+    };
+  };
+  /**
+   * Link a user to an account at the OpenID provider, which then signs in as that user.
+   *
+   * `PUT /admin/users/{userid}/openid`, permission: users:write.
+   *
+   * @example
+   * await client.call("putAdminUsersByUseridOpenid", { path: { userid: "4611686018427387904" }, body: { subject: "248289761001" } });
+   */
+  putAdminUsersByUseridOpenid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+      body: {
+        /** The claim sub of the account at the provider. 1 to 255 characters. */
+        subject: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Unlink a user from the account at the OpenID provider, and end what is signed in.
+   *
+   * `DELETE /admin/users/{userid}/openid`, permission: users:write.
+   *
+   * @example
+   * await client.call("deleteAdminUsersByUseridOpenid", { path: { userid: "4611686018427387904" } });
+   */
+  deleteAdminUsersByUseridOpenid: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Remove the second factor of a user who lost the device.
+   *
+   * `DELETE /admin/users/{userid}/secondfactor`, permission: users:write.
+   *
+   * @example
+   * await client.call("deleteAdminUsersByUseridSecondfactor", { path: { userid: "4611686018427387904" } });
+   */
+  deleteAdminUsersByUseridSecondfactor: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Open sessions of a user.
+   *
+   * `GET /admin/users/{userid}/sessions`, permission: users:read.
+   *
+   * @example
+   * await client.call("getAdminUsersByUseridSessions", { path: { userid: "4611686018427387904" } });
+   */
+  getAdminUsersByUseridSessions: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: {
+      /** Names the session; it does not sign in. */
+      id: string;
+      /** milliseconds since 1970. */
+      createdMs: number;
+      /** Address it was made from. */
+      remote: string;
+      /** This call came by it. */
+      current: boolean;
+    }[];
+  };
+  /**
+   * End all sessions of a user and revoke all tokens; answers how many there were.
+   *
+   * `DELETE /admin/users/{userid}/sessions`, permission: users:write.
+   *
+   * @example
+   * await client.call("deleteAdminUsersByUseridSessions", { path: { userid: "4611686018427387904" } });
+   */
+  deleteAdminUsersByUseridSessions: {
+    request: {
+      path: {
+        /** At most 20 characters. */
+        userid: string;
+      };
+    };
+    message: number;
+  };
+  /**
+   * Set the start page of users without one of their own.
+   *
+   * `POST /admin/users/home`, permission: users:write.
+   *
+   * @example
+   * await client.call("postAdminUsersHome", { body: { home: "/static/start.html" } });
+   */
+  postAdminUsersHome: {
+    request: {
+      body?: {
+        /** Path of a page of this site; empty or absent: none of one's own. */
+        home?: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Make a user or an organisation; answers its id.
+   *
+   * `POST /admin/users/new`, permission: users:write.
+   *
+   * @example
+   * await client.call("postAdminUsersNew", {
+   *   body: {
+   *     parent: "/",
+   *     username: "ana",
+   *     passwd: "correct horse battery staple",
+   *     otype: "usr",
+   *     lastname: "Ruiz",
+   *   },
+   * });
+   */
+  postAdminUsersNew: {
+    request: {
+      body: {
+        /** Path or id of an organisation; / is the root. 1 to 8000 characters. */
+        parent: string;
+        /** At most 200 characters. */
+        username: string;
+        /** Required for a user; ignored for an organisation. At most 4096 characters. */
+        passwd?: string;
+        otype: "usr" | "org";
+        /** At most 64 characters. */
+        auth?: string;
+        /** At most 256 items. */
+        grpset?: readonly string[];
+        /** At most 256 characters. */
+        lastname?: string;
+        /** At most 256 characters. */
+        firstname?: string;
+        /** At most 64 characters. */
+        gender?: string;
+        /** At most 1000 characters. */
+        address?: string;
+        /** At most 32 items. */
+        email?: readonly string[];
+        /** At most 256 characters. */
+        imaccount?: string;
+        /** Another name of imaccount. At most 256 characters. */
+        wechat?: string;
+        /** At most 32 items. */
+        mobile?: readonly string[];
+        /** At most 32 items. */
+        telephone?: readonly string[];
+        /** At most 4000 characters. */
+        remark?: string;
+        /** -2147483648 to 2147483647. */
+        status?: number;
+        isadmin?: boolean;
+        isactive?: boolean;
+        /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
+        config?: Record<string, string>;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * The lines of the body through a rule into its class, or to a channel, a frame for each.
+   *
+   * `POST /agent`, permission: rules:write.
+   *
+   * @example
+   * await client.call("postAgent", { query: { rule: "/matrix/rules/visit" }, body: "/start,200\n/about,404\n" });
+   */
+  postAgent: {
+    request: {
+      query?: {
+        /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
+        rule?: string;
+        /** Channel that hears each line, in place of a rule. 1 to 500 characters. */
+        subject?: string;
+        /** Lines with bytes that are no text are taken for a rule that makes records, and these are marked; refused otherwise. */
+        malformed?: "mark";
+      };
+      /** The lines. */
+      body?: Content;
+    };
+    message: {
+      class?: string;
+      /** Records stored. */
+      records?: number;
+      /** Records that were removed after an earlier run, and stay so. */
+      removed?: number;
+      /** Lines that could not be parsed or stored. */
+      failed?: number;
+      errors?: {
+        line: number;
+        error: string;
+      }[];
+      /** Of a channel: lines sent. */
+      frames?: number;
+    };
+  };
+  /**
+   * A certificate for the holder of a join token.
+   *
+   * `POST /agent/enrol`, permission: none.
+   *
+   * @example
+   * await client.call("postAgentEnrol", {
+   *   body: {
+   *     id: "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+   *     csr: "-----BEGIN CERTIFICATE REQUEST-----",
+   *     proof: "0",
+   *   },
+   * });
+   */
+  postAgentEnrol: {
+    request: {
+      body: {
+        /** At most 200 characters. */
+        id: string;
+        /** At most 20000 characters. */
+        csr: string;
+        /** At most 200 characters. */
+        proof: string;
+      };
+    };
+    message: {
+      certificate: string;
+      authorities: string[];
+      host: string;
+      tenant: string;
+      agentPort: number;
+      controllers: string[];
+      proof: string;
+    };
+  };
+  /**
+   * A join token, good for one enrolment.
+   *
+   * `POST /agent/token`, permission: hosts:write.
+   *
+   * @example
+   * await client.call("postAgentToken", { body: { host: "web-1", minutes: 60 } });
+   */
+  postAgentToken: {
+    request: {
+      body?: {
+        /** 1 to 255 characters. */
+        host?: string;
+        /** minutes that it holds. 1 to 10080. */
+        minutes?: number;
+      };
+    };
+    message: {
+      token: string;
+      /** milliseconds since 1970. */
+      expires: number;
+      controller?: string;
+    };
+  };
+  /**
+   * Functions that scripts of the kind rule find.
+   *
+   * `GET /api/rule/funcs`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getApiRuleFuncs");
+   */
+  getApiRuleFuncs: {
+    request: Record<string, never>;
+    message: {
+      /** As it is called: <object>.<function>. */
+      name: string;
+      object: string;
+      summary: string;
+      parameters: {
+        name: string;
+        type: string;
+        title: string;
+        optional: boolean;
+        /** It takes all arguments from here on. */
+        list: boolean;
+      }[];
+      returns: string;
+      example: string;
+      /** The language whose scripts find it; without it, each. */
+      language?: string;
+    }[];
+  };
+  /**
+   * Functions that scripts of the kind trigger find.
+   *
+   * `GET /api/trigger/funcs`, permission: scripts:read.
+   *
+   * @example
+   * await client.call("getApiTriggerFuncs");
+   */
+  getApiTriggerFuncs: {
+    request: Record<string, never>;
+    message: {
+      /** As it is called: <object>.<function>. */
+      name: string;
+      object: string;
+      summary: string;
+      parameters: {
+        name: string;
+        type: string;
+        title: string;
+        optional: boolean;
+        /** It takes all arguments from here on. */
+        list: boolean;
+      }[];
+      returns: string;
+      example: string;
+      /** The language whose scripts find it; without it, each. */
+      language?: string;
+    }[];
+  };
+  /**
+   * The text of a variable.
+   *
+   * `GET /appcontext/{key}`, permission: appcontext:read.
+   *
+   * @example
+   * await client.call("getAppcontextByKey", { path: { key: "colour" } });
+   */
+  getAppcontextByKey: {
+    request: {
+      path: {
+        key: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Set a variable: the body is its text as it is.
+   *
+   * `POST /appcontext/{key}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("postAppcontextByKey", { path: { key: "colour" }, query: { ttl: 3600 }, body: "blue" });
+   */
+  postAppcontextByKey: {
+    request: {
+      path: {
+        key: string;
+      };
+      query?: {
+        /** Seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+      /** The text to keep. */
+      body: Content;
+    };
+    message: string;
+  };
+  /**
+   * Remove a variable; ok also when there is none.
+   *
+   * `DELETE /appcontext/{key}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("deleteAppcontextByKey", { path: { key: "colour" } });
+   */
+  deleteAppcontextByKey: {
+    request: {
+      path: {
+        key: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Items of a collection, the oldest first, or one of them.
+   *
+   * `GET /appcontext/collection/{name}`, permission: appcontext:read.
+   *
+   * @example
+   * await client.call("getAppcontextCollectionByName", { path: { name: "shifts" }, query: { where: "open == true" } });
+   */
+  getAppcontextCollectionByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** A condition, such as size > 5 && tags contains 'red'. */
+        where?: string;
+        /** first, last: only the oldest or the newest item, an empty text when there is none. */
+        type?: "first" | "last" | "";
+      };
+    };
+    message: ({
+      id: string;
+    } & Record<string, unknown>)[] | {
+      id: string;
+    } & Record<string, unknown> | string;
+  };
+  /**
+   * Make an item of the JSON object in the body; the message is its id.
+   *
+   * `POST /appcontext/collection/{name}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("postAppcontextCollectionByName", {
+   *   path: { name: "shifts" },
+   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   * });
+   */
+  postAppcontextCollectionByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+      /** The item, as a JSON object. */
+      body: Content;
+    };
+    message: string;
+  };
+  /**
+   * Remove all items of a collection.
+   *
+   * `DELETE /appcontext/collection/{name}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("deleteAppcontextCollectionByName", { path: { name: "shifts" } });
+   */
+  deleteAppcontextCollectionByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * One item.
+   *
+   * `GET /appcontext/collection/{name}/{id}`, permission: appcontext:read.
+   *
+   * @example
+   * await client.call("getAppcontextCollectionByNameById", { path: { name: "shifts", id: "night" } });
+   */
+  getAppcontextCollectionByNameById: {
+    request: {
+      path: {
+        name: string;
+        id: string;
+      };
+    };
+    message: {
+      id: string;
+    } & Record<string, unknown>;
+  };
+  /**
+   * Replace the item of that id, which has to be there.
+   *
+   * `PUT /appcontext/collection/{name}/{id}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("putAppcontextCollectionByNameById", {
+   *   path: { name: "shifts", id: "night" },
+   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   * });
+   */
+  putAppcontextCollectionByNameById: {
+    request: {
+      path: {
+        name: string;
+        id: string;
+      };
+      query?: {
+        /** Seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+      /** The item, as a JSON object. */
+      body: Content;
+    };
+    message: string;
+  };
+  /**
+   * Insert or replace the item of that id.
+   *
+   * `POST /appcontext/collection/{name}/{id}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("postAppcontextCollectionByNameById", {
+   *   path: { name: "shifts", id: "night" },
+   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   * });
+   */
+  postAppcontextCollectionByNameById: {
+    request: {
+      path: {
+        name: string;
+        id: string;
+      };
+      query?: {
+        /** Seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+      /** The item, as a JSON object. */
+      body: Content;
+    };
+    message: string;
+  };
+  /**
+   * Remove one item; ok also when there is none.
+   *
+   * `DELETE /appcontext/collection/{name}/{id}`, permission: appcontext:write.
+   *
+   * @example
+   * await client.call("deleteAppcontextCollectionByNameById", { path: { name: "shifts", id: "night" } });
+   */
+  deleteAppcontextCollectionByNameById: {
+    request: {
+      path: {
+        name: string;
+        id: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Entries of the audit trail as lines of JSON, the newest first; the last line is {end: {entries}}.
+   *
+   * `GET /audit/export`, permission: audit:read.
+   *
+   * @example
+   * for await (const line of client.lines("getAuditExport", { query: { from: 1700000000000 } })) console.log(line);
+   */
+  getAuditExport: {
+    request: {
+      query?: {
+        /** milliseconds since 1970: entries from then on. */
+        from?: number;
+        /** milliseconds since 1970: entries before. */
+        to?: number;
+      };
+    };
+    line: {
+      tenant: string;
+      user: string;
+      permission: string;
+      action: string;
+      object: string;
+      /** ok, denied or failed. */
+      outcome: string;
+      code: string;
+      remote: string;
+      traceparent: string;
+      /** milliseconds since 1970. */
+      timeMs: number;
+      run: string;
+      sequence: number;
+      previous: string;
+      hash: string;
+    } | {
+      end: {
+        entries: number;
+      };
+    } | {
+      error: {
+        code: string;
+        message: string;
+      };
+    };
+  };
+  /**
+   * Reads the whole audit trail and tells what in it was changed, taken out, put in or cut off.
+   *
+   * `GET /audit/verify`, permission: audit:read.
+   *
+   * @example
+   * await client.call("getAuditVerify");
+   */
+  getAuditVerify: {
+    request: {
+      query?: {
+        /** lines of JSON: {entries} from time to time, at the end {report} or {error}. */
+        stream?: boolean;
+      };
+    };
+    message: {
+      entries: number;
+      runs: number;
+      unkeyed: number;
+      /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
+      uncovered: number;
+      /** entries of runs that earlier versions made, without sealed heads. */
+      beforeHeads: number;
+      /** runs that were compared with what is kept of them outside the store. */
+      anchors: number;
+      /** why digests are not, or cannot be read, outside the store; absent: they are. */
+      anchorFault?: string;
+      first?: {
+        /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
+        kind: string;
+        /** one run of one controller; empty: the sealed heads of all. */
+        run: string;
+        /** its number in the run; of entries that are gone the first; of heads their version. */
+        sequence: number;
+        /** milliseconds since 1970. */
+        timeMs: number;
+        text: string;
+      };
+      problems: string[];
+      notes: string[];
+    };
+    line: {
+      /** read so far. */
+      entries: number;
+    } | {
+      report: {
+        entries: number;
+        runs: number;
+        unkeyed: number;
+        /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
+        uncovered: number;
+        /** entries of runs that earlier versions made, without sealed heads. */
+        beforeHeads: number;
+        /** runs that were compared with what is kept of them outside the store. */
+        anchors: number;
+        /** why digests are not, or cannot be read, outside the store; absent: they are. */
+        anchorFault?: string;
+        first?: {
+          /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
+          kind: string;
+          /** one run of one controller; empty: the sealed heads of all. */
+          run: string;
+          /** its number in the run; of entries that are gone the first; of heads their version. */
+          sequence: number;
+          /** milliseconds since 1970. */
+          timeMs: number;
+          text: string;
+        };
+        problems: string[];
+        notes: string[];
+      };
+    } | {
+      error: {
+        code: string;
+        message: string;
+      };
+    };
+  };
+  /**
+   * The same, compared with anchors of other controllers, too.
+   *
+   * `POST /audit/verify`, permission: audit:read.
+   *
+   * @example
+   * await client.call("postAuditVerify", { body: { anchors: [] } });
+   */
+  postAuditVerify: {
+    request: {
+      body: {
+        /** lines of JSON: {entries} from time to time, at the end {report} or {error}. */
+        stream?: boolean;
+        /** At most 10000 items. */
+        anchors: readonly string[];
+      };
+    };
+    message: {
+      entries: number;
+      runs: number;
+      unkeyed: number;
+      /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
+      uncovered: number;
+      /** entries of runs that earlier versions made, without sealed heads. */
+      beforeHeads: number;
+      /** runs that were compared with what is kept of them outside the store. */
+      anchors: number;
+      /** why digests are not, or cannot be read, outside the store; absent: they are. */
+      anchorFault?: string;
+      first?: {
+        /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
+        kind: string;
+        /** one run of one controller; empty: the sealed heads of all. */
+        run: string;
+        /** its number in the run; of entries that are gone the first; of heads their version. */
+        sequence: number;
+        /** milliseconds since 1970. */
+        timeMs: number;
+        text: string;
+      };
+      problems: string[];
+      notes: string[];
+    };
+    line: {
+      /** read so far. */
+      entries: number;
+    } | {
+      report: {
+        entries: number;
+        runs: number;
+        unkeyed: number;
+        /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
+        uncovered: number;
+        /** entries of runs that earlier versions made, without sealed heads. */
+        beforeHeads: number;
+        /** runs that were compared with what is kept of them outside the store. */
+        anchors: number;
+        /** why digests are not, or cannot be read, outside the store; absent: they are. */
+        anchorFault?: string;
+        first?: {
+          /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
+          kind: string;
+          /** one run of one controller; empty: the sealed heads of all. */
+          run: string;
+          /** its number in the run; of entries that are gone the first; of heads their version. */
+          sequence: number;
+          /** milliseconds since 1970. */
+          timeMs: number;
+          text: string;
+        };
+        problems: string[];
+        notes: string[];
+      };
+    } | {
+      error: {
+        code: string;
+        message: string;
+      };
+    };
+  };
+  /**
+   * Objects whose last write is ahead of the controller's clock by more than AT may be.
+   *
+   * `GET /cluster/ahead`, permission: cluster:write.
+   *
+   * @example
+   * await client.call("getClusterAhead");
+   */
+  getClusterAhead: {
+    request: {
+      query?: {
+        /** Of the page before; absent: the first page. */
+        cursor?: string;
+      };
+    };
+    message: {
+      /** In no order; a page may be empty and have a successor. */
+      objects: {
+        id: string;
+        /** Path of its class. */
+        class: string;
+        /** Time of its last write, in milliseconds since 1970. */
+        vtimeMs: number;
+      }[];
+      /** Of the next page; absent: this is the last one. */
+      cursor?: string;
+    };
+    cursor: true;
+  };
+  /**
+   * The nodes that hold the data.
+   *
+   * `GET /cluster/info`, permission: cluster:read.
+   *
+   * @example
+   * await client.call("getClusterInfo");
+   */
+  getClusterInfo: {
+    request: Record<string, never>;
+    message: {
+      datastore: {
+        datacenter: string;
+        hostid: string;
+        isup: boolean;
+        peer: string;
+        port: number;
+        rack: string;
+      }[];
+      /** Tenants whose keyspace is gone; told to the first tenant only. */
+      lost?: {
+        tenant: string;
+        /** What has to be restored. */
+        keyspace: string;
+      }[];
+    };
+  };
+  /**
+   * When the copies of each table of the tenant were last made alike by a repair, and which table is due.
+   *
+   * `GET /cluster/repairs`, permission: cluster:read.
+   *
+   * @example
+   * await client.call("getClusterRepairs");
+   */
+  getClusterRepairs: {
+    request: Record<string, never>;
+    message: {
+      /** Those that lie on several nodes: none with one copy of everything, or the embedded store. */
+      tables: {
+        /** Of Cassandra. */
+        table: string;
+        /** When the oldest of the repairs began that cover all of it, in milliseconds since 1970; absent when some of it was not repaired for 30 days. */
+        repairedMs?: number;
+        /** How often it is to be repaired. */
+        everyMs: number;
+        due: boolean;
+      }[];
+      /** Whether one of them is. */
+      due: boolean;
+    };
+  };
+  /**
+   * How far the scrub of the tenant is, what the last one found, and whether one is due; and what the row check found.
+   *
+   * `GET /cluster/scrub`, permission: cluster:read.
+   *
+   * @example
+   * await client.call("getClusterScrub");
+   */
+  getClusterScrub: {
+    request: Record<string, never>;
+    message: {
+      running?: {
+        id: string;
+        /** Who began it. */
+        user: string;
+        /** `running`, `done`, `stopped` or `failed`. */
+        state: string;
+        /** Why it failed. */
+        message: string;
+        /** Milliseconds since 1970. */
+        startedMs: number;
+        /** Milliseconds since 1970. */
+        endedMs?: number;
+        /** Comparisons with the store a second, at most. */
+        rate: number;
+        /** `objects`, `indexes`, `sources`, `targets` or `contents`. */
+        step: string;
+        /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
+        looked: {
+          objects: number;
+          indexes: number;
+          sources: number;
+          targets: number;
+          contents: number;
+        };
+        /** Of contents. */
+        bytes: number;
+        /** Rows of indexes and edges that were missing, and are added. */
+        missing: number;
+        /** Rows of indexes and edges that nothing stands behind, and are removed. */
+        superfluous: number;
+        /** Contents that are not what their digest says; nothing mends them. */
+        damaged: number;
+        /** The first of what was wrong. */
+        examples: string[];
+      };
+      last?: {
+        id: string;
+        /** Who began it. */
+        user: string;
+        /** `running`, `done`, `stopped` or `failed`. */
+        state: string;
+        /** Why it failed. */
+        message: string;
+        /** Milliseconds since 1970. */
+        startedMs: number;
+        /** Milliseconds since 1970. */
+        endedMs?: number;
+        /** Comparisons with the store a second, at most. */
+        rate: number;
+        /** `objects`, `indexes`, `sources`, `targets` or `contents`. */
+        step: string;
+        /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
+        looked: {
+          objects: number;
+          indexes: number;
+          sources: number;
+          targets: number;
+          contents: number;
+        };
+        /** Of contents. */
+        bytes: number;
+        /** Rows of indexes and edges that were missing, and are added. */
+        missing: number;
+        /** Rows of indexes and edges that nothing stands behind, and are removed. */
+        superfluous: number;
+        /** Contents that are not what their digest says; nothing mends them. */
+        damaged: number;
+        /** The first of what was wrong. */
+        examples: string[];
+      };
+      /** None was done to its end for seven days. */
+      due: boolean;
+      /** What reads all rows of the tenant again and again. */
+      rows: {
+        running?: {
+          /** Milliseconds since 1970. */
+          startedMs: number;
+          /** Milliseconds since 1970. */
+          endedMs?: number;
+          /** Rows that were read. */
+          looked: number;
+          /** Of them, those that cannot be read, have a wrong checksum, or are missing though another row names them. */
+          damaged: number;
+          /** The damaged ones by table of the store. */
+          tables: Record<string, number>;
+          /** The first of them. */
+          examples: {
+            table: string;
+            key: string;
+            reason: string;
+          }[];
+        };
+        last?: {
+          /** Milliseconds since 1970. */
+          startedMs: number;
+          /** Milliseconds since 1970. */
+          endedMs?: number;
+          /** Rows that were read. */
+          looked: number;
+          /** Of them, those that cannot be read, have a wrong checksum, or are missing though another row names them. */
+          damaged: number;
+          /** The damaged ones by table of the store. */
+          tables: Record<string, number>;
+          /** The first of them. */
+          examples: {
+            table: string;
+            key: string;
+            reason: string;
+          }[];
+        };
+        /** No round came to its end for a day. */
+        late: boolean;
+      };
+    };
+  };
+  /**
+   * Begin to compare indexes, edges and contents of the tenant with what they follow from, and mend them.
+   *
+   * `POST /cluster/scrub`, permission: cluster:write.
+   *
+   * @example
+   * await client.call("postClusterScrub", { query: { rate: 100 } });
+   */
+  postClusterScrub: {
+    request: {
+      query?: {
+        /** Comparisons with the store a second, at most; 2000 when absent. 1 to 100000. */
+        rate?: number;
+      };
+    };
+    message: {
+      id: string;
+      /** Who began it. */
+      user: string;
+      /** `running`, `done`, `stopped` or `failed`. */
+      state: string;
+      /** Why it failed. */
+      message: string;
+      /** Milliseconds since 1970. */
+      startedMs: number;
+      /** Milliseconds since 1970. */
+      endedMs?: number;
+      /** Comparisons with the store a second, at most. */
+      rate: number;
+      /** `objects`, `indexes`, `sources`, `targets` or `contents`. */
+      step: string;
+      /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
+      looked: {
+        objects: number;
+        indexes: number;
+        sources: number;
+        targets: number;
+        contents: number;
+      };
+      /** Of contents. */
+      bytes: number;
+      /** Rows of indexes and edges that were missing, and are added. */
+      missing: number;
+      /** Rows of indexes and edges that nothing stands behind, and are removed. */
+      superfluous: number;
+      /** Contents that are not what their digest says; nothing mends them. */
+      damaged: number;
+      /** The first of what was wrong. */
+      examples: string[];
+    };
+  };
+  /**
+   * Stop the scrub of the tenant that is under way.
+   *
+   * `DELETE /cluster/scrub`, permission: cluster:write.
+   *
+   * @example
+   * await client.call("deleteClusterScrub");
+   */
+  deleteClusterScrub: {
+    request: Record<string, never>;
+    message: {
+      id: string;
+      /** Who began it. */
+      user: string;
+      /** `running`, `done`, `stopped` or `failed`. */
+      state: string;
+      /** Why it failed. */
+      message: string;
+      /** Milliseconds since 1970. */
+      startedMs: number;
+      /** Milliseconds since 1970. */
+      endedMs?: number;
+      /** Comparisons with the store a second, at most. */
+      rate: number;
+      /** `objects`, `indexes`, `sources`, `targets` or `contents`. */
+      step: string;
+      /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
+      looked: {
+        objects: number;
+        indexes: number;
+        sources: number;
+        targets: number;
+        contents: number;
+      };
+      /** Of contents. */
+      bytes: number;
+      /** Rows of indexes and edges that were missing, and are added. */
+      missing: number;
+      /** Rows of indexes and edges that nothing stands behind, and are removed. */
+      superfluous: number;
+      /** Contents that are not what their digest says; nothing mends them. */
+      damaged: number;
+      /** The first of what was wrong. */
+      examples: string[];
+    };
+  };
+  /**
+   * Tenants: all of them for administrators of the first one, the own one for others.
+   *
+   * `GET /companys`, permission: tenants:read.
+   *
+   * @example
+   * await client.call("getCompanys");
+   */
+  getCompanys: {
+    request: {
+      query?: {
+        /** Deleted ones whose data is kept, instead of those that are there. */
+        deleted?: boolean;
+      };
+    };
+    message: {
+      name: string;
+      fullname: string;
+      ospace: string;
+      title: string;
+      web: string;
+      logo: string;
+      icon: string;
+      config: Record<string, string>;
+      /** JSON: expire, server, agent; -1 is no limit. */
+      license: string;
+      /** What it has, when it has a quota and was counted. */
+      use?: {
+        objects: number;
+        bytes: number;
+        /** When it was counted; growth since is added. */
+        measuredMs: number;
+        /** The quotas that are exceeded: objects, bytes. */
+        beyond: string[];
+      };
+      /** Of a deleted one: when its data goes. */
+      purgeAtMs?: number;
+    }[];
+  };
+  /**
+   * Changes members of a tenant.
+   *
+   * `PUT /companys`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("putCompanys", { body: { name: "acme", title: "Acme" } });
+   */
+  putCompanys: {
+    request: {
+      body: {
+        name: string;
+        fullname?: string;
+        /** Name space: a slash and one name; the name when absent. */
+        ospace?: string;
+        title?: string;
+        web?: string;
+        /** Data URI with an image in base64. */
+        logo?: string;
+        /** Data URI with an image in base64. */
+        icon?: string;
+        /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
+        config?: Record<string, string>;
+      };
+    };
+    message: {
+      name: string;
+      fullname: string;
+      ospace: string;
+      title: string;
+      web: string;
+      logo: string;
+      icon: string;
+      config: Record<string, string>;
+      /** JSON: expire, server, agent; -1 is no limit. */
+      license: string;
+      /** What it has, when it has a quota and was counted. */
+      use?: {
+        objects: number;
+        bytes: number;
+        /** When it was counted; growth since is added. */
+        measuredMs: number;
+        /** The quotas that are exceeded: objects, bytes. */
+        beyond: string[];
+      };
+      /** Of a deleted one: when its data goes. */
+      purgeAtMs?: number;
+    };
+  };
+  /**
+   * Makes a tenant with its administrator admin; the message has the password when it was generated.
+   *
+   * `POST /companys`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("postCompanys", {
+   *   body: { name: "acme", fullname: "Acme Ltd", password: "correct horse battery staple" },
+   * });
+   */
+  postCompanys: {
+    request: {
+      body: {
+        name: string;
+        fullname?: string;
+        /** Name space: a slash and one name; the name when absent. */
+        ospace?: string;
+        title?: string;
+        web?: string;
+        /** Data URI with an image in base64. */
+        logo?: string;
+        /** Data URI with an image in base64. */
+        icon?: string;
+        /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
+        config?: Record<string, string>;
+        /** Of the administrator; generated when absent. */
+        password?: string;
+      };
+    };
+    message: {
+      username: string;
+      /** When it was generated: told once. */
+      password?: string;
+    };
+  };
+  /**
+   * One tenant.
+   *
+   * `GET /companys/{name}`, permission: tenants:read.
+   *
+   * @example
+   * await client.call("getCompanysByName", { path: { name: "acme" } });
+   */
+  getCompanysByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      fullname: string;
+      ospace: string;
+      title: string;
+      web: string;
+      logo: string;
+      icon: string;
+      config: Record<string, string>;
+      /** JSON: expire, server, agent; -1 is no limit. */
+      license: string;
+      /** What it has, when it has a quota and was counted. */
+      use?: {
+        objects: number;
+        bytes: number;
+        /** When it was counted; growth since is added. */
+        measuredMs: number;
+        /** The quotas that are exceeded: objects, bytes. */
+        beyond: string[];
+      };
+      /** Of a deleted one: when its data goes. */
+      purgeAtMs?: number;
+    };
+  };
+  /**
+   * Deletes a tenant: absent for every call at once, its data kept for a while.
+   *
+   * `DELETE /companys/{name}`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("deleteCompanysByName", { path: { name: "acme" } });
+   */
+  deleteCompanysByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      query?: {
+        /** Removes the data soon, without keeping it for a while. */
+        purge?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Has a deleted tenant back while its data is kept.
+   *
+   * `POST /companys/{name}/restore`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("postCompanysByNameRestore", { path: { name: "acme" } });
+   */
+  postCompanysByNameRestore: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      fullname: string;
+      ospace: string;
+      title: string;
+      web: string;
+      logo: string;
+      icon: string;
+      config: Record<string, string>;
+      /** JSON: expire, server, agent; -1 is no limit. */
+      license: string;
+      /** What it has, when it has a quota and was counted. */
+      use?: {
+        objects: number;
+        bytes: number;
+        /** When it was counted; growth since is added. */
+        measuredMs: number;
+        /** The quotas that are exceeded: objects, bytes. */
+        beyond: string[];
+      };
+      /** Of a deleted one: when its data goes. */
+      purgeAtMs?: number;
+    };
+  };
+  /**
+   * Delete an entry, or a directory with everything below it.
+   *
+   * `POST /config/del`, permission: config:write.
+   *
+   * @example
+   * await client.call("postConfigDel", { body: { key: "/matrix/etc/mail" } });
+   */
+  postConfigDel: {
+    request: {
+      body: {
+        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * What changed between two versions of an entry.
+   *
+   * `GET /config/diff`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigDiff", { query: { key: "/matrix/etc/mail", from: 0, to: 1 } });
+   */
+  getConfigDiff: {
+    request: {
+      query: {
+        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+        /** A version; 0: from nothing. At least 0. */
+        from: number;
+        /** A version. At least 1. */
+        to: number;
+      };
+    };
+    message: {
+      from?: {
+        /** Counts the changes of the key, deletes among them. */
+        version: number;
+        deleted?: boolean;
+        value?: string;
+        secret?: boolean;
+        author?: string;
+        /** Milliseconds since 1970. */
+        changed?: number;
+        /** Milliseconds since 1970. */
+        expires?: number;
+      };
+      to: {
+        /** Counts the changes of the key, deletes among them. */
+        version: number;
+        deleted?: boolean;
+        value?: string;
+        secret?: boolean;
+        author?: string;
+        /** Milliseconds since 1970. */
+        changed?: number;
+        /** Milliseconds since 1970. */
+        expires?: number;
+      };
+      /** A unified difference of the values. */
+      patch: string;
+    };
+  };
+  /**
+   * Everything at and below a key as a JSON file that can be imported.
+   *
+   * `GET /config/export`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigExport", { query: { key: "/matrix/etc" } });
+   */
+  getConfigExport: {
+    request: {
+      query?: {
+        /** A key such as /matrix/etc/mail; everything when absent. */
+        key?: string;
+        /** Keys are written relative to the given one, so that they can be imported elsewhere. */
+        relative?: boolean;
+      };
+    };
+    message: {
+      key: string;
+      /** ******** stands for a secret. */
+      value: string;
+      /** The value is secret. */
+      secret?: boolean;
+      /** ISO 8601, in UTC. */
+      expires?: string;
+    }[];
+  };
+  /**
+   * An entry of configuration, or a directory with everything below it.
+   *
+   * `GET /config/get`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigGet", { query: { key: "/matrix/etc/mail" } });
+   */
+  getConfigGet: {
+    request: {
+      query: {
+        /** A key such as /matrix/etc/mail, or / for all. At least 1 characters. */
+        key: string;
+        /** The answer may be as old as two seconds, and comes sooner; without it, it is what was written last. */
+        cached?: boolean;
+      };
+    };
+    message: {
+      key: string;
+      /** Of an entry; ******** stands for a secret. */
+      value?: string;
+      /** The value is secret. */
+      secret?: boolean;
+      /** Seconds that are left. */
+      ttl?: number;
+      /** There are nodes below. */
+      dir?: boolean;
+      /** Nodes of this same form. */
+      nodes?: Record<string, unknown>[];
+    };
+  };
+  /**
+   * Versions of an entry with their authors and times.
+   *
+   * `GET /config/history`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigHistory", { query: { key: "/matrix/etc/mail" } });
+   */
+  getConfigHistory: {
+    request: {
+      query: {
+        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+      };
+    };
+    message: {
+      /** Counts the changes of the key, deletes among them. */
+      version: number;
+      deleted?: boolean;
+      value?: string;
+      secret?: boolean;
+      author?: string;
+      /** Milliseconds since 1970. */
+      changed?: number;
+      /** Milliseconds since 1970. */
+      expires?: number;
+    }[];
+  };
+  /**
+   * Takes entries of a JSON file in, all or nothing, or plans it.
+   *
+   * `POST /config/import`, permission: config:write.
+   *
+   * @example
+   * await client.call("postConfigImport", {
+   *   body: {
+   *     key: "/matrix/etc",
+   *     uploadfile: {
+   *       name: "example.txt",
+   *       content: "[{\"key\": \"/matrix/etc/relay\", \"value\": \"relay.example.com\"}]",
+   *     },
+   *   },
+   * });
+   */
+  postConfigImport: {
+    request: {
+      body: {
+        /** What relative keys of the file are relative to; whole ones outside it are placed below it, in place of their longest common folder. */
+        key?: string;
+        /** Only tells what would be done. */
+        plan?: boolean;
+        /** Encoding of the file, such as gbk; UTF-8 when absent. */
+        encoding?: string;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: {
+      /** Entries of the file. */
+      total: number;
+      created: number;
+      updated: number;
+      unchanged: number;
+      /** Told in the warnings. */
+      skipped: number;
+      /** Of a plan: the first thousand. */
+      changes?: {
+        key: string;
+        /** create, update, unchanged or skip. */
+        action: string;
+      }[];
+    };
+  };
+  /**
+   * Entries at and below a key, page by page in the order of keys; meta.next leads on.
+   *
+   * `GET /config/list`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigList", { query: { key: "/matrix/etc" } });
+   */
+  getConfigList: {
+    request: {
+      query?: {
+        /** A key such as /matrix/etc/mail; everything when absent. */
+        key?: string;
+        /** The member next of the answer's meta: the page behind it. */
+        after?: string;
+        /** Entries in a page; 200 when absent. 1 to 1000. */
+        limit?: number;
+      };
+    };
+    message: {
+      key: string;
+      version?: number;
+      value?: string;
+      secret?: boolean;
+      author?: string;
+      /** Milliseconds since 1970. */
+      changed?: number;
+      /** Milliseconds since 1970. */
+      expires?: number;
+    }[];
+    cursor: true;
+  };
+  /**
+   * Make an entry hold what it held in an earlier version.
+   *
+   * `POST /config/rollback`, permission: config:write.
+   *
+   * @example
+   * await client.call("postConfigRollback", { body: { key: "/matrix/etc/mail", version: 1 } });
+   */
+  postConfigRollback: {
+    request: {
+      body: {
+        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+        /** What the key is to hold again; a delete deletes it. At least 1. */
+        version: number;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * What the values of a key may be, by its schema or that of the nearest directory above.
+   *
+   * `GET /config/schema`, permission: config:read.
+   *
+   * @example
+   * await client.call("getConfigSchema", { query: { key: "/matrix/etc/port" } });
+   */
+  getConfigSchema: {
+    request: {
+      query: {
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+      };
+    };
+    message: {
+      /** What it was made for: the key that was asked for, or the nearest above it. */
+      key: string;
+      /** string, integer, number, boolean (true or false) or json (any JSON text). */
+      type: "string" | "integer" | "number" | "boolean" | "json";
+      /** Of integer and number. */
+      minimum?: number;
+      /** Of integer and number. */
+      maximum?: number;
+      /** Characters of a string. At least 0. */
+      minLength?: number;
+      /** Characters of a string. At least 0. */
+      maxLength?: number;
+      /** The values there may be, as they are written. 1 to 1000 items. */
+      enum?: string[];
+      /** A regular expression that is found in the value; ^ and $ bind it to the whole. 1 to 8000 characters. */
+      pattern?: string;
+      /** Every value is sealed and shown as ********. */
+      secret?: boolean;
+      version?: number;
+      author?: string;
+      /** Milliseconds since 1970. */
+      changed?: number;
+    };
+  };
+  /**
+   * Say what the values of a key, or of all keys below a directory, may be from now on.
+   *
+   * `POST /config/schema`, permission: config:write.
+   *
+   * @example
+   * await client.call("postConfigSchema", {
+   *   body: { key: "/matrix/etc/port", type: "integer", minimum: 1, maximum: 65535 },
+   * });
+   */
+  postConfigSchema: {
+    request: {
+      body: {
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+        /** string, integer, number, boolean (true or false) or json (any JSON text). */
+        type: "string" | "integer" | "number" | "boolean" | "json";
+        /** Of integer and number. */
+        minimum?: number;
+        /** Of integer and number. */
+        maximum?: number;
+        /** Characters of a string. At least 0. */
+        minLength?: number;
+        /** Characters of a string. At least 0. */
+        maxLength?: number;
+        /** The values there may be, as they are written. 1 to 1000 items. */
+        enum?: readonly string[];
+        /** A regular expression that is found in the value; ^ and $ bind it to the whole. 1 to 8000 characters. */
+        pattern?: string;
+        /** Every value is sealed and shown as ********. */
+        secret?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Remove the schema of a key or a directory.
+   *
+   * `DELETE /config/schema`, permission: config:write.
+   *
+   * @example
+   * await client.call("deleteConfigSchema", { query: { key: "/matrix/etc/port" } });
+   */
+  deleteConfigSchema: {
+    request: {
+      query: {
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Write an entry of configuration.
+   *
+   * `POST /config/set`, permission: config:write.
+   *
+   * @example
+   * await client.call("postConfigSet", { body: { key: "/matrix/etc/mail", value: "smtp.example.com" } });
+   */
+  postConfigSet: {
+    request: {
+      body: {
+        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        key: string;
+        /** ******** keeps the secret that is there. */
+        value: string;
+        /** Seconds; 0, -1 or none: it does not expire. */
+        ttl?: number;
+        /** Whether the value is sealed and never shown again; when absent, as the one that is there. */
+        secret?: boolean;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * What a rule had to say, the oldest first, from a position on.
+   *
+   * `GET /consolelog/rule`, permission: consolelog:read.
+   *
+   * @example
+   * await client.call("getConsolelogRule", { query: { name: "/matrix/rules/visit", limit: 100 } });
+   */
+  getConsolelogRule: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+        /**
+         * 1 to 1000.
+         * @default 200
+         */
+        limit?: number;
+      };
+    };
+    message: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove what a rule had to say.
+   *
+   * `DELETE /consolelog/rule`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogRule", { query: { name: "/matrix/rules/visit" } });
+   */
+  deleteConsolelogRule: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Follows what a rule has to say, from a position on.
+   *
+   * `GET /consolelog/rule/follow`, permission: consolelog:read.
+   *
+   * @example
+   * for await (const { data } of client.events("getConsolelogRuleFollow", { query: { name: "/matrix/rules/visit" } })) console.log(data);
+   */
+  getConsolelogRuleFollow: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    event: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove all entries of the kind rule.
+   *
+   * `DELETE /consolelog/rule/truncate`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogRuleTruncate");
+   */
+  deleteConsolelogRuleTruncate: {
+    request: Record<string, never>;
+    message: string;
+  };
+  /**
+   * What a script had to say, the oldest first, from a position on.
+   *
+   * `GET /consolelog/serverjs`, permission: consolelog:read.
+   *
+   * @example
+   * await client.call("getConsolelogServerjs", { query: { name: "greet.js", limit: 100 } });
+   */
+  getConsolelogServerjs: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+        /**
+         * 1 to 1000.
+         * @default 200
+         */
+        limit?: number;
+      };
+    };
+    message: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove what a script had to say.
+   *
+   * `DELETE /consolelog/serverjs`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogServerjs", { query: { name: "greet.js" } });
+   */
+  deleteConsolelogServerjs: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Follows what a script has to say, from a position on.
+   *
+   * `GET /consolelog/serverjs/follow`, permission: consolelog:read.
+   *
+   * @example
+   * for await (const { data } of client.events("getConsolelogServerjsFollow", { query: { name: "greet.js" } })) console.log(data);
+   */
+  getConsolelogServerjsFollow: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    event: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove all entries of the kind serverjs.
+   *
+   * `DELETE /consolelog/serverjs/truncate`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogServerjsTruncate");
+   */
+  deleteConsolelogServerjsTruncate: {
+    request: Record<string, never>;
+    message: string;
+  };
+  /**
+   * What a trigger had to say, the oldest first, from a position on.
+   *
+   * `GET /consolelog/trigger`, permission: consolelog:read.
+   *
+   * @example
+   * await client.call("getConsolelogTrigger", { query: { name: "/matrix/visit#count", limit: 100 } });
+   */
+  getConsolelogTrigger: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+        /**
+         * 1 to 1000.
+         * @default 200
+         */
+        limit?: number;
+      };
+    };
+    message: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove what a trigger had to say.
+   *
+   * `DELETE /consolelog/trigger`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogTrigger", { query: { name: "/matrix/visit#count" } });
+   */
+  deleteConsolelogTrigger: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Follows what a trigger has to say, from a position on.
+   *
+   * `GET /consolelog/trigger/follow`, permission: consolelog:read.
+   *
+   * @example
+   * for await (const { data } of client.events("getConsolelogTriggerFollow", { query: { name: "/matrix/visit#count" } })) console.log(data);
+   */
+  getConsolelogTriggerFollow: {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    event: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Remove all entries of the kind trigger.
+   *
+   * `DELETE /consolelog/trigger/truncate`, permission: consolelog:write.
+   *
+   * @example
+   * await client.call("deleteConsolelogTriggerTruncate");
+   */
+  deleteConsolelogTriggerTruncate: {
+    request: Record<string, never>;
+    message: string;
+  };
+  /**
+   * Names of the extension tables.
+   *
+   * `GET /extend`, permission: tables:read.
+   *
+   * @example
+   * await client.call("getExtend");
+   */
+  getExtend: {
+    request: Record<string, never>;
+    message: string[];
+  };
+  /**
+   * Rows of an extension table.
+   *
+   * `GET /extend/{name}`, permission: tables:read.
+   *
+   * @example
+   * await client.call("getExtendByName", { path: { name: "sites" } });
+   */
+  getExtendByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: Record<string, unknown>[];
+  };
+  /**
+   * Replace rows of equal key and add the others; the message is the table's rows.
+   *
+   * `PUT /extend/{name}`, permission: tables:write.
+   *
+   * @example
+   * await client.call("putExtendByName", { path: { name: "sites" }, body: { items: [{ key: "south", city: "Rome" }] } });
+   */
+  putExtendByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      body: {
+        /** Rows; `key`, a text or a number, is optional. */
+        items: readonly Record<string, unknown>[];
+      };
+    };
+    message: Record<string, unknown>[];
+    revised: true;
+  };
+  /**
+   * Make an extension table, or replace all of its rows; the message is its rows.
+   *
+   * `POST /extend/{name}`, permission: tables:write.
+   *
+   * @example
+   * await client.call("postExtendByName", { path: { name: "sites" }, body: { items: [{ key: "north", city: "Oslo" }] } });
+   */
+  postExtendByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      body: {
+        /** Rows; `key`, a text or a number, is optional. */
+        items: readonly Record<string, unknown>[];
+      };
+    };
+    message: Record<string, unknown>[];
+    revised: true;
+  };
+  /**
+   * Remove an extension table; the message is an empty list.
+   *
+   * `DELETE /extend/{name}`, permission: tables:write.
+   *
+   * @example
+   * await client.call("deleteExtendByName", { path: { name: "sites" } });
+   */
+  deleteExtendByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: Record<string, unknown>[];
+    revised: true;
+  };
+  /**
+   * List the root folder.
+   *
+   * `GET /fs`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFs", { query: { type: "dir" } });
+   */
+  getFs: {
+    request: {
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        index?: boolean;
+        /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
+        type?: string;
+      };
+    };
+    message: string | boolean | string[] | {
+      id: string;
+      class: string;
+      name: string;
+      parent: string;
+      fullname: string;
+      /** dir for a folder. */
+      ftype: string;
+      isdir: boolean;
+      /** JSON text, or empty. */
+      attr: string;
+      size: number;
+      /** Milliseconds. */
+      ctime: number;
+      /** Last change of the content, milliseconds. */
+      mtime: number;
+      /** Last change of the content, its attributes or tags, milliseconds. */
+      vtime: number;
+      owner: string;
+      username: string;
+      status: string;
+      tags: string[];
+      ispublic: boolean;
+    }[];
+    content: true;
+  };
+  /**
+   * Upload files into the root folder.
+   *
+   * `POST /fs`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFs", { body: { uploadfile: { name: "example.txt", content: "Back at eight.\n" } } });
+   */
+  postFs: {
+    request: {
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Attributes: the JSON text of an object, empty for none. */
+        attr?: string;
+        tags?: readonly string[];
+        /** Without effect yet: contents are not searched. */
+        index?: boolean;
+        /** The content. Absent: a file that is there keeps its own, a new one is empty. */
+        data?: string;
+        /** dir: a folder; attr, tag: set only these; else the type of the file, its extension. */
+        type?: string;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Read a file or what is kept of it, list a folder, or ask whether it is there.
+   *
+   * `GET /fs/{path}`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFsByPath", { path: { path: "script/greet.js" } });
+   */
+  getFsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        index?: boolean;
+        /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
+        type?: string;
+      };
+    };
+    message: string | boolean | string[] | {
+      id: string;
+      class: string;
+      name: string;
+      parent: string;
+      fullname: string;
+      /** dir for a folder. */
+      ftype: string;
+      isdir: boolean;
+      /** JSON text, or empty. */
+      attr: string;
+      size: number;
+      /** Milliseconds. */
+      ctime: number;
+      /** Last change of the content, milliseconds. */
+      mtime: number;
+      /** Last change of the content, its attributes or tags, milliseconds. */
+      vtime: number;
+      owner: string;
+      username: string;
+      status: string;
+      tags: string[];
+      ispublic: boolean;
+    }[];
+    content: true;
+  };
+  /**
+   * Write a text file, make a folder, or set attributes or tags.
+   *
+   * `PUT /fs/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("putFsByPath", {
+   *   path: { path: "script/greet.js" },
+   *   body: { data: "OUTPUT = { greeting: 'Hello, ' + INPUT }" },
+   * });
+   */
+  putFsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Attributes: the JSON text of an object, empty for none. */
+        attr?: string;
+        tags?: readonly string[];
+        /** Without effect yet: contents are not searched. */
+        index?: boolean;
+        /** The content. Absent: a file that is there keeps its own, a new one is empty. */
+        data?: string;
+        /** dir: a folder; attr, tag: set only these; else the type of the file, its extension. */
+        type?: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Upload files into a folder; without any, as PUT.
+   *
+   * `POST /fs/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsByPath", {
+   *   path: { path: "reports" },
+   *   body: { uploadfile: [{ name: "example.txt", content: "/start,200\n/about,404\n" }] },
+   * });
+   */
+  postFsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Attributes: the JSON text of an object, empty for none. */
+        attr?: string;
+        tags?: readonly string[];
+        /** Without effect yet: contents are not searched. */
+        index?: boolean;
+        /** The content. Absent: a file that is there keeps its own, a new one is empty. */
+        data?: string;
+        /** dir: a folder; attr, tag: set only these; else the type of the file, its extension. */
+        type?: string;
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: string;
+  };
+  /**
+   * Remove a file, or a folder with all below it.
+   *
+   * `DELETE /fs/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("deleteFsByPath", { path: { path: "reports/day.csv" } });
+   */
+  deleteFsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Copy a file, or a folder with all below it, into a folder.
+   *
+   * `POST /fs/copy`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsCopy", { body: { srcpath: "/reports/day.csv", dstpath: "/archive" } });
+   */
+  postFsCopy: {
+    request: {
+      body: {
+        srcpath: string;
+        /** Of rename the whole new path, of copy and move the folder. */
+        dstpath: string;
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Move a file, or a folder with all below it, into a folder.
+   *
+   * `POST /fs/move`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsMove", { body: { srcpath: "/archive/monday.csv", dstpath: "/script" } });
+   */
+  postFsMove: {
+    request: {
+      body: {
+        srcpath: string;
+        /** Of rename the whole new path, of copy and move the folder. */
+        dstpath: string;
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Give a file or folder a whole new path.
+   *
+   * `POST /fs/rename`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsRename", { body: { srcpath: "/archive/day.csv", dstpath: "/archive/monday.csv" } });
+   */
+  postFsRename: {
+    request: {
+      body: {
+        srcpath: string;
+        /** Of rename the whole new path, of copy and move the folder. */
+        dstpath: string;
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet.
+   *
+   * `GET /fs/search/{path}`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFsSearchByPath", { path: { path: "notes.txt" }, query: { type: "check" } });
+   */
+  getFsSearchByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** As of /fs/*. */
+        type?: string;
+        /** Not offered yet: unsupported is answered. */
+        query?: string;
+      };
+    };
+    message: string | boolean | string[] | {
+      id: string;
+      class: string;
+      name: string;
+      parent: string;
+      fullname: string;
+      /** dir for a folder. */
+      ftype: string;
+      isdir: boolean;
+      /** JSON text, or empty. */
+      attr: string;
+      size: number;
+      /** Milliseconds. */
+      ctime: number;
+      /** Last change of the content, milliseconds. */
+      mtime: number;
+      /** Last change of the content, its attributes or tags, milliseconds. */
+      vtime: number;
+      owner: string;
+      username: string;
+      status: string;
+      tags: string[];
+      ispublic: boolean;
+    }[];
+    content: true;
+  };
+  /**
+   * Groups of hosts that jobs name.
+   *
+   * `GET /group`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getGroup");
+   */
+  getGroup: {
+    request: Record<string, never>;
+    message: {
+      name: string;
+      /** proxy: its hosts are behind another one. */
+      gtype: "group" | "proxy";
+      hosts: {
+        host: string;
+        proxy: string;
+        port: string;
+        username: string;
+        password: string;
+        sshkey: string;
+      }[];
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Replace the group of that type and name.
+   *
+   * `PUT /group`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("putGroup", { body: { name: "webs", gtype: "group", hosts: [{ host: "web-1" }] } });
+   */
+  putGroup: {
+    request: {
+      body: {
+        name: string;
+        /** proxy: its hosts are behind another one. */
+        gtype: "group" | "proxy";
+        hosts: readonly {
+          host: string;
+          /** the host that leads there. */
+          proxy?: string;
+          port?: string | number;
+          username?: string;
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          password?: string;
+          /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
+          sshkey?: string;
+        }[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Make a group, or replace the one of that type and name.
+   *
+   * `POST /group`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("postGroup", { body: { name: "webs", gtype: "group", hosts: [{ host: "web-1" }] } });
+   */
+  postGroup: {
+    request: {
+      body: {
+        name: string;
+        /** proxy: its hosts are behind another one. */
+        gtype: "group" | "proxy";
+        hosts: readonly {
+          host: string;
+          /** the host that leads there. */
+          proxy?: string;
+          port?: string | number;
+          username?: string;
+          /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
+          password?: string;
+          /** SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten. */
+          sshkey?: string;
+        }[];
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Remove a group.
+   *
+   * `DELETE /group/{gtype}/{name}`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("deleteGroupByGtypeByName", { path: { gtype: "group", name: "webs" } });
+   */
+  deleteGroupByGtypeByName: {
+    request: {
+      path: {
+        /** proxy: its hosts are behind another one. */
+        gtype: "group" | "proxy";
+        name: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Hosts, all or those with a tag, online or not.
+   *
+   * `GET /host`, permission: hosts:read.
+   *
+   * @example
+   * await client.call("getHost");
+   */
+  getHost: {
+    request: {
+      query?: {
+        /** At most 500 characters. */
+        tag?: string;
+        status?: boolean;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      host: string;
+      iplist: string[];
+      domain: string;
+      hostgroups: string[];
+      isagent: number;
+      isextagent: number;
+      iszabbix: number;
+      sert: string;
+      sshkey: string;
+      config: Record<string, string>;
+      depot: Record<string, string>;
+      policies: Record<string, string>;
+      status: "online" | "offline";
+      tags: string[];
+    }[];
+  };
+  /**
+   * Makes a host or changes the members that are sent.
+   *
+   * `POST /host`, permission: hosts:write.
+   *
+   * @example
+   * await client.call("postHost", { body: { host: "web-1", iplist: ["192.0.2.10"], isagent: 1 } });
+   */
+  postHost: {
+    request: {
+      body: {
+        /** 1 to 255 characters. */
+        host: string;
+        /** At most 64 items. */
+        iplist?: readonly string[];
+        /** At most 255 characters. */
+        domain?: string;
+        /** At most 500 items. */
+        hostgroups?: readonly string[];
+        /** 0 to 1. */
+        isagent?: number;
+        /** 0 to 1. */
+        isextagent?: number;
+        /** 0 to 1. */
+        iszabbix?: number;
+        /** At most 65536 characters. */
+        sert?: string;
+        secret?: string | null;
+        sshkey?: string;
+        /** At most 500 items. */
+        tags?: readonly string[];
+        config?: Record<string, unknown>;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      host: string;
+      iplist: string[];
+      domain: string;
+      hostgroups: string[];
+      isagent: number;
+      isextagent: number;
+      iszabbix: number;
+      sert: string;
+      sshkey: string;
+      config: Record<string, string>;
+      depot: Record<string, string>;
+      policies: Record<string, string>;
+      status: "online" | "offline";
+      tags: string[];
+    };
+  };
+  /**
+   * One host.
+   *
+   * `GET /host/{name}`, permission: hosts:read.
+   *
+   * @example
+   * await client.call("getHostByName", { path: { name: "web-1" } });
+   */
+  getHostByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      host: string;
+      iplist: string[];
+      domain: string;
+      hostgroups: string[];
+      isagent: number;
+      isextagent: number;
+      iszabbix: number;
+      sert: string;
+      sshkey: string;
+      config: Record<string, string>;
+      depot: Record<string, string>;
+      policies: Record<string, string>;
+      status: "online" | "offline";
+      tags: string[];
+    };
+  };
+  /**
+   * Removes a host; its agent's certificate is no longer good.
+   *
+   * `DELETE /host/{name}`, permission: hosts:write.
+   *
+   * @example
+   * await client.call("deleteHostByName", { path: { name: "web-1" } });
+   */
+  deleteHostByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Lists the jobs.
+   *
+   * `GET /job`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJob");
+   */
+  getJob: {
+    request: Record<string, never>;
+    message: {
+      id: string;
+      class: string;
+      /** <name>@<dir>. */
+      fullname: string;
+      name: string;
+      dir: string;
+      description: string;
+      group: string;
+      groupmode: string;
+      host: string[];
+      begin: string;
+      end: string;
+      exec: string[];
+      arg: string[];
+      argenc: string;
+      schedule: string;
+      /** seconds. */
+      timeout: number;
+      algorithm: string;
+      limit: number;
+      enable: number;
+      queue: string;
+      retry: number;
+      /** seconds. */
+      retrydelay: number;
+      keep: number;
+      /** days. */
+      keepdays: number;
+      /** when its schedule comes next, in milliseconds. */
+      next?: number[];
+      tag: string[];
+      /** belongs to the platform. */
+      system: boolean;
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Changes the members that are sent.
+   *
+   * `PUT /job`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("putJob", {
+   *   body: { name: "backup", dir: "nightly", schedule: "cron 0 2 * * *; tz=Europe/Berlin" },
+   * });
+   */
+  putJob: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** At most 300 characters. */
+        dir?: string;
+        /** At most 4000 characters. */
+        description?: string;
+        /** groups of hosts, separated by commas. At most 4000 characters. */
+        group?: string;
+        groupmode?: "one" | "parallel" | "sequence" | "";
+        /** At most 1500 items. */
+        host?: readonly string[];
+        /** At most 64000 characters. */
+        begin?: string;
+        /** At most 64000 characters. */
+        end?: string;
+        /** appended to every exec, each as one word. At most 50 items. */
+        arg?: readonly string[];
+        /** At most 100 characters. */
+        argenc?: string;
+        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        schedule?: string;
+        /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
+        algorithm?: string;
+        limit?: number;
+        /** At most 200 characters. */
+        queue?: string;
+        /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
+        retry?: number;
+        /** seconds before each of these tries. 0 to 3600. */
+        retrydelay?: number;
+        /** most runs that are kept of it, the newest, with their output; 0: all of the days that they are kept. 0 to 10000. */
+        keep?: number;
+        /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
+        keepdays?: number;
+        /** At most 1000 items. */
+        tag?: readonly string[];
+        /** command lines for the host's shell. 1 to 50 items. */
+        exec?: readonly string[];
+        /** seconds. */
+        timeout?: number;
+        /** 0 to 1. */
+        enable?: number;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      /** <name>@<dir>. */
+      fullname: string;
+      name: string;
+      dir: string;
+      description: string;
+      group: string;
+      groupmode: string;
+      host: string[];
+      begin: string;
+      end: string;
+      exec: string[];
+      arg: string[];
+      argenc: string;
+      schedule: string;
+      /** seconds. */
+      timeout: number;
+      algorithm: string;
+      limit: number;
+      enable: number;
+      queue: string;
+      retry: number;
+      /** seconds. */
+      retrydelay: number;
+      keep: number;
+      /** days. */
+      keepdays: number;
+      /** when its schedule comes next, in milliseconds. */
+      next?: number[];
+      tag: string[];
+      /** belongs to the platform. */
+      system: boolean;
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * Adds a job, or replaces the one of that name.
+   *
+   * `POST /job`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("postJob", {
+   *   body: {
+   *     name: "backup",
+   *     dir: "nightly",
+   *     host: ["web-1"],
+   *     exec: ["tar -cf /tmp/etc.tar /etc"],
+   *   },
+   * });
+   */
+  postJob: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** At most 300 characters. */
+        dir?: string;
+        /** At most 4000 characters. */
+        description?: string;
+        /** groups of hosts, separated by commas. At most 4000 characters. */
+        group?: string;
+        groupmode?: "one" | "parallel" | "sequence" | "";
+        /** At most 1500 items. */
+        host?: readonly string[];
+        /** At most 64000 characters. */
+        begin?: string;
+        /** At most 64000 characters. */
+        end?: string;
+        /** appended to every exec, each as one word. At most 50 items. */
+        arg?: readonly string[];
+        /** At most 100 characters. */
+        argenc?: string;
+        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        schedule?: string;
+        /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
+        algorithm?: string;
+        limit?: number;
+        /** At most 200 characters. */
+        queue?: string;
+        /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
+        retry?: number;
+        /** seconds before each of these tries. 0 to 3600. */
+        retrydelay?: number;
+        /** most runs that are kept of it, the newest, with their output; 0: all of the days that they are kept. 0 to 10000. */
+        keep?: number;
+        /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
+        keepdays?: number;
+        /** At most 1000 items. */
+        tag?: readonly string[];
+        /** command lines for the host's shell. 1 to 50 items. */
+        exec: readonly string[];
+        /**
+         * seconds.
+         * @default 60
+         */
+        timeout?: number;
+        /**
+         * 0 to 1.
+         * @default 1
+         */
+        enable?: number;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      /** <name>@<dir>. */
+      fullname: string;
+      name: string;
+      dir: string;
+      description: string;
+      group: string;
+      groupmode: string;
+      host: string[];
+      begin: string;
+      end: string;
+      exec: string[];
+      arg: string[];
+      argenc: string;
+      schedule: string;
+      /** seconds. */
+      timeout: number;
+      algorithm: string;
+      limit: number;
+      enable: number;
+      queue: string;
+      retry: number;
+      /** seconds. */
+      retrydelay: number;
+      keep: number;
+      /** days. */
+      keepdays: number;
+      /** when its schedule comes next, in milliseconds. */
+      next?: number[];
+      tag: string[];
+      /** belongs to the platform. */
+      system: boolean;
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * The job <name>@<dir>; with param, its execution.
+   *
+   * `GET /job/{path}`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJobByPath", { path: { path: "backup@nightly" } });
+   */
+  getJobByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+      query?: {
+        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment. */
+        param?: string;
+        /** waits for the end and answers the output. */
+        receive_output?: boolean;
+        /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
+        stream?: boolean;
+        /** seconds. */
+        timeout?: number;
+      };
+    };
+    message: unknown;
+    line: {
+      host: string;
+      stream: "stdout" | "stderr";
+      /** base64. */
+      data: string;
+    } | {
+      runid: string;
+      runs: {
+        host: string;
+        state: string;
+        /** exit code of the command. */
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      }[];
+      /** bytes that are left out here, because they were read too slowly. */
+      skipped: number;
+      /** why the run failed as a whole. */
+      message?: string;
+    } | {
+      runid: string;
+    };
+  };
+  /**
+   * Deletes the job <name>@<dir>.
+   *
+   * `DELETE /job/{path}`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("deleteJobByPath", { path: { path: "backup@nightly" } });
+   */
+  deleteJobByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Executes several jobs side by side; none of them when one is wrong.
+   *
+   * `POST /job/batch`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("postJobBatch", { body: { jobs: [{ name: "backup@nightly", timeout: 60 }] } });
+   */
+  postJobBatch: {
+    request: {
+      body: {
+        /** At most 100 items. */
+        jobs: readonly {
+          /** <name>@<dir>. 1 to 600 characters. */
+          name: string;
+          /** JSON text of an object. */
+          param?: string;
+          /** seconds. */
+          timeout?: number;
+        }[];
+        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. */
+        timeout?: number;
+      };
+    };
+    message: {
+      name: string;
+      /** absent when it could not be begun. */
+      runid?: string;
+      status: "ok" | "error";
+      /** of an error. */
+      code?: string;
+      /** the output, the text of an error, or the id of the run. */
+      message: string;
+      runs?: {
+        host: string;
+        state: string;
+        /** exit code of the command. */
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      }[];
+    }[];
+  };
+  /**
+   * Cancels a run, or its part on one host; answers whether it was not over yet.
+   *
+   * `POST /job/cancel/{runid}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("postJobCancelByRunid", { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  postJobCancelByRunid: {
+    request: {
+      path: {
+        /** 1 to 100 characters. */
+        runid: string;
+      };
+      body?: {
+        /** only there; absent: everywhere. 1 to 255 characters. */
+        host?: string;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Values of a job context by name.
+   *
+   * `GET /job/context/{sid}`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJobContextBySid", { path: { sid: "backup-1" } });
+   */
+  getJobContextBySid: {
+    request: {
+      path: {
+        sid: string;
+      };
+      query?: {
+        /** only names that begin so. */
+        prefix?: string;
+      };
+    };
+    message: Record<string, string>;
+  };
+  /**
+   * Set one value of a job context.
+   *
+   * `PUT /job/context/{sid}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("putJobContextBySid", { path: { sid: "backup-1" }, body: { name: "step", value: "2", ttl: 3600 } });
+   */
+  putJobContextBySid: {
+    request: {
+      path: {
+        sid: string;
+      };
+      body: {
+        name: string;
+        value: string;
+        /** seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Set one value of a job context.
+   *
+   * `POST /job/context/{sid}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("postJobContextBySid", { path: { sid: "backup-1" }, body: { name: "step", value: "2", ttl: 3600 } });
+   */
+  postJobContextBySid: {
+    request: {
+      path: {
+        sid: string;
+      };
+      body: {
+        name: string;
+        value: string;
+        /** seconds; 0 or absent: for ever. */
+        ttl?: number;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Remove one value of a job context, or with clear all of them.
+   *
+   * `DELETE /job/context/{sid}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("deleteJobContextBySid", { path: { sid: "backup-1" }, query: { name: "step" } });
+   */
+  deleteJobContextBySid: {
+    request: {
+      path: {
+        sid: string;
+      };
+      query?: {
+        name?: string;
+        /** removes all values. */
+        clear?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Schedules no longer start the job <name>@<dir>.
+   *
+   * `GET /job/disable/{path}`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("getJobDisableByPath", { path: { path: "backup@nightly" } });
+   */
+  getJobDisableByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Schedules start the job <name>@<dir>.
+   *
+   * `GET /job/enable/{path}`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("getJobEnableByPath", { path: { path: "backup@nightly" } });
+   */
+  getJobEnableByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Executes the job <name>@<dir>.
+   *
+   * `GET /job/exec/{path}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("getJobExecByPath", { path: { path: "backup@nightly" } });
+   */
+  getJobExecByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+      query?: {
+        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment. */
+        param?: string;
+        /** waits for the end and answers the output. */
+        receive_output?: boolean;
+        /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
+        stream?: boolean;
+        /** seconds. */
+        timeout?: number;
+      };
+    };
+    message: unknown;
+    line: {
+      host: string;
+      stream: "stdout" | "stderr";
+      /** base64. */
+      data: string;
+    } | {
+      runid: string;
+      runs: {
+        host: string;
+        state: string;
+        /** exit code of the command. */
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      }[];
+      /** bytes that are left out here, because they were read too slowly. */
+      skipped: number;
+      /** why the run failed as a whole. */
+      message?: string;
+    } | {
+      runid: string;
+    };
+  };
+  /**
+   * Whether there is a job <name>@<dir>.
+   *
+   * `GET /job/exist/{path}`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJobExistByPath", { path: { path: "backup@nightly" } });
+   */
+  getJobExistByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Changes the members that are sent; adds a job that is not there.
+   *
+   * `POST /job/merge`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("postJobMerge", { body: { name: "backup", dir: "nightly", description: "Every night" } });
+   */
+  postJobMerge: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** At most 300 characters. */
+        dir?: string;
+        /** At most 4000 characters. */
+        description?: string;
+        /** groups of hosts, separated by commas. At most 4000 characters. */
+        group?: string;
+        groupmode?: "one" | "parallel" | "sequence" | "";
+        /** At most 1500 items. */
+        host?: readonly string[];
+        /** At most 64000 characters. */
+        begin?: string;
+        /** At most 64000 characters. */
+        end?: string;
+        /** appended to every exec, each as one word. At most 50 items. */
+        arg?: readonly string[];
+        /** At most 100 characters. */
+        argenc?: string;
+        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        schedule?: string;
+        /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
+        algorithm?: string;
+        limit?: number;
+        /** At most 200 characters. */
+        queue?: string;
+        /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
+        retry?: number;
+        /** seconds before each of these tries. 0 to 3600. */
+        retrydelay?: number;
+        /** most runs that are kept of it, the newest, with their output; 0: all of the days that they are kept. 0 to 10000. */
+        keep?: number;
+        /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
+        keepdays?: number;
+        /** At most 1000 items. */
+        tag?: readonly string[];
+        /** command lines for the host's shell. 1 to 50 items. */
+        exec?: readonly string[];
+        /** seconds. */
+        timeout?: number;
+        /** 0 to 1. */
+        enable?: number;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      /** <name>@<dir>. */
+      fullname: string;
+      name: string;
+      dir: string;
+      description: string;
+      group: string;
+      groupmode: string;
+      host: string[];
+      begin: string;
+      end: string;
+      exec: string[];
+      arg: string[];
+      argenc: string;
+      schedule: string;
+      /** seconds. */
+      timeout: number;
+      algorithm: string;
+      limit: number;
+      enable: number;
+      queue: string;
+      retry: number;
+      /** seconds. */
+      retrydelay: number;
+      keep: number;
+      /** days. */
+      keepdays: number;
+      /** when its schedule comes next, in milliseconds. */
+      next?: number[];
+      tag: string[];
+      /** belongs to the platform. */
+      system: boolean;
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * Follows the output of a run on one host from a position until the run is over.
+   *
+   * `GET /job/output/{runid}/{host}`, permission: jobs:read.
+   *
+   * @example
+   * for await (const { data } of client.events("getJobOutputByRunidByHost", {
+   *   path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV", host: "web-1" },
+   *   query: { from: 0 },
+   * })) console.log(data);
+   */
+  getJobOutputByRunidByHost: {
+    request: {
+      path: {
+        /** 1 to 100 characters. */
+        runid: string;
+        /** 1 to 255 characters. */
+        host: string;
+      };
+      query?: {
+        /** bytes of the output that the reader has. At least 0. */
+        from?: number;
+        /** ends before this byte, without waiting for the run. At least 0. */
+        to?: number;
+        /** begins so many bytes before the end of what is there, not before from. At least 0. */
+        tail?: number;
+        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. At least 0. */
+        lines?: number;
+      };
+    };
+    event: {
+      from?: number;
+      to?: number;
+      /** base64. */
+      data?: string;
+      end?: {
+        state: string;
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      };
+    };
+  };
+  /**
+   * Executes the job again on the hosts on which a run that has ended failed; answers the id of the new run.
+   *
+   * `POST /job/retry/{runid}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("postJobRetryByRunid", { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  postJobRetryByRunid: {
+    request: {
+      path: {
+        /** 1 to 100 characters. */
+        runid: string;
+      };
+      body?: {
+        /** JSON object, as of the run that is tried again: what that was given is not kept. */
+        param?: string;
+        /** seconds. */
+        timeout?: number;
+      };
+    };
+    message: string;
+  };
+  /**
+   * How many jobs there are; what MQL shows of them is always what is stored.
+   *
+   * `GET /job/sync`, permission: jobs:read.
+   *
+   * @example
+   * await client.call("getJobSync");
+   */
+  getJobSync: {
+    request: Record<string, never>;
+    message: number;
+  };
+  /**
+   * Has the controller read its keys again where they come from.
+   *
+   * `POST /key/reload`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("postKeyReload");
+   */
+  postKeyReload: {
+    request: {
+      body?: Record<string, unknown>;
+    };
+    message: string;
+  };
+  /**
+   * Which keys seal how much of what, for administrators of the first tenant.
+   *
+   * `GET /key/status`, permission: tenants:write.
+   *
+   * @example
+   * await client.call("getKeyStatus");
+   */
+  getKeyStatus: {
+    request: Record<string, never>;
+    message: {
+      source: "file" | "text" | "command";
+      file?: string;
+      wanted: string;
+      sealing: string;
+      keys: {
+        id: string;
+        listed: boolean;
+        opens: boolean;
+        sealed: Record<string, number>;
+        total: number;
+      }[];
+      left: number;
+      ending: number;
+      deletedTenants: string[];
+      controllers: {
+        id: string;
+        url: string;
+        sealing?: string;
+        opening?: string[];
+      }[];
+      waiting?: string;
+    };
+  };
+  /**
+   * Imports the licence of the tenant that it names.
+   *
+   * `POST /license/import`, permission: licences:write.
+   *
+   * @example
+   * await client.call("postLicenseImport", { body: { uploadfile: { name: "example.txt", content: "{}" } } });
+   */
+  postLicenseImport: {
+    request: {
+      body: {
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: {
+      /** The tenant. */
+      name: string;
+      /** Milliseconds since 1970; -1: never. */
+      expire: number;
+      /** -1: no limit. */
+      server: number;
+      /** -1: no limit. */
+      agent: number;
+      /** Of the imported document: a later one has a greater one. */
+      serial?: number;
+    };
+  };
+  /**
+   * The licence of a tenant; -1 everywhere without one.
+   *
+   * `GET /license/info/{name}`, permission: licences:read.
+   *
+   * @example
+   * await client.call("getLicenseInfoByName", { path: { name: "matrix" } });
+   */
+  getLicenseInfoByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: {
+      /** The tenant. */
+      name: string;
+      /** Milliseconds since 1970; -1: never. */
+      expire: number;
+      /** -1: no limit. */
+      server: number;
+      /** -1: no limit. */
+      agent: number;
+      /** Of the imported document: a later one has a greater one. */
+      serial?: number;
+    };
+  };
+  /**
+   * Puts depot versions on hosts.
+   *
+   * `POST /monitoring/deploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringDeploy", {
+   *   body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
+   * });
+   */
+  postMonitoringDeploy: {
+    request: {
+      body: {
+        /** At least 1 items. */
+        hosts: readonly string[];
+        /** At least 1 items. */
+        depots: readonly string[];
+        /** as many as depots. At least 1 items. */
+        versions: readonly string[];
+        /** At most 8000 characters. */
+        command?: string;
+        /** At most 1024 characters. */
+        remotepath?: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Lists the depots.
+   *
+   * `GET /monitoring/depot`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDepot");
+   */
+  getMonitoringDepot: {
+    request: Record<string, never>;
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Changes or adds a depot version.
+   *
+   * `PUT /monitoring/depot`, permission: depots:write.
+   *
+   * @example
+   * await client.call("putMonitoringDepot", {
+   *   body: {
+   *     name: "check",
+   *     version: "1.1.0",
+   *     uploadfile: [{ name: "example.txt", content: "#!/bin/sh\ncat /proc/loadavg\n" }],
+   *   },
+   * });
+   */
+  putMonitoringDepot: {
+    request: {
+      body: {
+        /** 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** At most 8000 characters. */
+        remark?: string;
+        /** At most 1000 items. */
+        tags?: readonly string[];
+        /** run in the depot's folder once it is in place. At most 8000 characters. */
+        command?: string;
+        /** Encoding of names in an archive that does not say their own, such as gbk; UTF-8 when absent. */
+        encoding?: string;
+        /** replaces the files of a version that exists. */
+        overwrite?: boolean;
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+      files: {
+        path: string;
+        digest: string;
+        /** bytes. */
+        size: number;
+        executable: boolean;
+      }[];
+    };
+    revised: true;
+  };
+  /**
+   * Uploads a new depot version.
+   *
+   * `POST /monitoring/depot`, permission: depots:write.
+   *
+   * @example
+   * await client.call("postMonitoringDepot", {
+   *   body: {
+   *     name: "check",
+   *     version: "1.0.0",
+   *     remark: "Checks the load",
+   *     uploadfile: { name: "example.txt", content: "#!/bin/sh\ncat /proc/loadavg\n" },
+   *   },
+   * });
+   */
+  postMonitoringDepot: {
+    request: {
+      body: {
+        /** 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** At most 8000 characters. */
+        remark?: string;
+        /** At most 1000 items. */
+        tags?: readonly string[];
+        /** run in the depot's folder once it is in place. At most 8000 characters. */
+        command?: string;
+        /** Encoding of names in an archive that does not say their own, such as gbk; UTF-8 when absent. */
+        encoding?: string;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+      files: {
+        path: string;
+        digest: string;
+        /** bytes. */
+        size: number;
+        executable: boolean;
+      }[];
+    };
+    revised: true;
+  };
+  /**
+   * One depot version with its files, the newest by default.
+   *
+   * `GET /monitoring/depot/{name}`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDepotByName", { path: { name: "check" }, query: { version: "1.0.0" } });
+   */
+  getMonitoringDepotByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      query?: {
+        /** empty: the newest. At most 50 characters. */
+        version?: string;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+      files: {
+        path: string;
+        digest: string;
+        /** bytes. */
+        size: number;
+        executable: boolean;
+      }[];
+    };
+  };
+  /**
+   * Deletes a depot, or one version of it.
+   *
+   * `DELETE /monitoring/depot/{name}`, permission: depots:write.
+   *
+   * @example
+   * await client.call("deleteMonitoringDepotByName", { path: { name: "check" }, query: { version: "1.0.0" } });
+   */
+  deleteMonitoringDepotByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      query?: {
+        /** empty: the newest. At most 50 characters. */
+        version?: string;
+      };
+    };
+    message: number;
+    revised: true;
+  };
+  /**
+   * Differences of two versions, file by file.
+   *
+   * `GET /monitoring/depot/diff/{name}`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDepotDiffByName", {
+   *   path: { name: "check" },
+   *   query: { version: "1.1.0", compareVersion: "1.2.0" },
+   * });
+   */
+  getMonitoringDepotDiffByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      query: {
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** three numbers: 1.0.0. */
+        compareVersion: string;
+      };
+    };
+    message: {
+      path: string;
+      change: "added" | "removed" | "modified";
+      binary: boolean;
+      /** unified diff. */
+      diff?: string;
+    }[];
+  };
+  /**
+   * Whether a depot, or one version of it, exists.
+   *
+   * `GET /monitoring/depot/exist/{name}`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDepotExistByName", { path: { name: "check" }, query: { version: "1.0.0" } });
+   */
+  getMonitoringDepotExistByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      query?: {
+        /** empty: the newest. At most 50 characters. */
+        version?: string;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Makes a new version with one file modified, added or deleted.
+   *
+   * `PUT /monitoring/depot/file`, permission: depots:write.
+   *
+   * @example
+   * await client.call("putMonitoringDepotFile", {
+   *   body: {
+   *     name: "check",
+   *     version: "1.1.0",
+   *     newVersion: "1.2.0",
+   *     filepath: "check.sh",
+   *     type: "M",
+   *     content: "#!/bin/sh\nuptime\n",
+   *   },
+   * });
+   */
+  putMonitoringDepotFile: {
+    request: {
+      body: {
+        /** 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** three numbers: 1.0.0. */
+        newVersion: string;
+        /** 1 to 1024 characters. */
+        filepath: string;
+        /** modify, add, delete. */
+        type: "M" | "A" | "D";
+        content?: string;
+        /** At most 8000 characters. */
+        remark?: string;
+        /** At most 1000 items. */
+        tags?: readonly string[];
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+      files: {
+        path: string;
+        digest: string;
+        /** bytes. */
+        size: number;
+        executable: boolean;
+      }[];
+    };
+    revised: true;
+  };
+  /**
+   * Content of a text file of a depot.
+   *
+   * `GET /monitoring/depot/file/{name}`, permission: depots:read.
+   *
+   * @example
+   * await client.call("getMonitoringDepotFileByName", { path: { name: "check" }, query: { version: "1.0.0", filepath: "check.sh" } });
+   */
+  getMonitoringDepotFileByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      query: {
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** 1 to 1024 characters. */
+        filepath: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Makes a new version with one file modified, added or deleted.
+   *
+   * `PUT /monitoring/depot/file/{name}`, permission: depots:write.
+   *
+   * @example
+   * await client.call("putMonitoringDepotFileByName", {
+   *   path: { name: "check" },
+   *   body: {
+   *     version: "1.1.0",
+   *     newVersion: "1.3.0",
+   *     filepath: "check.sh",
+   *     type: "M",
+   *     content: "#!/bin/sh\nuptime\n",
+   *   },
+   * });
+   */
+  putMonitoringDepotFileByName: {
+    request: {
+      path: {
+        /** 1 to 255 characters. */
+        name: string;
+      };
+      body: {
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** three numbers: 1.0.0. */
+        newVersion: string;
+        /** 1 to 1024 characters. */
+        filepath: string;
+        /** modify, add, delete. */
+        type: "M" | "A" | "D";
+        content?: string;
+        /** At most 8000 characters. */
+        remark?: string;
+        /** At most 1000 items. */
+        tags?: readonly string[];
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      name: string;
+      version: string;
+      versions: string[];
+      remark: string;
+      tags: string[];
+      command: string;
+      status: string;
+      filecount: number;
+      /** bytes. */
+      size: number;
+      /** milliseconds since 1970. */
+      created: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+      files: {
+        path: string;
+        digest: string;
+        /** bytes. */
+        size: number;
+        executable: boolean;
+      }[];
+    };
+    revised: true;
+  };
+  /**
+   * Lists the policies.
+   *
+   * `GET /monitoring/policy`, permission: policies:read.
+   *
+   * @example
+   * await client.call("getMonitoringPolicy");
+   */
+  getMonitoringPolicy: {
+    request: Record<string, never>;
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Creates or replaces a command policy.
+   *
+   * `POST /monitoring/policy`, permission: policies:write.
+   *
+   * @example
+   * await client.call("postMonitoringPolicy", {
+   *   body: {
+   *     name: "load",
+   *     rule: "/matrix/rules/visit",
+   *     command: "uptime",
+   *     ctype: 1,
+   *     interval: 5,
+   *     unit: "minute",
+   *   },
+   * });
+   */
+  postMonitoringPolicy: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** 1 to 500 characters. */
+        rule: string;
+        /** At most 1000 characters. */
+        delimiter?: string;
+        delimitereol?: boolean;
+        tags?: readonly string[];
+        hosts?: readonly string[];
+        /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+        attrs?: Record<string, string>;
+        /** 1 to 8000 characters. */
+        command: string;
+        /** 0 to 1. */
+        ctype: number;
+        /** At most 200 characters. */
+        depotname?: string;
+        /** At most 50 characters. */
+        depotversion?: string;
+        /** At most 8000 characters. */
+        depotcommand?: string;
+        /** in the unit. 1 to 1000000. */
+        interval: number;
+        unit: "year" | "month" | "day" | "hour" | "minute" | "second";
+        split?: boolean;
+        isdaemon?: boolean;
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * One policy.
+   *
+   * `GET /monitoring/policy/{name}`, permission: policies:read.
+   *
+   * @example
+   * await client.call("getMonitoringPolicyByName", { path: { name: "load" } });
+   */
+  getMonitoringPolicyByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+  };
+  /**
+   * Stops a policy everywhere and deletes it.
+   *
+   * `DELETE /monitoring/policy/{name}`, permission: policies:write.
+   *
+   * @example
+   * await client.call("deleteMonitoringPolicyByName", { path: { name: "load" } });
+   */
+  deleteMonitoringPolicyByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Deploys a policy to its hosts.
+   *
+   * `POST /monitoring/policy/deploy/{name}`, permission: policies:run.
+   *
+   * @example
+   * await client.call("postMonitoringPolicyDeployByName", { path: { name: "load" }, query: { hosts: ["web-1"] } });
+   */
+  postMonitoringPolicyDeployByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+      query?: {
+        /** added to the policy's hosts. */
+        hosts?: readonly string[];
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * The extension table of a rule, LTSV; empty without one.
+   *
+   * `GET /monitoring/policy/extend/{path}`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getMonitoringPolicyExtendByPath", { path: { path: "matrix/rules/visit" } });
+   */
+  getMonitoringPolicyExtendByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Replace the extension table of a rule by the body, LTSV.
+   *
+   * `POST /monitoring/policy/extend/{path}`, permission: rules:write.
+   *
+   * @example
+   * await client.call("postMonitoringPolicyExtendByPath", { path: { path: "matrix/rules/visit" }, body: "key:/start\tsite:north\n" });
+   */
+  postMonitoringPolicyExtendByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      /** The table, LTSV. */
+      body?: Content;
+    };
+    message: string;
+  };
+  /**
+   * Creates or replaces a log policy.
+   *
+   * `POST /monitoring/policy/log`, permission: policies:write.
+   *
+   * @example
+   * await client.call("postMonitoringPolicyLog", {
+   *   body: {
+   *     name: "access",
+   *     rule: "/matrix/rules/visit",
+   *     dir: "/var/log/nginx",
+   *     match: "access\\.log",
+   *   },
+   * });
+   */
+  postMonitoringPolicyLog: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** 1 to 500 characters. */
+        rule: string;
+        /** At most 1000 characters. */
+        delimiter?: string;
+        delimitereol?: boolean;
+        tags?: readonly string[];
+        hosts?: readonly string[];
+        /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+        attrs?: Record<string, string>;
+        /** 1 to 4000 characters. */
+        dir: string;
+        /** 1 to 1000 characters. */
+        match: string;
+        /** At most 1000 characters. */
+        matchregexp?: string;
+        priority?: readonly string[];
+        translation?: Record<string, Record<string, number>>;
+        /** At most 100 characters. */
+        differentiator?: string;
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * Stops a policy on all its hosts.
+   *
+   * `POST /monitoring/policy/undeploy/{name}`, permission: policies:run.
+   *
+   * @example
+   * await client.call("postMonitoringPolicyUndeployByName", { path: { name: "load" } });
+   */
+  postMonitoringPolicyUndeployByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** At most 200 characters. */
+      depotname?: string;
+      /** At most 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
+   * Takes depot versions off hosts.
+   *
+   * `POST /monitoring/undeploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringUndeploy", {
+   *   body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
+   * });
+   */
+  postMonitoringUndeploy: {
+    request: {
+      body: {
+        /** At least 1 items. */
+        hosts: readonly string[];
+        /** At least 1 items. */
+        depots: readonly string[];
+        /** as many as depots. At least 1 items. */
+        versions: readonly string[];
+        /** At most 8000 characters. */
+        command?: string;
+        /** At most 1024 characters. */
+        remotepath?: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Inserts or updates objects as MQL would; refused by what the caller may write.
+   *
+   * `POST /mxobject/actiontoclass`, permission: objects:read.
+   *
+   * @example
+   * await client.call("postMxobjectActiontoclass", {
+   *   body: {
+   *     data: [{ class: "/matrix/visit", page: "/start", status: 200 }],
+   *     ctype: "insert",
+   *   },
+   * });
+   */
+  postMxobjectActiontoclass: {
+    request: {
+      body: {
+        /** At least 1 items. */
+        data: readonly Record<string, unknown>[];
+        ctype?: "insert" | "update";
+      };
+    };
+    message: {
+      count: number;
+      ids?: string[];
+    };
+  };
+  /**
+   * Classes and objects as a file that can be imported.
+   *
+   * `GET /mxobject/export`, permission: objects:read.
+   *
+   * @example
+   * const { body } = await client.download("getMxobjectExport", { query: { class: "/matrix/visit", filetype: "mql" } });
+   */
+  getMxobjectExport: {
+    request: {
+      query?: {
+        /** A class path; with a slash at its end with its subclasses. The whole tenant when absent. */
+        class?: string;
+        /** With all subclasses. */
+        recursive?: boolean;
+        /** Objects of each class at most; 0: definitions only; -1 or absent: all. */
+        limit?: number;
+        /** mql (default) or xlsx. */
+        filetype?: string;
+        /** Definitions only. */
+        template?: boolean;
+        /** The same as template. */
+        templdate?: boolean;
+        /** Columns and edge types that are left out, separated by commas; with a column of a class of records also its _rawbytes. */
+        ignorefields?: string;
+        /** Class paths that are left out with their subclasses, separated by commas. */
+        ignoreclass?: string;
+        /** Defines the edge types as well. */
+        relation_defined?: boolean;
+        /** With the times of objects, their earlier states and removals, for an import with times=true; mql only. */
+        times?: boolean;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Takes an MQL script in, or a CSV file or workbook with a heading line into one class: checked as a whole, then written.
+   *
+   * `POST /mxobject/import`, permission: objects:write.
+   *
+   * @example
+   * await client.call("postMxobjectImport", {
+   *   body: {
+   *     uploadfile: {
+   *       name: "example.txt",
+   *       content: "insert into /matrix/visit page='/about', status=200;\n",
+   *     },
+   *   },
+   * });
+   */
+  postMxobjectImport: {
+    request: {
+      body: {
+        /** false: answers when the import is on record, and it goes on by itself. */
+        wait?: boolean;
+        /** An ospace or a class path that takes the place of the ospace of all classes in the upload: with /second/copy, /matrix/host becomes /second/copy/host. */
+        root?: string;
+        /** Only checks, and tells what would be done. */
+        plan?: boolean;
+        /** Objects get their former times and earlier states back, as an export with times=true has them; else all are new writes. */
+        times?: boolean;
+        /** Path of the class that a CSV file, or a sheet of a workbook, with a heading line goes into. */
+        class?: string;
+        /** Columns by heading, as JSON; an empty name leaves a heading out. Other headings are taken for the column of their name or title, without regard to case, spaces, _ and -. */
+        columns?: Record<string, string | null>;
+        /** Character between the values of a CSV file, or tab; of , ; and tab the most frequent one of the heading line when absent. */
+        delimiter?: string;
+        /** Encoding of a script or CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent. */
+        encoding?: string;
+        /** Name of the sheet of a workbook; the only one with rows when absent. */
+        sheet?: string;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: {
+      /** Of the object transfer:<id> that tells how far it is. */
+      id: string;
+      /** running, done or failed; planned of a plan, whose id is empty. */
+      state: string;
+      /** Statements. */
+      total: number;
+      /** Statements that are written. */
+      done: number;
+      message: string;
+      /** How the headings of a file were understood. */
+      columns?: {
+        heading: string;
+        /** Empty: left out. */
+        column: string;
+        /** Of the column; id, or relation of an edge type. */
+        type?: string;
+      }[];
+      /** Of a CSV file. */
+      delimiter?: string;
+      /** Of a CSV file. */
+      encoding?: string;
+      /** Of a workbook. */
+      sheet?: string;
+      /** Of the plan of a file with a heading line: objects. */
+      created?: number;
+      /** Likewise. */
+      updated?: number;
+      /** Of such a plan: the first thousand rows. */
+      changes?: {
+        row: number;
+        /** Absent: made up with the object. */
+        id?: string;
+        /** create or update. */
+        action: string;
+      }[];
+    };
+  };
+  /**
+   * Takes the classes and objects of a spreadsheet in, as an export makes it.
+   *
+   * `POST /mxobject/importclass`, permission: objects:write.
+   *
+   * @example
+   * await client.call("postMxobjectImportclass", {
+   *   body: {
+   *     plan: true,
+   *     uploadfile: { name: "example.txt", content: "the bytes of a workbook" },
+   *   },
+   * });
+   */
+  postMxobjectImportclass: {
+    request: {
+      body: {
+        /** false: answers when the import is on record, and it goes on by itself. */
+        wait?: boolean;
+        /** An ospace or a class path that takes the place of the ospace of all classes in the upload: with /second/copy, /matrix/host becomes /second/copy/host. */
+        root?: string;
+        /** Only checks, and tells what would be done. */
+        plan?: boolean;
+        /** Objects get their former times and earlier states back, as an export with times=true has them; else all are new writes. */
+        times?: boolean;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: {
+      /** Of the object transfer:<id> that tells how far it is. */
+      id: string;
+      /** running, done or failed; planned of a plan, whose id is empty. */
+      state: string;
+      /** Statements. */
+      total: number;
+      /** Statements that are written. */
+      done: number;
+      message: string;
+      /** How the headings of a file were understood. */
+      columns?: {
+        heading: string;
+        /** Empty: left out. */
+        column: string;
+        /** Of the column; id, or relation of an edge type. */
+        type?: string;
+      }[];
+      /** Of a CSV file. */
+      delimiter?: string;
+      /** Of a CSV file. */
+      encoding?: string;
+      /** Of a workbook. */
+      sheet?: string;
+      /** Of the plan of a file with a heading line: objects. */
+      created?: number;
+      /** Likewise. */
+      updated?: number;
+      /** Of such a plan: the first thousand rows. */
+      changes?: {
+        row: number;
+        /** Absent: made up with the object. */
+        id?: string;
+        /** create or update. */
+        action: string;
+      }[];
+    };
+  };
+  /**
+   * Run MQL; the answer is that of the last statement.
+   *
+   * `GET /mxobject/mql`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectMql", {
+   *   query: { mql: "select * from /matrix/visit where status = 200 limit 10", meta: true },
+   * });
+   */
+  getMxobjectMql: {
+    request: {
+      query: {
+        mql: string;
+        meta?: boolean;
+        values?: readonly unknown[];
+        cursor?: string;
+        time_zone?: string;
+      };
+    };
+    message: Record<string, unknown>[];
+    cursor: true;
+  };
+  /**
+   * Run MQL given as form, as JSON with values, or as the plain body.
+   *
+   * `POST /mxobject/mql`, permission: objects:read.
+   *
+   * @example
+   * await client.call("postMxobjectMql", { body: "select * from /matrix/visit limit 10" });
+   */
+  postMxobjectMql: {
+    request: {
+      query?: {
+        mql?: string;
+        meta?: boolean;
+        values?: readonly unknown[];
+        cursor?: string;
+        time_zone?: string;
+      };
+      /** The statements. */
+      body: Content | {
+        mql: string;
+        meta?: boolean;
+        values?: readonly unknown[];
+        cursor?: string;
+        time_zone?: string;
+      };
+    };
+    message: Record<string, unknown>[];
+    cursor: true;
+  };
+  /**
+   * Rules, of one class when it is named.
+   *
+   * `GET /mxobject/rule`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getMxobjectRule", { query: { class: "/matrix/visit" } });
+   */
+  getMxobjectRule: {
+    request: {
+      query?: {
+        /** Only rules whose records go to this class. */
+        class?: string;
+      };
+    };
+    message: {
+      key: string;
+      class: string;
+      type: string;
+      /** The rule's text. */
+      value: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * Insert or replace a rule.
+   *
+   * `PUT /mxobject/rule`, permission: rules:write.
+   *
+   * @example
+   * await client.call("putMxobjectRule", {
+   *   body: {
+   *     key: "/matrix/rules/visit",
+   *     value: "--class=/matrix/visit\n--parser=csv\n--fields=page,status",
+   *   },
+   * });
+   */
+  putMxobjectRule: {
+    request: {
+      body: {
+        /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
+        key: string;
+        /** The rule's text: option lines. */
+        value: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Remove a rule; a warning names the policies that need it.
+   *
+   * `DELETE /mxobject/rule`, permission: rules:write.
+   *
+   * @example
+   * await client.call("deleteMxobjectRule", { query: { key: "/matrix/rules/visit" } });
+   */
+  deleteMxobjectRule: {
+    request: {
+      query: {
+        /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
+        key: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Make the rule of a class and type; the message is its key.
+   *
+   * `POST /mxobject/rule/new`, permission: rules:write.
+   *
+   * @example
+   * await client.call("postMxobjectRuleNew", { body: { class: "/matrix/visit", type: "csv", fields: ["page", "status"] } });
+   */
+  postMxobjectRuleNew: {
+    request: {
+      body: {
+        /** At least 1 characters. */
+        class: string;
+        type: "text" | "json" | "csv" | "grok";
+        /** Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields. */
+        fields?: readonly string[];
+        /** Of grok: class field to the name of a pattern of fields, or to a name that one captures. */
+        mapping?: Record<string, string>;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * What a rule, stored or given, or a grok pattern makes of sample records, or of the latest of a policy; nothing is stored.
+   *
+   * `POST /mxobject/rule/try`, permission: rules:write.
+   *
+   * @example
+   * await client.call("postMxobjectRuleTry", { body: { key: "/matrix/rules/visit", lines: ["/start,200"] } });
+   */
+  postMxobjectRuleTry: {
+    request: {
+      body?: {
+        /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
+        key?: string;
+        /** A rule's text; without it, the stored rule of the key is tried. */
+        text?: string;
+        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. */
+        pattern?: string;
+        /** Sample records; without them, those of the policy. */
+        lines?: readonly string[];
+        /** A policy whose latest raw records are the sample, as the controllers that run have them in memory; without key and text, its rule is tried. */
+        policy?: string;
+        /** How many records of the policy, 20 without it. 1 to 200. */
+        last?: number;
+        /** Where the records would come from. */
+        host?: string;
+        /** The file or policy they would come from. */
+        source?: string;
+        /** Named groups of a log policy's file match. */
+        groups?: Record<string, string>;
+      };
+    };
+    message: {
+      /** Of the rule; empty where its body names classes, and of a pattern. */
+      class: string;
+      records: {
+        /** Of the sample, from 1. */
+        line: number;
+        /** The record of the policy. */
+        raw?: {
+          text: string;
+          /** Milliseconds since 1970. */
+          time: number;
+          host: string;
+          source: string;
+        };
+        /** Of pattern: what it captures of the record, by name. */
+        fields?: Record<string, string | number>;
+        rows: {
+          class: string;
+          values: Record<string, unknown>;
+          /** Milliseconds since 1970, where --time gives the record a time of its own. */
+          time?: number;
+        }[];
+        errors: {
+          message: string;
+          /** Of the rule's text, where its body went wrong. */
+          line?: number;
+          column?: number;
+        }[];
+      }[];
+      log: {
+        level: string;
+        msg: string;
+      }[];
+      /** Functions that bodies called and a trial does not carry out. */
+      notCalled: string[];
+      msPerRecord: number;
+    };
+  };
+  /**
+   * One class with its fields.
+   *
+   * `GET /mxobject/schema/class`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSchemaClass", { query: { class: "/matrix/visit" } });
+   */
+  getMxobjectSchemaClass: {
+    request: {
+      query: {
+        /** At least 1 characters. */
+        class: string;
+      };
+    };
+    message: {
+      cid: number;
+      pid: number;
+      name: string;
+      alias: string;
+      nickname: string;
+      remedy: string;
+      child: string[];
+      subclass: string[];
+      fields: {
+        name: string;
+        colname: string;
+        title: string;
+        dispname: string;
+        type: string;
+        ftype: string;
+        loption: Record<string, unknown>;
+        fparam: unknown;
+        isindex: boolean;
+        iskey: boolean;
+        isrel: boolean;
+        note: string;
+        remedy: string;
+        btype: string;
+        /** Last change of the class that defines the field, in milliseconds since 1970. */
+        mtime: number;
+        class: string;
+        indexing?: {
+          state: string;
+          done?: number;
+          total?: number;
+          problem?: string;
+        };
+      }[];
+      keys: string[];
+      keymode: "manu" | "uuid" | "md5";
+      keymethod: number;
+      kind: "entity" | "record";
+      /** 0 to 1. */
+      autosearch: number;
+      /** 0 to 1. */
+      version: number;
+      /** Retention of versions that a later one superseded, as ttl. */
+      versionttl: number;
+      time_zone: string;
+      loption: Record<string, unknown>;
+      /** milliseconds since 1970. */
+      mtime: number;
+      tags: string[];
+      /** Seconds; -1: for ever. */
+      ttl: number;
+      vtimebase: string;
+      indexing?: {
+        state: string;
+        done?: number;
+        total?: number;
+        problem?: string;
+      };
+    };
+  };
+  /**
+   * Makes a class, or adds to one that is there what it lacks: columns, keys, indexes, options.
+   *
+   * `POST /mxobject/schema/class`, permission: objects:write.
+   *
+   * @example
+   * await client.call("postMxobjectSchemaClass", {
+   *   body: {
+   *     class: "/matrix/visit",
+   *     fields: [{ name: "page", type: "varchar", iskey: true }, { name: "status", type: "int", isindex: true }],
+   *     autosearch: true,
+   *   },
+   * });
+   */
+  postMxobjectSchemaClass: {
+    request: {
+      body?: {
+        class?: string;
+        name?: string;
+        fields?: readonly ({
+          name?: string;
+          colname?: string;
+          type?: string;
+          ftype?: string;
+          title?: string;
+          dispname?: string;
+          isindex?: boolean;
+          iskey?: boolean;
+          fparam?: Record<string, unknown> | readonly string[];
+        } | string)[];
+        keys?: readonly string[];
+        indexes?: readonly string[];
+        alias?: string;
+        nickname?: string;
+        remedy?: string;
+        keymode?: "manu" | "uuid" | "md5";
+        kind?: "entity" | "record";
+        autosearch?: boolean;
+        version?: boolean;
+        versionttl?: string;
+        time_zone?: string;
+        ttl?: string;
+        loption?: Record<string, unknown>;
+        data?: {
+          class?: string;
+          name?: string;
+          fields?: readonly ({
+            name?: string;
+            colname?: string;
+            type?: string;
+            ftype?: string;
+            title?: string;
+            dispname?: string;
+            isindex?: boolean;
+            iskey?: boolean;
+            fparam?: Record<string, unknown> | readonly string[];
+          } | string)[];
+          keys?: readonly string[];
+          indexes?: readonly string[];
+          alias?: string;
+          nickname?: string;
+          remedy?: string;
+          keymode?: "manu" | "uuid" | "md5";
+          kind?: "entity" | "record";
+          autosearch?: boolean;
+          version?: boolean;
+          versionttl?: string;
+          time_zone?: string;
+          ttl?: string;
+          loption?: Record<string, unknown>;
+        };
+      };
+    };
+    message: {
+      cid: number;
+      pid: number;
+      name: string;
+      alias: string;
+      nickname: string;
+      remedy: string;
+      child: string[];
+      subclass: string[];
+      fields: {
+        name: string;
+        colname: string;
+        title: string;
+        dispname: string;
+        type: string;
+        ftype: string;
+        loption: Record<string, unknown>;
+        fparam: unknown;
+        isindex: boolean;
+        iskey: boolean;
+        isrel: boolean;
+        note: string;
+        remedy: string;
+        btype: string;
+        /** Last change of the class that defines the field, in milliseconds since 1970. */
+        mtime: number;
+        class: string;
+        indexing?: {
+          state: string;
+          done?: number;
+          total?: number;
+          problem?: string;
+        };
+      }[];
+      keys: string[];
+      keymode: "manu" | "uuid" | "md5";
+      keymethod: number;
+      kind: "entity" | "record";
+      /** 0 to 1. */
+      autosearch: number;
+      /** 0 to 1. */
+      version: number;
+      /** Retention of versions that a later one superseded, as ttl. */
+      versionttl: number;
+      time_zone: string;
+      loption: Record<string, unknown>;
+      /** milliseconds since 1970. */
+      mtime: number;
+      tags: string[];
+      /** Seconds; -1: for ever. */
+      ttl: number;
+      vtimebase: string;
+      indexing?: {
+        state: string;
+        done?: number;
+        total?: number;
+        problem?: string;
+      };
+    };
+  };
+  /**
+   * Drops a class, by number or path, that has neither objects nor classes below it.
+   *
+   * `DELETE /mxobject/schema/class`, permission: objects:write.
+   *
+   * @example
+   * await client.call("deleteMxobjectSchemaClass", { query: { cid: "/matrix/visit" } });
+   */
+  deleteMxobjectSchemaClass: {
+    request: {
+      query: {
+        /** At least 1 characters. */
+        cid: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Fields of a class, inherited ones too.
+   *
+   * `GET /mxobject/schema/class/fields`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSchemaClassFields", { query: { id: "/matrix/visit" } });
+   */
+  getMxobjectSchemaClassFields: {
+    request: {
+      query: {
+        /** At least 1 characters. */
+        id: string;
+      };
+    };
+    message: {
+      name: string;
+      colname: string;
+      title: string;
+      dispname: string;
+      type: string;
+      ftype: string;
+      loption: Record<string, unknown>;
+      fparam: unknown;
+      isindex: boolean;
+      iskey: boolean;
+      isrel: boolean;
+      note: string;
+      remedy: string;
+      btype: string;
+      /** Last change of the class that defines the field, in milliseconds since 1970. */
+      mtime: number;
+      class: string;
+      indexing?: {
+        state: string;
+        done?: number;
+        total?: number;
+        problem?: string;
+      };
+    }[];
+  };
+  /**
+   * Classes below one named by number; with the class itself when named by path; the root without a name.
+   *
+   * `GET /mxobject/schema/class/list`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSchemaClassList", { query: { id: "/matrix" } });
+   */
+  getMxobjectSchemaClassList: {
+    request: {
+      query?: {
+        id?: string;
+      };
+    };
+    message: {
+      cid: number;
+      pid: number;
+      name: string;
+      alias: string;
+      nickname: string;
+      remedy: string;
+      child: string[];
+      subclass: string[];
+      fields: string[];
+      keys: string[];
+      keymode: "manu" | "uuid" | "md5";
+      keymethod: number;
+      kind: "entity" | "record";
+      /** 0 to 1. */
+      autosearch: number;
+      /** 0 to 1. */
+      version: number;
+      /** Retention of versions that a later one superseded, as ttl. */
+      versionttl: number;
+      time_zone: string;
+      loption: Record<string, unknown>;
+      /** milliseconds since 1970. */
+      mtime: number;
+      tags: string[];
+      /** Seconds; -1: for ever. */
+      ttl: number;
+      vtimebase: string;
+    }[];
+  };
+  /**
+   * A class, by number or path, and all classes below it; all classes without a name.
+   *
+   * `GET /mxobject/schema/class/tree`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSchemaClassTree", { query: { id: "/matrix" } });
+   */
+  getMxobjectSchemaClassTree: {
+    request: {
+      query?: {
+        id?: string;
+      };
+    };
+    message: {
+      cid: number;
+      pid: number;
+      name: string;
+      alias: string;
+      nickname: string;
+      remedy: string;
+      child: string[];
+      subclass: string[];
+      fields: string[];
+      keys: string[];
+      keymode: "manu" | "uuid" | "md5";
+      keymethod: number;
+      kind: "entity" | "record";
+      /** 0 to 1. */
+      autosearch: number;
+      /** 0 to 1. */
+      version: number;
+      /** Retention of versions that a later one superseded, as ttl. */
+      versionttl: number;
+      time_zone: string;
+      loption: Record<string, unknown>;
+      /** milliseconds since 1970. */
+      mtime: number;
+      tags: string[];
+      /** Seconds; -1: for ever. */
+      ttl: number;
+      vtimebase: string;
+    }[];
+  };
+  /**
+   * Search objects by words, fields and times.
+   *
+   * `GET /mxobject/search`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSearch", { query: { cond: "#/matrix/visit: start" } });
+   */
+  getMxobjectSearch: {
+    request: {
+      query: {
+        cond: string;
+        meta?: boolean;
+        time_zone?: string;
+      };
+    };
+    message: Record<string, unknown>[];
+  };
+  /**
+   * Search by a condition given as form, as JSON or as the plain body.
+   *
+   * `POST /mxobject/search`, permission: objects:read.
+   *
+   * @example
+   * await client.call("postMxobjectSearch", { body: "#/matrix/visit: start" });
+   */
+  postMxobjectSearch: {
+    request: {
+      query?: {
+        cond?: string;
+        meta?: boolean;
+        time_zone?: string;
+      };
+      /** The condition. */
+      body: Content | {
+        cond: string;
+        meta?: boolean;
+        time_zone?: string;
+      };
+    };
+    message: Record<string, unknown>[];
+  };
+  /**
+   * The table field, ftype or class, whole, as the JSON text of a list.
+   *
+   * `GET /mxobject/system/schema/{table}`, permission: objects:read.
+   *
+   * @example
+   * await client.call("getMxobjectSystemSchemaByTable", { path: { table: "class" } });
+   */
+  getMxobjectSystemSchemaByTable: {
+    request: {
+      path: {
+        table: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * The table field, ftype or class, whole, as the JSON text of a list.
+   *
+   * `POST /mxobject/system/schema/{table}`, permission: objects:read.
+   *
+   * @example
+   * await client.call("postMxobjectSystemSchemaByTable", { path: { table: "class" } });
+   */
+  postMxobjectSystemSchemaByTable: {
+    request: {
+      path: {
+        table: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Triggers of a class.
+   *
+   * `GET /mxobject/trigger`, permission: triggers:read.
+   *
+   * @example
+   * await client.call("getMxobjectTrigger", { query: { class: "/matrix/visit" } });
+   */
+  getMxobjectTrigger: {
+    request: {
+      query: {
+        /** At least 1 characters. */
+        class: string;
+      };
+    };
+    message: {
+      class: string;
+      /** Of the latest change, in milliseconds. */
+      vtime: number;
+      script: Record<string, string>;
+      attr: Record<string, string>;
+      revision: Record<string, string>;
+    }[];
+  };
+  /**
+   * Insert or replace a trigger; its texts run with the rights of who sent it.
+   *
+   * `PUT /mxobject/trigger`, permission: triggers:write.
+   *
+   * @example
+   * await client.call("putMxobjectTrigger", {
+   *   body: { class: "/matrix/visit", name: "count", script: "local page = OBJECT.page" },
+   * });
+   */
+  putMxobjectTrigger: {
+    request: {
+      body: {
+        /** At least 1 characters. */
+        class: string;
+        /** Letters, digits, `_`, `-` and `.`. At least 1 characters. */
+        name: string;
+        /** Lua 5.1, or JavaScript where `attr.language` or the first line says so. */
+        script: string;
+        /** Texts: `disable`, `before`, `level`, `language`. */
+        attr?: {
+          disable?: string | boolean;
+          before?: string | boolean;
+          level?: string | number;
+          language?: string;
+        };
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Remove a trigger.
+   *
+   * `DELETE /mxobject/trigger`, permission: triggers:write.
+   *
+   * @example
+   * await client.call("deleteMxobjectTrigger", { query: { class: "/matrix/visit", name: "count" } });
+   */
+  deleteMxobjectTrigger: {
+    request: {
+      query: {
+        /** At least 1 characters. */
+        class: string;
+        /** Letters, digits, `_`, `-` and `.`. At least 1 characters. */
+        name: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Grok patterns of users.
+   *
+   * `GET /pattern`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getPattern");
+   */
+  getPattern: {
+    request: Record<string, never>;
+    message: {
+      name: string;
+      pattern: string;
+      eg: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    }[];
+  };
+  /**
+   * One grok pattern, also of the standard set.
+   *
+   * `GET /pattern/{name}`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getPatternByName", { path: { name: "VISITOR" } });
+   */
+  getPatternByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: {
+      name: string;
+      pattern: string;
+      eg: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+  };
+  /**
+   * Insert or replace a grok pattern, tried on its sample: meta tells what it captures, warnings that it does not match.
+   *
+   * `POST /pattern/{name}`, permission: rules:write.
+   *
+   * @example
+   * await client.call("postPatternByName", {
+   *   path: { name: "VISITOR" },
+   *   body: { pattern: "%{IP:client} %{WORD:page}", eg: "192.0.2.1 start" },
+   * });
+   */
+  postPatternByName: {
+    request: {
+      path: {
+        name: string;
+      };
+      body: {
+        /** A regular expression that names others as %{NAME} or %{NAME:field}. */
+        pattern: string;
+        /** A sample that the pattern is tried on; where it does not match, warnings say so. */
+        eg?: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Remove a grok pattern that no other uses.
+   *
+   * `DELETE /pattern/{name}`, permission: rules:write.
+   *
+   * @example
+   * await client.call("deletePatternByName", { path: { name: "VISITOR" } });
+   */
+  deletePatternByName: {
+    request: {
+      path: {
+        name: string;
+      };
+    };
+    message: string;
+    revised: true;
+  };
+  /**
+   * Functions that scripts of the kind rule find.
+   *
+   * `GET /rule/funcs`, permission: rules:read.
+   *
+   * @example
+   * await client.call("getRuleFuncs");
+   */
+  getRuleFuncs: {
+    request: Record<string, never>;
+    message: {
+      /** As it is called: <object>.<function>. */
+      name: string;
+      object: string;
+      summary: string;
+      parameters: {
+        name: string;
+        type: string;
+        title: string;
+        optional: boolean;
+        /** It takes all arguments from here on. */
+        list: boolean;
+      }[];
+      returns: string;
+      example: string;
+      /** The language whose scripts find it; without it, each. */
+      language?: string;
+    }[];
+  };
+  /**
+   * Run a script file; the answer is what it puts into OUTPUT.
+   *
+   * `GET /script/exec/js`, permission: scripts:read.
+   *
+   * @example
+   * await client.call("getScriptExecJs", { query: { filepath: "greet.js", input: "world" } });
+   */
+  getScriptExecJs: {
+    request: {
+      query?: {
+        /** File below /script of the file space. At most 4096 characters. */
+        filepath?: string;
+        /** What the script finds as INPUT: text, or any JSON in a JSON body. */
+        input?: unknown;
+        /** Whether the body is the path of a file. */
+        isfile?: boolean;
+        /** Answer the bare result, without an envelope. */
+        rawdata?: boolean;
+        /** The file is in the system's file space only, for administrators. Otherwise in the users' space first, then in the system's. */
+        issys?: boolean;
+      };
+    };
+    message: unknown;
+  };
+  /**
+   * Run a script file, or a script given as the plain body; the answer is what it puts into OUTPUT.
+   *
+   * `POST /script/exec/js`, permission: scripts:read.
+   *
+   * @example
+   * await client.call("postScriptExecJs", { body: "OUTPUT = 2 * 21" });
+   */
+  postScriptExecJs: {
+    request: {
+      query?: {
+        /** File below /script of the file space. At most 4096 characters. */
+        filepath?: string;
+        /** What the script finds as INPUT: text, or any JSON in a JSON body. */
+        input?: unknown;
+        /** Whether the body is the path of a file. */
+        isfile?: boolean;
+        /** Answer the bare result, without an envelope. */
+        rawdata?: boolean;
+        /** The file is in the system's file space only, for administrators. Otherwise in the users' space first, then in the system's. */
+        issys?: boolean;
+      };
+      /** The script. */
+      body?: Content | {
+        /** File below /script of the file space. At most 4096 characters. */
+        filepath?: string;
+        /** What the script finds as INPUT: text, or any JSON in a JSON body. */
+        input?: unknown;
+        /** Whether the body is the path of a file. */
+        isfile?: boolean;
+        /** Answer the bare result, without an envelope. */
+        rawdata?: boolean;
+        /** The file is in the system's file space only, for administrators. Otherwise in the users' space first, then in the system's. */
+        issys?: boolean;
+      };
+    };
+    message: unknown;
+  };
+  /**
+   * The bytes of a file of either space for browsers, by the type of its name.
+   *
+   * `GET /static/{path}`, permission: files:read.
+   *
+   * @example
+   * const { body } = await client.download("getStaticByPath", { path: { path: "script/greet.js" } });
+   */
+  getStaticByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space only, for administrators. Otherwise in the users' space first, then in the system's. */
+        issys?: boolean;
+      };
+    };
+    content: true;
+  };
+  /**
+   * The tree of tags of a domain, or what lies below one of them; empty when there is none.
+   *
+   * `GET /tagdir/{domain}`, permission: tags:read.
+   *
+   * @example
+   * await client.call("getTagdirByDomain", { path: { domain: "places" } });
+   */
+  getTagdirByDomain: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      query?: {
+        /** Only what lies below this tag. */
+        tagpath?: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: {
+      /** Last part of the path. */
+      name: string;
+      /** By name; nodes of this same form, which have `path` and `domain` besides. */
+      nodes: Record<string, unknown>[];
+    };
+  };
+  /**
+   * Move or rename a tag with all below it, also on all that bears it: topath is its whole new path.
+   *
+   * `PUT /tagdir/{domain}`, permission: tags:write.
+   *
+   * @example
+   * await client.call("putTagdirByDomain", {
+   *   path: { domain: "places" },
+   *   body: { tagpath: "europe/bergen", topath: "europe/oslo" },
+   * });
+   */
+  putTagdirByDomain: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** Whole path of a tag, as in `a/b/c`. */
+        tagpath: string;
+        /** The whole new path. */
+        topath: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Add a tag, with all above it.
+   *
+   * `POST /tagdir/{domain}`, permission: tags:write.
+   *
+   * @example
+   * await client.call("postTagdirByDomain", { path: { domain: "places" }, body: { tagpath: "europe/oslo" } });
+   */
+  postTagdirByDomain: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** Whole path of a tag, as in `a/b/c`. */
+        tagpath: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Remove a tag with all below it, also from all that bears it and no other domain shows.
+   *
+   * `DELETE /tagdir/{domain}`, permission: tags:write.
+   *
+   * @example
+   * await client.call("deleteTagdirByDomain", { path: { domain: "places" }, query: { tagpath: "europe/oslo" } });
+   */
+  deleteTagdirByDomain: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      query: {
+        /** Whole path of a tag, as in `a/b/c`. */
+        tagpath: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Take tags from objects by their ids.
+   *
+   * `PUT /tagdir/{domain}/deletetags`, permission: tags:write.
+   *
+   * @example
+   * await client.call("putTagdirByDomainDeletetags", {
+   *   path: { domain: "places" },
+   *   body: { tag: ["europe/oslo"], id: ["hostinfo:web-1"] },
+   * });
+   */
+  putTagdirByDomainDeletetags: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** At least 1 items. */
+        tag: readonly string[];
+        /** At least 1 items. */
+        id: readonly string[];
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Whether nothing bears a tag or one below it.
+   *
+   * `GET /tagdir/{domain}/nodata`, permission: tags:read.
+   *
+   * @example
+   * await client.call("getTagdirByDomainNodata", { path: { domain: "places" }, query: { tagpath: "europe/oslo" } });
+   */
+  getTagdirByDomainNodata: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      query: {
+        /** Whole path of a tag, as in `a/b/c`. */
+        tagpath: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: boolean;
+  };
+  /**
+   * Move or rename a tag with all below it, also on all that bears it: topath is its whole new path.
+   *
+   * `PUT /tagdir/{domain}/rename`, permission: tags:write.
+   *
+   * @example
+   * await client.call("putTagdirByDomainRename", {
+   *   path: { domain: "places" },
+   *   body: { tagpath: "europe/oslo", topath: "europe/bergen" },
+   * });
+   */
+  putTagdirByDomainRename: {
+    request: {
+      path: {
+        /** Tree of tags; it need not be made. */
+        domain: string;
+      };
+      body: {
+        /** Whole path of a tag, as in `a/b/c`. */
+        tagpath: string;
+        /** The whole new path. */
+        topath: string;
+        /** Without effect: all users of the tenant share its trees. */
+        system?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Functions that scripts of the kind trigger find.
+   *
+   * `GET /trigger/funcs`, permission: scripts:read.
+   *
+   * @example
+   * await client.call("getTriggerFuncs");
+   */
+  getTriggerFuncs: {
+    request: Record<string, never>;
+    message: {
+      /** As it is called: <object>.<function>. */
+      name: string;
+      object: string;
+      summary: string;
+      parameters: {
+        name: string;
+        type: string;
+        title: string;
+        optional: boolean;
+        /** It takes all arguments from here on. */
+        list: boolean;
+      }[];
+      returns: string;
+      example: string;
+      /** The language whose scripts find it; without it, each. */
+      language?: string;
+    }[];
+  };
+  /**
+   * Page of one's own sign-in: password, sessions, second factor, account at the OpenID provider.
+   *
+   * `GET /user/account`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("getUserAccount");
+   */
+  getUserAccount: {
+    request: {
+      query?: {
+        /** At most 50 characters. */
+        error?: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Changes one's own password from its page.
+   *
+   * `POST /user/account/password`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserAccountPassword", {
+   *   body: {
+   *     password: "correct horse battery staple",
+   *     newpassword: "another long pass phrase",
+   *   },
+   * });
+   */
+  postUserAccountPassword: {
+    request: {
+      body: {
+        /** The present one. 1 to 4096 characters. */
+        password: string;
+        /** 1 to 4096 characters. */
+        newpassword: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Page that shows a new second factor to an authenticator, once.
+   *
+   * `POST /user/account/secondfactor`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserAccountSecondfactor", { body: { password: "correct horse battery staple" } });
+   */
+  postUserAccountSecondfactor: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Page that turns one's second factor on and shows the recovery codes, once.
+   *
+   * `POST /user/account/secondfactor/confirm`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserAccountSecondfactorConfirm", { body: { code: "492039" } });
+   */
+  postUserAccountSecondfactorConfirm: {
+    request: {
+      body: {
+        /** 1 to 64 characters. */
+        code: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Turns one's second factor off from its page.
+   *
+   * `POST /user/account/secondfactor/remove`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserAccountSecondfactorRemove", { body: { password: "correct horse battery staple" } });
+   */
+  postUserAccountSecondfactorRemove: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Ends one of one's sessions, or all others, from their page.
+   *
+   * `POST /user/account/sessions`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserAccountSessions", { body: { password: "correct horse battery staple" } });
+   */
+  postUserAccountSessions: {
+    request: {
+      body: {
+        /** One of one's sessions; absent or empty: all but this one. At most 64 characters. */
+        id?: string;
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Signs in and goes on to a page of this site.
+   *
+   * `POST /user/goauth`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserGoauth", {
+   *   body: {
+   *     company: "matrix",
+   *     username: "ana",
+   *     password: "correct horse battery staple",
+   *     redirect: "/static/start.html",
+   *   },
+   * });
+   */
+  postUserGoauth: {
+    request: {
+      body: {
+        /** At most 48 characters. */
+        company?: string;
+        /** 1 to 200 characters. */
+        username: string;
+        /** 1 to 4096 characters. */
+        password: string;
+        /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
+        code?: string;
+        remember?: boolean;
+        /** At most 1000 characters. */
+        redirect?: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Sign-in page.
+   *
+   * `GET /user/login`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("getUserLogin");
+   */
+  getUserLogin: {
+    request: {
+      query?: {
+        /** At most 50 characters. */
+        error?: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Signs in by HTML form and goes to the start page.
+   *
+   * `POST /user/login`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("postUserLogin", {
+   *   body: { company: "matrix", username: "ana", password: "correct horse battery staple" },
+   * });
+   */
+  postUserLogin: {
+    request: {
+      body?: {
+        /** At most 48 characters. */
+        company?: string;
+        /** At most 200 characters. */
+        username?: string;
+        /** At most 200 characters. */
+        user_name?: string;
+        /** At most 4096 characters. */
+        password?: string;
+        /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
+        code?: string;
+        /** Of the page that asks for the code: stands for name and password. At most 8000 characters. */
+        ticket?: string;
+        remember?: boolean;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Ends the session of this call.
+   *
+   * `GET /user/logout`, permission: none.
+   *
+   * @example
+   * await client.call("getUserLogout");
+   */
+  getUserLogout: {
+    request: {
+      query?: {
+        /** At most 200 characters. */
+        name?: string;
+      };
+    };
+    message: undefined;
+  };
+  /**
+   * Ends the session of this call.
+   *
+   * `GET /user/logout/{name}`, permission: none.
+   *
+   * @example
+   * await client.call("getUserLogoutByName", { path: { name: "ana" } });
+   */
+  getUserLogoutByName: {
+    request: {
+      path: {
+        /** At most 4096 characters. */
+        name: string;
+      };
+    };
+    message: undefined;
+  };
+  /**
+   * Sends the browser to the OpenID provider to sign in there.
+   *
+   * `GET /user/openid`, permission: none.
+   *
+   * @example
+   * await client.call("getUserOpenid");
+   */
+  getUserOpenid: {
+    request: {
+      query?: {
+        /** Path of a page of this site to go to. At most 1000 characters. */
+        redirect?: string;
+        /** A session that outlives the browser. */
+        remember?: boolean;
+      };
+    };
+    message: undefined;
+  };
+  /**
+   * One's own account at the OpenID provider.
+   *
+   * `GET /user/openid/account`, permission: none.
+   *
+   * @example
+   * await client.call("getUserOpenidAccount");
+   */
+  getUserOpenidAccount: {
+    request: Record<string, never>;
+    message: {
+      /** Empty: no account is linked. */
+      issuer: string;
+      /** Names the account at the provider. */
+      subject: string;
+    };
+  };
+  /**
+   * Where the OpenID provider sends the browser back; signs in, or links an account.
+   *
+   * `GET /user/openid/callback`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("getUserOpenidCallback", { query: { code: "SplxlOBeZQQYbYS6WxSbIA", state: "af0ifjsldkj" } });
+   */
+  getUserOpenidCallback: {
+    request: {
+      query?: {
+        /** At most 8000 characters. */
+        code?: string;
+        /** At most 200 characters. */
+        state?: string;
+        /** At most 2000 characters. */
+        iss?: string;
+        /** At most 200 characters. */
+        error?: string;
+        /** Of some providers; without effect. */
+        session_state?: string;
+        /** Without effect. */
+        error_description?: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Link one's own account at the OpenID provider; takes the password, and goes on there.
+   *
+   * `POST /user/openid/link`, permission: none.
+   *
+   * @example
+   * await client.call("postUserOpenidLink", { body: { password: "correct horse battery staple" } });
+   */
+  postUserOpenidLink: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    message: string;
+    content: true;
+  };
+  /**
+   * Unlink one's own account at the OpenID provider; takes the password, and ends one's sessions.
+   *
+   * `POST /user/openid/unlink`, permission: none.
+   *
+   * @example
+   * await client.call("postUserOpenidUnlink", { body: { password: "correct horse battery staple" } });
+   */
+  postUserOpenidUnlink: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Change one's own password; takes the present one, and ends all sessions and tokens.
+   *
+   * `POST /user/password`, permission: none.
+   *
+   * @example
+   * await client.call("postUserPassword", {
+   *   body: {
+   *     password: "correct horse battery staple",
+   *     newpassword: "another long pass phrase",
+   *   },
+   * });
+   */
+  postUserPassword: {
+    request: {
+      body: {
+        /** The present one. 1 to 4096 characters. */
+        password: string;
+        /** 1 to 4096 characters. */
+        newpassword: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Whether one's own sign-in takes a one-time password.
+   *
+   * `GET /user/secondfactor`, permission: none.
+   *
+   * @example
+   * await client.call("getUserSecondfactor");
+   */
+  getUserSecondfactor: {
+    request: Record<string, never>;
+    message: {
+      active: boolean;
+      /** How many are left. */
+      recoverycodes: number;
+    };
+  };
+  /**
+   * Begin a second factor: the secret for an authenticator, told once, without effect until confirmed.
+   *
+   * `POST /user/secondfactor`, permission: none.
+   *
+   * @example
+   * await client.call("postUserSecondfactor", { body: { password: "correct horse battery staple" } });
+   */
+  postUserSecondfactor: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    message: {
+      /** otpauth://totp/…, for a QR code; told once. */
+      uri: string;
+      /** The same secret in base32, to be typed. */
+      secret: string;
+    };
+  };
+  /**
+   * Turn one's second factor on with a first code; answers recovery codes, told once.
+   *
+   * `POST /user/secondfactor/confirm`, permission: none.
+   *
+   * @example
+   * await client.call("postUserSecondfactorConfirm", { body: { code: "492039" } });
+   */
+  postUserSecondfactorConfirm: {
+    request: {
+      body: {
+        /** 1 to 64 characters. */
+        code: string;
+      };
+    };
+    message: string[];
+  };
+  /**
+   * Sign in by password alone again; takes the password.
+   *
+   * `POST /user/secondfactor/remove`, permission: none.
+   *
+   * @example
+   * await client.call("postUserSecondfactorRemove", { body: { password: "correct horse battery staple" } });
+   */
+  postUserSecondfactorRemove: {
+    request: {
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * One's own open sessions.
+   *
+   * `GET /user/sessions`, permission: none.
+   *
+   * @example
+   * await client.call("getUserSessions");
+   */
+  getUserSessions: {
+    request: Record<string, never>;
+    message: {
+      /** Names the session; it does not sign in. */
+      id: string;
+      /** milliseconds since 1970. */
+      createdMs: number;
+      /** Address it was made from. */
+      remote: string;
+      /** This call came by it. */
+      current: boolean;
+    }[];
+  };
+  /**
+   * End one of one's own sessions; takes the password.
+   *
+   * `DELETE /user/sessions/{id}`, permission: none.
+   *
+   * @example
+   * await client.call("deleteUserSessionsById", {
+   *   path: { id: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+   *   body: { password: "correct horse battery staple" },
+   * });
+   */
+  deleteUserSessionsById: {
+    request: {
+      path: {
+        id: string;
+      };
+      body: {
+        /** 1 to 4096 characters. */
+        password: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Set one's own start page; for any signed-in user.
+   *
+   * `POST /user/settings/home`, permission: none.
+   *
+   * @example
+   * await client.call("postUserSettingsHome", { body: { home: "/static/start.html" } });
+   */
+  postUserSettingsHome: {
+    request: {
+      body?: {
+        /** Path of a page of this site; empty or absent: none of one's own. */
+        home?: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Signs in a program; answers the session id and sets it as cookie.
+   *
+   * `GET /user/signin`, permission: none.
+   *
+   * @example
+   * await client.call("getUserSignin", {
+   *   query: { company: "matrix", username: "ana", password: "correct horse battery staple" },
+   * });
+   */
+  getUserSignin: {
+    request: {
+      query: {
+        /** At most 48 characters. */
+        company?: string;
+        /** 1 to 200 characters. */
+        username: string;
+        /** 1 to 4096 characters. */
+        password: string;
+        /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
+        code?: string;
+        remember?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Signs in a program; answers the session id and sets it as cookie.
+   *
+   * `POST /user/signin`, permission: none.
+   *
+   * @example
+   * await client.call("postUserSignin", {
+   *   body: { company: "matrix", username: "ana", password: "correct horse battery staple" },
+   * });
+   */
+  postUserSignin: {
+    request: {
+      body: {
+        /** At most 48 characters. */
+        company?: string;
+        /** 1 to 200 characters. */
+        username: string;
+        /** 1 to 4096 characters. */
+        password: string;
+        /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
+        code?: string;
+        remember?: boolean;
+      };
+    };
+    message: string;
+  };
+  /**
+   * One's own tokens, without what signs in.
+   *
+   * `GET /user/tokens`, permission: none.
+   *
+   * @example
+   * await client.call("getUserTokens");
+   */
+  getUserTokens: {
+    request: Record<string, never>;
+    message: {
+      /** Names the token; it does not sign in. */
+      id: string;
+      name: string;
+      scopes: string[];
+      /** milliseconds since 1970. */
+      createdMs: number;
+      /** milliseconds since 1970. */
+      expiresMs: number;
+      /** Address it was made from. */
+      remote: string;
+    }[];
+  };
+  /**
+   * Make a token for a program; answers it once.
+   *
+   * `POST /user/tokens`, permission: none.
+   *
+   * @example
+   * await client.call("postUserTokens", { body: { name: "backup", scopes: ["objects:read"], days: 30 } });
+   */
+  postUserTokens: {
+    request: {
+      body: {
+        /** 1 to 200 characters. */
+        name: string;
+        /** Grants such as hosts:read, hosts:* or *:read, each within those of its maker. 1 to 64 items. */
+        scopes: readonly string[];
+        /**
+         * days that it holds. 1 to 366.
+         * @default 90
+         */
+        days?: number;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Revoke one of one's own tokens.
+   *
+   * `DELETE /user/tokens/{id}`, permission: none.
+   *
+   * @example
+   * await client.call("deleteUserTokensById", {
+   *   path: { id: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+   * });
+   */
+  deleteUserTokensById: {
+    request: {
+      path: {
+        id: string;
+      };
+    };
+    message: string;
+  };
+  /**
+   * Whether a password is acceptable: an empty message, or why it is not.
+   *
+   * `POST /user/vali_password`, permission: none.
+   *
+   * @example
+   * await client.call("postUserValiPassword", { body: "correct horse battery staple" });
+   */
+  postUserValiPassword: {
+    request: {
+      /** The password. */
+      body?: Content;
+    };
+    message: string;
+  };
+  /**
+   * Whether the controller runs.
+   *
+   * `GET /healthz`, permission: none.
+   *
+   * @example
+   * await client.call("getHealthz");
+   */
+  getHealthz: {
+    request: Record<string, never>;
+    message: {
+      status: "ok";
+    };
+  };
+  /**
+   * Whether the controller can work: its stores answer.
+   *
+   * `GET /readyz`, permission: none.
+   *
+   * @example
+   * await client.call("getReadyz");
+   */
+  getReadyz: {
+    request: Record<string, never>;
+    message: {
+      status: "ok";
+      /** Lost nodes; absent: none. */
+      lost?: string[];
+      /** Stores with damaged rows; absent: none. */
+      damaged?: Record<string, unknown>[];
+    };
+  };
+  /**
+   * Figures for Prometheus, for the addresses of the setting metrics_readers.
+   *
+   * `GET /metrics`, permission: none.
+   *
+   * @example
+   * const { body } = await client.download("getMetrics");
+   */
+  getMetrics: {
+    request: Record<string, never>;
+    content: true;
+  };
+  /**
+   * This document.
+   *
+   * `GET /openapi.json`, permission: none.
+   *
+   * @example
+   * await client.call("getOpenapiJson");
+   */
+  getOpenapiJson: {
+    request: Record<string, never>;
+    message: Record<string, unknown>;
+  };
+}
+
+/** Every WebSocket of the interface by its path. */
+export interface Sockets {
+  /**
+   * Follows what a rule has to say, from a position on, as JSON text frames.
+   *
+   * Permission: consolelog:read.
+   */
+  "/consolelog/rule/follow": {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    frame: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Follows what a script has to say, from a position on, as JSON text frames.
+   *
+   * Permission: consolelog:read.
+   */
+  "/consolelog/serverjs/follow": {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    frame: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Follows what a trigger has to say, from a position on, as JSON text frames.
+   *
+   * Permission: consolelog:read.
+   */
+  "/consolelog/trigger/follow": {
+    request: {
+      query: {
+        /** Configuration key of a rule, path of a script, `<class>#<trigger>`. 1 to 1024 characters. */
+        name: string;
+        /** Numbers 0 to 6 or English names; all when absent. */
+        level?: readonly string[];
+        /** Numbers 0 to 6 or English names; all when absent. */
+        levels?: readonly string[];
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        mintime?: number;
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        maxtime?: number;
+        /** As an earlier read with the same name, levels and times answered it. */
+        position?: string;
+      };
+    };
+    frame: {
+      /** The oldest first. */
+      logs: {
+        /** Time of the entry; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        edtime: string;
+        /** Begin of the run that wrote the entry; time of the raw record that failed; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z. */
+        sttime?: string;
+        /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
+        level?: number;
+        msg?: string;
+        host?: string;
+        source?: string;
+        /** Raw record, as far as it is kept. */
+        raw?: string;
+        /** Records this stands for. */
+        count?: number;
+      }[];
+      /** The next read goes on behind these. */
+      position: string;
+    };
+  };
+  /**
+   * Follows the output of a run on one host from a position until the run is over, as JSON text frames.
+   *
+   * Permission: jobs:read.
+   */
+  "/job/output/{runid}/{host}": {
+    request: {
+      path: {
+        /** 1 to 100 characters. */
+        runid: string;
+        /** 1 to 255 characters. */
+        host: string;
+      };
+      query?: {
+        /** bytes of the output that the reader has. At least 0. */
+        from?: number;
+        /** ends before this byte, without waiting for the run. At least 0. */
+        to?: number;
+        /** begins so many bytes before the end of what is there, not before from. At least 0. */
+        tail?: number;
+        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. At least 0. */
+        lines?: number;
+      };
+    };
+    frame: {
+      from?: number;
+      to?: number;
+      /** base64. */
+      data?: string;
+      end?: {
+        state: string;
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      };
+    };
+  };
+  /**
+   * Entries at and below a key, `{ready: true}`, then every change; a key that goes is `{key, deleted: true}`.
+   *
+   * Permission: config:read.
+   */
+  "/config/watch": {
+    request: {
+      query?: {
+        /** A key such as /matrix/etc/mail; everything when absent. */
+        key?: string;
+      };
+    };
+    frame: {
+      key: string;
+      version?: number;
+      value?: string;
+      secret?: boolean;
+      author?: string;
+      /** Milliseconds since 1970. */
+      changed?: number;
+      /** Milliseconds since 1970. */
+      expires?: number;
+    } | {
+      key: string;
+      deleted: true;
+    } | {
+      ready: true;
+    };
+  };
+  /**
+   * Notifications of a subject as JSON text frames.
+   *
+   * Permission: notifications:read.
+   */
+  "/websocket/{subject}": {
+    request: {
+      path: {
+        /** 1 to 500 characters. */
+        subject: string;
+      };
+      query?: {
+        /** At most 500 characters. */
+        source?: string;
+        /** At most 500 characters. */
+        title?: string;
+      };
+    };
+    frame: {
+      keyspace: string;
+      source: string;
+      subject: string;
+      title: string;
+      reply: string;
+      msg: string;
+    };
+  };
+}
