@@ -224,6 +224,16 @@ export const KINDS: readonly Kind[] = [
     revision: (name, client) => tagged(client, `/pattern/${name}`),
   },
   {
+    kind: "class",
+    make: (name) => ({ method: "POST", url: "/mxobject/schema/class", json: boxClass(name, ["name"]) }),
+    changes: (name) => [
+      // Several steps, which are one change.
+      { method: "POST", url: "/mxobject/schema/class", json: { ...boxClass(name, ["name", "n", "m"]), alias: name } },
+      { method: "DELETE", url: `/mxobject/schema/class?cid=/matrix/${name}` },
+    ],
+    revision: (name, client) => tagged(client, `/mxobject/schema/class?class=/matrix/${name}`),
+  },
+  {
     kind: "table",
     make: (name) => ({ method: "POST", url: `/extend/${name}`, path: "/extend/:name", json: [{ key: "a", v: "1" }] }),
     changes: (name) => [
@@ -302,6 +312,10 @@ function trigger(name: string, script: string) {
 
 function node(username: string) {
   return { username, parent: "/", otype: "usr" };
+}
+
+function boxClass(name: string, fields: readonly string[]) {
+  return { class: `/matrix/${name}`, fields: fields.map((field) => ({ name: field, type: "varchar" })) };
 }
 
 function depot(name: string, remark: string) {
