@@ -41,7 +41,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/query/visible/objects.test.ts",
   "controller/areas/query/write/{future,restoring,set}.test.ts",
   "controller/areas/rules/service.test.ts",
-  "controller/areas/schema/{actions,posted,schema}.test.ts",
+  "controller/areas/schema/{actions,posted,revisions,schema}.test.ts",
   "controller/areas/scripts/host-objects.test.ts",
   "controller/areas/tables/routes.test.ts",
   "controller/areas/tags/moves.test.ts",

@@ -30,6 +30,13 @@ export interface Expected {
   readonly isAbsent: boolean;
 }
 
+/** The result of a change of a definition. */
+export interface Revised {
+  /** Revision of the definition after the change. */
+  readonly revision: string;
+  readonly warnings: readonly string[];
+}
+
 interface StampSources {
   readonly clock: Pick<Clock, "nowMs">;
   readonly random: Pick<Random, "bytes">;

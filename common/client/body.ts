@@ -72,7 +72,7 @@ function formBody(parts: readonly Part[], boundary: string): Body {
   const contents = formContents(parts, boundary);
   const type = `multipart/form-data; boundary=${boundary}`;
   if (contents.some(isStream)) return streamBody(() => allPieces(contents), type);
-  const form = new Blob(contents as BlobPart[]);
+  const form = new Blob(contents as ConstructorParameters<typeof Blob>[0]);
   return { make: () => ({ body: form }), type, isReplayable: true };
 }
 

@@ -103,12 +103,13 @@ function work(services: Services): readonly Area[] {
 }
 
 function storage(services: Services): readonly Area[] {
-  const { stores, runtime, objects, query, search, exports, imports, secrets, configuration, config } = services;
+  const { stores, runtime, objects, query, classes, search, exports, imports, secrets, configuration, config } =
+    services;
   const { rules, fileParser, sentLines, trials, recent, ruleMemory, cache, changes, history } = services;
   return [
     queryArea({ query, search, objects }),
     transferArea({ exports, imports }),
-    schemaArea(new SchemaService({ objects, query, runtime })),
+    schemaArea(new SchemaService({ objects, query, classes, runtime })),
     rulesArea({
       ...{ rules, fileParser, sentLines, trials, recent },
       memory: ruleMemory,

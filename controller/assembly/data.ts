@@ -11,7 +11,7 @@ import {
 } from "../areas/config/index.ts";
 import { ConsoleLogService } from "../areas/consolelog/index.ts";
 import { FileService } from "../areas/files/index.ts";
-import { QueryService, SearchService } from "../areas/query/index.ts";
+import { ClassChanges, QueryService, SearchService } from "../areas/query/index.ts";
 import { RuleMemory, ruleOwner, RuleService } from "../areas/rules/index.ts";
 import { SCRIPT_NAMES } from "../areas/scripts/index.ts";
 import { TableService } from "../areas/tables/index.ts";
@@ -33,6 +33,7 @@ export function data(from: Core & Identity) {
     sortFolder,
     batches: { stores, controllers: membership, objects, runtime },
   });
+  const classes = new ClassChanges({ objects, audit });
   points.begunBatches.fill({ kind: "batches of MQL", goesOn: (...whose) => query.goesOn(...whose) });
   const search = new SearchService({ objects, runtime, audit, sortFolder, engine: () => scripts });
   const exports = new ExportService({ query, objects, runtime });
@@ -48,7 +49,7 @@ export function data(from: Core & Identity) {
     runNames: SCRIPT_NAMES,
   });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
-  return { query, search, exports, imports, files, consoleLogs, ...settings(from), ...upkeep(from) };
+  return { query, classes, search, exports, imports, files, consoleLogs, ...settings(from), ...upkeep(from) };
 }
 
 /** Configuration, with the tables and rules in it. */

@@ -30,10 +30,14 @@ export interface Kind {
   readonly make: (name: string) => Change;
   /** True: `make` refuses a name that is taken, also without a condition. */
   readonly makesNewOnly?: true;
+  /** True: all names stand for one definition. */
+  readonly isSingle?: true;
   /** Calls that change or remove the definition of that name, which is there. */
   readonly changes: (name: string, client: Client) => Promise<readonly Change[]> | readonly Change[];
   /** The revision, as clients read it. Throws if there is no such definition. */
   readonly revision: (name: string, client: Client) => Promise<string>;
+  /** The revision that clients read after this change, if the change makes another definition. */
+  readonly revisionAfter?: (change: Change, client: Client) => Promise<string> | undefined;
 }
 
 /** Calls that make what the definitions below need. */
@@ -103,6 +107,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     kind: "rule of a class and type",
+    isSingle: true,
     make: () => ({ method: "POST", url: "/mxobject/rule/new", json: newRule(["name"]) }),
     changes: () => [{ method: "POST", url: "/mxobject/rule/new", json: newRule(["name", "n"]) }],
     revision: async (_, client) =>
@@ -203,6 +208,11 @@ export const KINDS: readonly Kind[] = [
       { method: "DELETE", url: `/monitoring/depot/${name}?version=1.0.0`, path: "/monitoring/depot/:name" },
     ],
     revision: (name, client) => tagged(client, `/monitoring/depot/${name}?version=1.0.0`),
+    revisionAfter({ url, parts = {} }, client) {
+      const { name = url.split("/").at(-1), newVersion } = parts;
+      if (typeof newVersion !== "string") return undefined;
+      return tagged(client, `/monitoring/depot/${String(name)}?version=${newVersion}`);
+    },
   },
   {
     kind: "pattern",
@@ -212,6 +222,16 @@ export const KINDS: readonly Kind[] = [
       { method: "DELETE", url: `/pattern/${name}`, path: "/pattern/:name" },
     ],
     revision: (name, client) => tagged(client, `/pattern/${name}`),
+  },
+  {
+    kind: "class",
+    make: (name) => ({ method: "POST", url: "/mxobject/schema/class", json: boxClass(name, ["name"]) }),
+    changes: (name) => [
+      // Several steps, which are one change.
+      { method: "POST", url: "/mxobject/schema/class", json: { ...boxClass(name, ["name", "n", "m"]), alias: name } },
+      { method: "DELETE", url: `/mxobject/schema/class?cid=/matrix/${name}` },
+    ],
+    revision: (name, client) => tagged(client, `/mxobject/schema/class?class=/matrix/${name}`),
   },
   {
     kind: "table",
@@ -292,6 +312,10 @@ function trigger(name: string, script: string) {
 
 function node(username: string) {
   return { username, parent: "/", otype: "usr" };
+}
+
+function boxClass(name: string, fields: readonly string[]) {
+  return { class: `/matrix/${name}`, fields: fields.map((field) => ({ name: field, type: "varchar" })) };
 }
 
 function depot(name: string, remark: string) {

@@ -5744,6 +5744,8 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
+      /** Of the class's own definition, without what it inherits. */
+      revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
@@ -5877,6 +5879,8 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
+      /** Of the class's own definition, without what it inherits. */
+      revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
@@ -5888,6 +5892,7 @@ export interface Operations {
         problem?: string;
       };
     };
+    revised: true;
   };
   /**
    * Drops a class, by number or path, that has neither objects nor classes below it.
@@ -5905,6 +5910,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Fields of a class, inherited ones too.
@@ -5985,6 +5991,8 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
+      /** Of the class's own definition, without what it inherits. */
+      revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
@@ -6029,6 +6037,8 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
+      /** Of the class's own definition, without what it inherits. */
+      revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
@@ -6862,13 +6872,9 @@ export interface Operations {
   getUserOpenidCallback: {
     request: {
       query?: {
-        /** At most 8000 characters. */
         code?: string;
-        /** At most 200 characters. */
         state?: string;
-        /** At most 2000 characters. */
         iss?: string;
-        /** At most 200 characters. */
         error?: string;
         /** Of some providers; without effect. */
         session_state?: string;

@@ -49,6 +49,8 @@ export interface Written {
   readonly held: boolean;
   /** Revision of the fence after the write; 0 without a fence. */
   readonly revision: number;
+  /** Id of the write, in the versions that it made. Absent: no entry was changed. */
+  readonly id?: string;
 }
 
 interface Head {
@@ -176,7 +178,7 @@ export class ConfigEntries {
         const heads = await mapLimited(keys, CONFIG_READS_AT_ONCE, (key) => this.#head(kv, key));
         const changes = this.#changes(heads, decide, options.by);
         const written = await this.#commit(kv, changes, options);
-        if (written !== undefined) return written;
+        if (written !== undefined) return { ...written, ...(changes[0] && { id: changes[0].version.id }) };
       }
       throw new AppError("conflict", `${keys[0] ?? ""} is being changed by others all the time; try again.`);
     });

@@ -65,9 +65,9 @@ export class ConfigHistory {
 
   /**
    * Restores the content of a version, without its expiry. If the version is a deletion, deletes the key. The rollback
-   * is a new change, to which the present rules apply.
+   * is a new change, to which the present rules apply. Returns the revision of the entry; `undefined` if it is deleted.
    */
-  async rollback(principal: Principal, text: string, number: number, expected?: Expected): Promise<void> {
+  async rollback(principal: Principal, text: string, number: number, expected?: Expected): Promise<string | undefined> {
     requirePermission(principal, "config:write");
     const key = entryKey(principal.ospace, text);
     const visibility = await this.#visibility(principal);
@@ -83,7 +83,8 @@ export class ConfigHistory {
       visibility.requireSeenAfter({ key, found, content });
       return content;
     };
-    await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+    const { id } = await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+    return isDelete(content) ? undefined : id;
   }
 
   /**

@@ -21,7 +21,6 @@ import {
 import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { encodingGiven } from "../../../common/text/encodings.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import { followOnSocket } from "../../http/sockets/following.ts";
@@ -79,7 +78,7 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input: { key, cached = false }, signal }) => {
         const { node, revision } = await config.read(principal, key, { cached, signal });
-        return { message: node, ...(revision !== undefined && { headers: { etag: etagOf(revision) } }) };
+        return { message: node, revision };
       },
     }),
     endpoint({
@@ -104,8 +103,8 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       body: "form",
       revised: true,
       handler: async ({ principal, input: { ttl, ...entry }, expected }) => {
-        const { warnings } = await config.set(principal, { ...entry, ttlSeconds: ttl, expected });
-        return { message: "", warnings };
+        const { warnings, revision } = await config.set(principal, { ...entry, ttlSeconds: ttl, expected });
+        return { message: "", warnings, revision };
       },
     }),
     endpoint({
@@ -120,7 +119,7 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await config.remove(principal, input.key, expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];
@@ -191,10 +190,10 @@ function historyRoutes({ history }: ConfigServices): readonly Endpoint[] {
       output: Type.String(),
       body: "form",
       revised: true,
-      handler: async ({ principal, input: { key, version }, expected }) => {
-        await history.rollback(principal, key, version, expected);
-        return { message: "" };
-      },
+      handler: async ({ principal, input: { key, version }, expected }) => ({
+        message: "",
+        revision: await history.rollback(principal, key, version, expected),
+      }),
     }),
   ];
 }

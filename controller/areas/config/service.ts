@@ -55,6 +55,8 @@ export interface SetOutcome {
   readonly key: string;
   readonly isThere: boolean;
   readonly warnings: readonly string[];
+  /** Revision of the written entry; absent if nothing was written. */
+  readonly revision?: string;
 }
 
 export interface ListRequest {
@@ -111,8 +113,8 @@ export class ConfigService {
       visibility.requireSeenAfter({ key, found, content });
       return content;
     };
-    await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
-    return { key, isThere, warnings };
+    const { id } = await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
+    return { key, isThere, warnings, ...(id !== undefined && { revision: id }) };
   }
 
   /**

@@ -16,7 +16,6 @@ import {
 } from "../../../common/api/depots.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
@@ -104,6 +103,7 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => ({
         message: await depots.remove(principal, input.name, input.version || undefined, expected),
+        revision: undefined,
       }),
     }),
   ];
@@ -153,7 +153,7 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
 }
 
 function recordOf(record: DepotRecord): Answer<DepotRecord> {
-  return { message: record, headers: { etag: etagOf(record.revision) } };
+  return { message: record, revision: record.revision };
 }
 
 function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {

@@ -1,4 +1,4 @@
-import { requireExpected, type Expected } from "../../../common/revisions.ts";
+import { requireExpected, revisionOf, type Expected, type Revised } from "../../../common/revisions.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { GroupChanges } from "./changes.ts";
 import type { Definitions } from "./definitions.ts";
@@ -43,52 +43,53 @@ export class ApiPermissions {
   }
 
   /** Creates an API permission without groups. `AppError("conflict")` if the name is taken. */
-  async create(principal: Principal, name: string, paths: readonly string[], expected?: Expected): Promise<void> {
+  async create(principal: Principal, name: string, paths: readonly string[], expected?: Expected): Promise<Revised> {
     requirePermission(principal, "perms:write");
     const record = newApiPermission(name, paths);
-    await this.#with.changes.byCaller(principal, (definitions) => {
+    return this.#with.changes.byCaller(principal, (definitions) => {
       const now = definitions.stored.paths.find((one) => one.name === name);
       requireExpected(expected, `The API permission ${name}`, now);
       requireRoomFor(definitions, name);
-      return { change: { paths: [record] }, answer: () => undefined };
+      return { change: { paths: [record] }, answer: (after) => revisedIn(after, name, []) };
     });
   }
 
-  /** Replaces the paths of an API permission. Answers the work that continues although its paths are now closed. */
-  async setPaths(
-    principal: Principal,
-    name: string,
-    paths: readonly string[],
-    expected?: Expected,
-  ): Promise<readonly string[]> {
+  /** Replaces the paths of an API permission. Warns of work that continues although its paths are now closed. */
+  async setPaths(principal: Principal, name: string, paths: readonly string[], expected?: Expected): Promise<Revised> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
     const change = await this.#change(principal, { name, expected }, (record) => ({ ...record, paths: wanted }));
-    return this.#with.told(principal, change);
+    return revisedIn(change.after, name, await this.#with.told(principal, change));
   }
 
   /** Opens the paths of an API permission to these groups, in addition to the groups that have it. */
-  async addGroups(principal: Principal, name: string, groups: readonly string[], expected?: Expected): Promise<void> {
+  async addGroups(
+    principal: Principal,
+    name: string,
+    groups: readonly string[],
+    expected?: Expected,
+  ): Promise<Revised> {
     requirePermission(principal, "perms:write");
-    await this.#change(principal, { name, expected }, (record, definitions) => {
+    const { after } = await this.#change(principal, { name, expected }, (record, definitions) => {
       const ids = groups.map((group) => groupIn(definitions, group).id);
       return { ...record, groups: [...new Set([...record.groups, ...ids])] };
     });
+    return revisedIn(after, name, []);
   }
 
-  /** Takes an API permission from groups that have it. Answers the work that continues with its paths. */
+  /** Takes an API permission from groups that have it. Warns of work that continues with its paths. */
   async removeGroups(
     principal: Principal,
     name: string,
     groups: readonly string[],
     expected?: Expected,
-  ): Promise<readonly string[]> {
+  ): Promise<Revised> {
     requirePermission(principal, "perms:write");
     const change = await this.#change(principal, { name, expected }, (record, definitions) => {
       const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
       return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
     });
-    return this.#with.told(principal, change);
+    return revisedIn(change.after, name, await this.#with.told(principal, change));
   }
 
   /** Removes an API permission. Answers the work that continues with its paths. */
@@ -113,4 +114,8 @@ export class ApiPermissions {
       return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
     });
   }
+}
+
+function revisedIn(after: Definitions, name: string, warnings: readonly string[]): Revised {
+  return { revision: revisionOf(pathsIn(after, name)), warnings };
 }

@@ -16,7 +16,6 @@ import {
   GroupReply,
 } from "../../../common/api/perms.ts";
 import { GROUP_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { ExplainService } from "./explain.ts";
 import type { GroupService } from "./service.ts";
@@ -67,7 +66,7 @@ function changingRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         const { id, warnings, revision } = await groups.create(principal, input, expected);
-        return { message: id, warnings, headers: { etag: etagOf(revision) } };
+        return { message: id, warnings, revision };
       },
     }),
     endpoint({
@@ -82,7 +81,7 @@ function changingRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         const { id, warnings, revision } = await groups.update(principal, input, expected);
-        return { message: id, warnings, headers: { etag: etagOf(revision) } };
+        return { message: id, warnings, revision };
       },
     }),
     endpoint({
@@ -95,7 +94,7 @@ function changingRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         const warnings = await groups.remove(principal, input.id, expected);
-        return { message: "", warnings };
+        return { message: "", warnings, revision: undefined };
       },
     }),
   ];
@@ -124,7 +123,7 @@ function readingRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input }) => {
         const group = await groups.find(principal, input.id);
-        return { message: groupReply(group), headers: { etag: etagOf(group.revision) } };
+        return { message: groupReply(group), revision: group.revision };
       },
     }),
   ];
@@ -145,8 +144,8 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       body: "multipart",
       revised: true,
       handler: async ({ principal, input, expected }) => {
-        await groups.api.create(principal, input.name, input.path, expected);
-        return { message: "" };
+        const { revision } = await groups.api.create(principal, input.name, input.path, expected);
+        return { message: "", revision };
       },
     }),
     endpoint({
@@ -168,7 +167,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input }) => {
         const found = await groups.api.find(principal, input.name);
-        return { message: apiReply(found), headers: { etag: etagOf(found.revision) } };
+        return { message: apiReply(found), revision: found.revision };
       },
     }),
     endpoint({
@@ -181,7 +180,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         const warnings = await groups.api.remove(principal, input.name, expected);
-        return { message: "", warnings };
+        return { message: "", warnings, revision: undefined };
       },
     }),
   ];
@@ -199,10 +198,10 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       output: Type.String(),
       body: "multipart",
       revised: true,
-      handler: async ({ principal, input, expected }) => {
-        const warnings = await groups.api.setPaths(principal, input.name, input.path, expected);
-        return { message: "", warnings };
-      },
+      handler: async ({ principal, input, expected }) => ({
+        message: "",
+        ...(await groups.api.setPaths(principal, input.name, input.path, expected)),
+      }),
     }),
     endpoint({
       method: "PUT",
@@ -214,8 +213,8 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       body: "multipart",
       revised: true,
       handler: async ({ principal, input, expected }) => {
-        await groups.api.addGroups(principal, input.name, input.group, expected);
-        return { message: "" };
+        const { revision } = await groups.api.addGroups(principal, input.name, input.group, expected);
+        return { message: "", revision };
       },
     }),
     endpoint({
@@ -226,10 +225,10 @@ function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiGroups,
       output: Type.String(),
       revised: true,
-      handler: async ({ principal, input, expected }) => {
-        const warnings = await groups.api.removeGroups(principal, input.name, input.group, expected);
-        return { message: "", warnings };
-      },
+      handler: async ({ principal, input, expected }) => ({
+        message: "",
+        ...(await groups.api.removeGroups(principal, input.name, input.group, expected)),
+      }),
     }),
   ];
 }

@@ -208,7 +208,7 @@ describe("a rule of options alone", () => {
     const made = { class: "/matrix/line", type: "text", fields: ["name"] } as const;
     await expect(rules.put(part, KEY, LINE)).rejects.toMatchObject({ code: "denied" });
     await expect(rules.create(part, made)).rejects.toMatchObject({ code: "denied" });
-    expect(await rules.put({ ...ADMIN, byToken: "whole" }, KEY, LINE)).toEqual([]);
+    expect((await rules.put({ ...ADMIN, byToken: "whole" }, KEY, LINE)).warnings).toEqual([]);
   });
 });
 
@@ -241,7 +241,7 @@ describe("rights", () => {
 
   test("another tenant's keyspace is refused, and a text that does not parse, where it is stored", async () => {
     await expect(rules.put(ADMIN, KEY, `--keyspace=second\n${LINE}_n = 1`)).rejects.toMatchObject({ code: "denied" });
-    expect(await rules.put(ADMIN, KEY, `--keyspace=matrix\n${LINE}_n = 1`)).toEqual([]);
+    expect((await rules.put(ADMIN, KEY, `--keyspace=matrix\n${LINE}_n = 1`)).warnings).toEqual([]);
     await expect(rules.put(ADMIN, KEY, `${LINE}if then`)).rejects.toMatchObject({
       code: "syntax",
       message: expect.stringContaining(`${KEY}:5:`) as string,

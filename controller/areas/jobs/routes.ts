@@ -23,7 +23,6 @@ import {
   JOB_CALL_GRACE_MS,
   JOB_MAX_S,
 } from "../../../common/limits.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type BareAnswers, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/sockets/following.ts";
@@ -199,14 +198,14 @@ export function groupRoutes(groups: JobGroups): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await groups.remove(principal, input, expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];
 }
 
 function answerOf({ group, warnings }: SavedGroup): Answer<string> {
-  return { message: "", warnings, headers: { etag: etagOf(group.revision) } };
+  return { message: "", warnings, revision: group.revision };
 }
 
 function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly Endpoint[] {
@@ -239,7 +238,7 @@ function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly 
         const { principal, input } = call;
         if (isExecution(input)) return audited(audit, call, () => execute(runs, call));
         const job = await jobs.get(principal, input["*"]);
-        return { message: job, headers: { etag: etagOf(job.revision) } };
+        return { message: job, revision: job.revision };
       },
     }),
   ];

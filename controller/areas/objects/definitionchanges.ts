@@ -1,10 +1,11 @@
 import { AppError } from "../../../common/errors.ts";
+import { requireExpected, type Expected } from "../../../common/revisions.ts";
 import { classAccess, requireDefining, type Principal } from "../permissions/index.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./definitions/classchanges.ts";
 import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
 import type { Draft } from "./definitions/draft.ts";
 import { putSubscription } from "./definitions/subscriptions.ts";
-import type { ClassDefinitions, ObjectChanges } from "./interface.ts";
+import type { ClassDefinitions, DropOptions, MakeOptions, ObjectChanges } from "./interface.ts";
 import type { OpenTenants } from "./opening.ts";
 import { dropClass, retire } from "./retirement.ts";
 import type { ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeType } from "./types.ts";
@@ -31,22 +32,37 @@ export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
   async createClass(
     principal: Principal,
     spec: ClassSpec,
-    options: { readonly ifNotExists?: boolean } = {},
+    { expected, ...options }: MakeOptions = {},
   ): Promise<ClassView> {
     return this.#define(principal, spec.path, (draft) => {
-      if (!makesClass(principal, spec.path, { isKnown: draft.class(spec.path) !== undefined, ...options })) return;
+      const known = draft.class(spec.path);
+      if (!makesClass(principal, spec.path, { isKnown: known !== undefined, ...options })) return;
+      // A class that the caller may not read does not exist for its condition.
+      const isSeen = classAccess(principal, spec.path).readable;
+      requireExpected(expected, `The class ${spec.path}`, isSeen ? known : undefined);
       createClass(draft, spec, principal.ospace);
     });
   }
 
-  async alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
+  async alterClass(
+    principal: Principal,
+    path: string,
+    change: ClassChange | readonly ClassChange[],
+    expected?: Expected,
+  ): Promise<ClassView> {
     const { catalog } = await this.#tenants.defining(principal);
     requireDefiner(principal, path);
-    await retire(catalog, path, change);
-    return this.#define(principal, path, (draft) => alterClass(draft, path, change));
+    const changes = [change].flat();
+    const require = (draft: Draft): void => requireExpected(expected, `The class ${path}`, draft.class(path));
+    // The first step of a change decides whether the class is as expected.
+    const isBegun = await retire(catalog, changes, { path, by: principal.user, require });
+    return this.#define(principal, path, (draft) => {
+      if (!isBegun) require(draft);
+      for (const one of changes) alterClass(draft, path, one);
+    });
   }
 
-  async dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
+  async dropClass(principal: Principal, path: string, options: DropOptions = {}): Promise<void> {
     const tenant = await this.#tenants.defining(principal);
     if (options.ifExists && !classAccess(principal, path).readable) return;
     requireDefiner(principal, path);
@@ -97,7 +113,7 @@ export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
 
   async #define(principal: Principal, path: string, edit: (draft: Draft) => void): Promise<ClassView> {
     const { catalog } = await this.#tenants.defining(principal);
-    const revision = await catalog.change(edit);
+    const revision = await catalog.change(edit, principal.user);
     const view = catalog.current().get(path);
     if (view === undefined)
       throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);

@@ -34,6 +34,16 @@ export interface ObjectChanges {
   unsubscribe(principal: Principal, name: string): Promise<void>;
 }
 
+export interface MakeOptions {
+  readonly ifNotExists?: boolean;
+  readonly expected?: Expected | undefined;
+}
+
+export interface DropOptions {
+  readonly ifExists?: boolean;
+  readonly expected?: Expected | undefined;
+}
+
 /** Classes and edge types. */
 export interface ClassDefinitions {
   /**
@@ -42,10 +52,16 @@ export interface ClassDefinitions {
   catalog(principal: Principal): Promise<ClassCatalog>;
   /** The same, if it need not be waited for: `undefined` while the definitions are read. */
   catalogNow(principal: Principal): ClassCatalog | undefined;
-  createClass(principal: Principal, spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): Promise<ClassView>;
-  alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView>;
+  createClass(principal: Principal, spec: ClassSpec, options?: MakeOptions): Promise<ClassView>;
+  /** Makes one change, or several as one. */
+  alterClass(
+    principal: Principal,
+    path: string,
+    change: ClassChange | readonly ClassChange[],
+    expected?: Expected,
+  ): Promise<ClassView>;
   /** `AppError("conflict")` while objects, versions or subclasses exist. */
-  dropClass(principal: Principal, path: string, options?: { readonly ifExists?: boolean }): Promise<void>;
+  dropClass(principal: Principal, path: string, options?: DropOptions): Promise<void>;
   createEdgeType(principal: Principal, type: EdgeType, options?: { readonly ifNotExists?: boolean }): Promise<void>;
   dropEdgeType(principal: Principal, name: string, options?: { readonly ifExists?: boolean }): Promise<void>;
 }

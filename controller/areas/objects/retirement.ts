@@ -1,10 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
+import { requireExpected } from "../../../common/revisions.ts";
 import type { TenantCatalog } from "./definitions/catalog.ts";
 import { alterClass, checkDrop, dropClass as dropDefinition } from "./definitions/classchanges.ts";
 import type { Draft } from "./definitions/draft.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { classNotFound } from "./definitions/views.ts";
 import { hasObjects } from "./reading/emptiness.ts";
+import type { DropOptions } from "./interface.ts";
 import type { TenantObjects } from "./tenant.ts";
 import type { ClassChange } from "./types.ts";
 
@@ -14,17 +16,17 @@ import type { ClassChange } from "./types.ts";
  * `AppError("conflict")` when there are objects, `AppError("unavailable")` when a controller did not acknowledge in
  * time.
  */
-export async function dropClass(
-  tenant: TenantObjects,
-  path: string,
-  options: { readonly ifExists?: boolean },
-): Promise<void> {
+export async function dropClass(tenant: TenantObjects, path: string, options: DropOptions): Promise<void> {
   const { catalog } = tenant;
+  const check = (draft: Draft): void => {
+    requireExpected(options.expected, `The class ${path}`, draft.class(path));
+    checkDrop(draft, path);
+  };
   if (options.ifExists && catalog.requireCurrent().get(path) === undefined) return;
   // Most attempts to drop a class in use end here, before other controllers notice.
   await requireEmpty(tenant, catalog.requireCurrent(), path);
   const revision = await catalog.change((draft) => {
-    checkDrop(draft, path);
+    check(draft);
     draft.markDropping(path);
   });
   const known = await catalog.acknowledged(revision);
@@ -32,6 +34,7 @@ export async function dropClass(
     if (!known) throw notAcknowledged(`The class ${path} is not dropped`);
     await requireEmpty(tenant, catalog.requireCurrent(), path);
     await catalog.change((draft) => {
+      check(draft);
       draft.requireMark(path);
       dropDefinition(draft, path);
     });
@@ -41,12 +44,31 @@ export async function dropClass(
   }
 }
 
-/** Queries on all controllers stop using the index first. After that, writers may stop filling it. */
-export async function retire(catalog: TenantCatalog, path: string, change: ClassChange): Promise<void> {
-  const edit = retirement(path, change);
-  if (edit === undefined) return;
-  const revision = await catalog.change(edit);
+interface Retiring {
+  readonly path: string;
+  /** User who makes the change. */
+  readonly by: string;
+  /** Throws if the class is not as the caller expects. */
+  readonly require: (draft: Draft) => void;
+}
+
+/**
+ * Queries on all controllers stop using the indexes to be dropped first. After that, writers may stop filling them.
+ * Returns false if the changes drop no index.
+ */
+export async function retire(
+  catalog: TenantCatalog,
+  changes: readonly ClassChange[],
+  { path, by, require }: Retiring,
+): Promise<boolean> {
+  const edits = changes.flatMap((change) => retirement(path, change) ?? []);
+  if (edits.length === 0) return false;
+  const revision = await catalog.change((draft) => {
+    require(draft);
+    for (const edit of edits) edit(draft);
+  }, by);
   if (!(await catalog.acknowledged(revision))) throw notAcknowledged("The index is not used any more, but still kept");
+  return true;
 }
 
 function retirement(path: string, change: ClassChange): ((draft: Draft) => void) | undefined {

@@ -56,14 +56,15 @@ export class Triggers implements ClassTriggers {
     expected?: Expected,
   ): Promise<TriggerDefinition> {
     requireDefiner(principal, trigger.class);
-    const stored = { ...trigger, author: principal.user, modifiedAtMs: this.#options.clock.nowMs() };
+    const made = { ...trigger, author: principal.user, modifiedAtMs: this.#options.clock.nowMs() };
+    let stored: TriggerDefinition = made;
     const { catalog, versions } = await this.#options.tenants.defining(principal);
     const name = triggerName(trigger);
     await versions.keep(catalog.current().definitions.triggers.get(name));
     let former: TriggerDefinition | undefined;
     await this.#changeTriggers(principal, (draft) => {
       former = draft.triggers.get(name);
-      putTrigger(draft, stored, expected);
+      stored = putTrigger(draft, made, expected);
     });
     await versions.keep(former);
     return stored;

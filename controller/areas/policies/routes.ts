@@ -7,7 +7,6 @@ import {
   PolicyRecord,
   PolicySelect,
 } from "../../../common/api/policies.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
@@ -17,7 +16,7 @@ export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
 }
 
 function answerOf(policy: PolicyRecord): Answer<PolicyRecord> {
-  return { message: policy, headers: { etag: etagOf(policy.revision) } };
+  return { message: policy, revision: policy.revision };
 }
 
 function savingRoutes(policies: PolicyService): readonly Endpoint[] {
@@ -56,7 +55,7 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await policies.remove(principal, input.name, expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];

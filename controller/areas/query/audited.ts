@@ -1,6 +1,9 @@
 import { isAppError } from "../../../common/errors.ts";
+import { AUDIT_NAMES_MAX } from "../../../common/limits.ts";
+import type { Statement } from "../../../common/mql/index.ts";
 import { entryWritten, type Audit, type AuditEntry, type AuditInCommits, type EntryInCommit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { changesAnything, classesOf, targetOf } from "./statements/targets.ts";
 
 /** The parts of the audit trail that a query needs. */
 export type QueryAudit = Pick<Audit, "ready" | "record"> & Partial<AuditInCommits>;
@@ -50,4 +53,13 @@ function entryOf({ principal, action, object }: AuditedChange, error: unknown): 
   const { tenant, user, remote = "", traceparent } = principal;
   const permission = "objects:write";
   return { tenant, user, permission, action, object, outcome, code, remote, traceparent };
+}
+
+export const NAMES_APART = ", ";
+
+/** Action and object for the audit entry of statements that change something. */
+export function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
+  const changes = statements.filter(changesAnything);
+  const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(NAMES_APART);
+  return { action: `MQL ${named(changes.map(targetOf))}`, object: named(changes.flatMap(classesOf)) };
 }

@@ -1,4 +1,5 @@
 export { queryArea } from "./area.ts";
+export { ClassChanges } from "./class-changes.ts";
 export { classChange, classSpec } from "./write/define.ts";
 export { definitionWarnings } from "./write/definition-warnings.ts";
 export { literal } from "./expressions/literal.ts";

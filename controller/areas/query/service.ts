@@ -1,12 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
-import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS } from "../../../common/limits.ts";
+import { QUERY_COLLECT_MAX_ROWS } from "../../../common/limits.ts";
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { EntryInCommit } from "../audit/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
 import { allows, classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { audited, type QueryAudit } from "./audited.ts";
+import { audited, NAMES_APART, toldOf, type QueryAudit } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
 import { batchAt, batchChanges, flat } from "./batch/statements.ts";
@@ -19,7 +19,7 @@ import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
 import { prepare } from "./statements/prepare.ts";
 import { one, type Prepared, type PrepareContext, type PreparedStatement } from "./statements/prepared.ts";
-import { changesAnything, classesOf, definesAnything, targetOf } from "./statements/targets.ts";
+import { changesAnything, definesAnything } from "./statements/targets.ts";
 import type { Query, QueryOptions, QueryResult } from "./types.ts";
 import { WrittenRelations } from "./write/missing-ends.ts";
 
@@ -321,15 +321,6 @@ async function preparedAll(
     }
   }
   return prepared;
-}
-
-const NAMES_APART = ", ";
-
-/** Action and object for the audit entry of statements that change something. */
-function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
-  const changes = statements.filter(changesAnything);
-  const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(NAMES_APART);
-  return { action: `MQL ${named(changes.map(targetOf))}`, object: named(changes.flatMap(classesOf)) };
 }
 
 function paged(script: Script, cursor: string | undefined): Script {

@@ -90,7 +90,8 @@ function own({ rules, fileParser }: RuleHostParts): readonly HostFunction[] {
       example: `odb.mql("CREATE CLASS IF NOT EXISTS /matrix/example (line varchar)");
 OUTPUT = rule.create({ class: "/matrix/example", type: "text", fields: ["line"] })`,
       changes: true,
-      call: ({ principal, log }, given) => rules.create(principal, membersOf(RuleNew, given, { log })),
+      call: async ({ principal, log }, given) =>
+        (await rules.create(principal, membersOf(RuleNew, given, { log }))).key,
     }),
     hostFunction({
       name: "delete",

@@ -61,7 +61,7 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => ({
         message: "",
-        warnings: await rules.put(principal, input.key, input.value, expected),
+        ...(await rules.put(principal, input.key, input.value, expected)),
       }),
     }),
     endpoint({
@@ -74,7 +74,7 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         const warnings = await rules.remove(principal, input.key, expected);
-        return { message: "", warnings };
+        return { message: "", warnings, revision: undefined };
       },
     }),
     endpoint({
@@ -86,7 +86,10 @@ function storedRoutes(rules: RuleService): readonly Endpoint[] {
       output: Type.String(),
       body: "json",
       revised: true,
-      handler: async ({ principal, input, expected }) => ({ message: await rules.create(principal, input, expected) }),
+      handler: async ({ principal, input, expected }) => {
+        const { key, revision } = await rules.create(principal, input, expected);
+        return { message: key, revision };
+      },
     }),
   ];
 }

@@ -110,7 +110,7 @@ test("a rule is stored without option lines, and is an error when it is used", a
     ["--parser=csv\n", "no option --class"],
     ["--class=/matrix/line\n--parser=grok\n", "no pattern"],
   ] as const) {
-    expect(await rules.put(admin, key, value), value).toEqual([expect.stringContaining(missing)]);
+    expect((await rules.put(admin, key, value)).warnings, value).toEqual([expect.stringContaining(missing)]);
     await expect(rules.load(admin, key), value).rejects.toMatchObject({
       code: "invalid",
       message: expect.stringContaining(missing) as string,
@@ -124,13 +124,13 @@ test("a rule is stored without option lines, and is an error when it is used", a
 
 test("what a rule says without effect is told with its line when it is stored", async () => {
   const value = `-- Access log: the shop's\n${text("name,n")}--nonsense=1\n--feilds=a\n-- pasrer = csv\n--retry\n`;
-  expect(await rules.put(admin, "/matrix/rules/told", value)).toEqual([
+  expect((await rules.put(admin, "/matrix/rules/told", value)).warnings).toEqual([
     "Line 8: --retry has no effect: the rule has no body.",
     "Line 5: --nonsense is no option and was ignored.",
     "Line 6: --feilds is no option and was ignored; did you mean --fields?",
     "Line 7: --pasrer is no option and was ignored; did you mean --parser?",
   ]);
-  expect(await rules.put(admin, "/matrix/rules/told", text("name,n"))).toEqual([]);
+  expect((await rules.put(admin, "/matrix/rules/told", text("name,n"))).warnings).toEqual([]);
 });
 
 test("a rule names the nearest parser, column and class, and the place of its line", async () => {
@@ -144,7 +144,8 @@ test("a rule names the nearest parser, column and class, and the place of its li
       message: expect.stringMatching(message) as string,
       details: { ...details, column: 1 },
     });
-  const [said, ...others] = await rules.put(admin, key, "--class=/matrix/lien\n--parser=csv\n--fields=name\n");
+  const { warnings } = await rules.put(admin, key, "--class=/matrix/lien\n--parser=csv\n--fields=name\n");
+  const [said, ...others] = warnings;
   expect([said, ...others]).toEqual([
     "There is no class /matrix/lien now; did you mean /matrix/line? Until there is, records of the rule are errors.",
   ]);
@@ -192,7 +193,7 @@ test("rules that stop with a user are told to who deletes him, as far as they ma
 });
 
 async function made(path: string, rule: Parameters<RuleService["create"]>[1], line: string) {
-  const loaded = await rules.load(admin, await rules.create(admin, rule));
+  const loaded = await rules.load(admin, (await rules.create(admin, rule)).key);
   const [record] = loaded.parse([{ ...RAW, text: line }]);
   return record?.ok ? record.values : record?.error;
 }
@@ -224,7 +225,7 @@ test("without fields, csv and text take the columns that the class and those abo
     });
   // The class may get columns later, so storing such a rule is no error.
   const key = "/matrix/rules/early";
-  expect(await rules.put(admin, key, "--class=/matrix/nothing\n--parser=csv\n")).toEqual([
+  expect((await rules.put(admin, key, "--class=/matrix/nothing\n--parser=csv\n")).warnings).toEqual([
     expect.stringContaining("A csv rule needs --fields"),
   ]);
   await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "invalid" });

@@ -1,6 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { RULE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { revisionOf, type Expected } from "../../../common/revisions.ts";
+import { revisionOf, type Expected, type Revised } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { suggestion, withNearest } from "../../../common/text/nearest.ts";
 import { type ClassView, type Objects, readablePaths } from "../objects/index.ts";
@@ -28,6 +28,11 @@ import { digestOf } from "./definitions/supplements.ts";
 import { idleTimes } from "./definitions/times.ts";
 import type { Rule, Rules } from "./types.ts";
 import { ruleWarnings, untilIt } from "./definitions/warnings.ts";
+
+export interface MadeRule {
+  readonly key: string;
+  readonly revision: string;
+}
 
 export interface RuleListing {
   readonly key: string;
@@ -150,14 +155,14 @@ export class RuleService implements Rules {
   }
 
   /**
-   * Inserts or replaces a rule; returns warnings. Refuses a text that does not parse, or that uses unknown parsers or
+   * Inserts or replaces a rule. Refuses a text that does not parse, or that uses unknown parsers or
    * types. A missing class or option is an error only when the rule is used.
    */
-  async put(principal: Principal, key: string, text: string, expected?: Expected): Promise<readonly string[]> {
+  async put(principal: Principal, key: string, text: string, expected?: Expected): Promise<Revised> {
     requirePermission(principal, "rules:write");
     const warnings = await this.check(principal, key, text);
-    await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
-    return warnings;
+    const revision = await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
+    return { revision, warnings };
   }
 
   /** Checks as `put` does, with its errors and warnings, and stores nothing. */
@@ -220,8 +225,8 @@ export class RuleService implements Rules {
     return stored;
   }
 
-  /** Creates or replaces the rule of a class and type; returns its key. */
-  async create(principal: Principal, rule: NewRule, expected?: Expected): Promise<string> {
+  /** Creates or replaces the rule of a class and type. */
+  async create(principal: Principal, rule: NewRule, expected?: Expected): Promise<MadeRule> {
     requirePermission(principal, "rules:write");
     requireAllOwnGrants(principal);
     const view = await presentClass(this.#objects, principal, rule.class);
@@ -235,8 +240,8 @@ export class RuleService implements Rules {
         : fieldOptions(rule, view)),
     ]);
     await this.#compileWith(principal, { key, text }, view);
-    await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
-    return key;
+    const revision = await this.#store.put(principal, key, { text, ...(await this.#condition(principal, expected)) });
+    return { key, revision };
   }
 
   /** `AppError("denied")` if the old or the new text names a class that the principal may not read. */

@@ -84,12 +84,14 @@ export class RuleStore {
     return entry && sees(entry) ? ruleOf(entry) : undefined;
   }
 
-  async put({ tenant, user }: Principal, key: string, { text, ...condition }: RuleWrite): Promise<void> {
+  /** Returns the revision of the stored rule. */
+  async put({ tenant, user }: Principal, key: string, { text, ...condition }: RuleWrite): Promise<string> {
     const decide = (found: Entry | undefined): Content => {
       requireRule(key, found, condition);
       return { text };
     };
-    await this.#entries.write(tenant, [key], () => decide, { by: user });
+    const { id = "" } = await this.#entries.write(tenant, [key], () => decide, { by: user });
+    return id;
   }
 
   /** Returns false if there was no such rule. */

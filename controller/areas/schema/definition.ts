@@ -58,7 +58,7 @@ export function creation(info: ClassInfo, above: ClassView | undefined): CreateC
   };
 }
 
-/** One `ALTER CLASS` for everything that the class lacks. */
+/** An `ALTER CLASS` for each thing that the class lacks. */
 export function extension(info: ClassInfo, view: ClassView): readonly AlterClass[] {
   const { path, columns, keys, indexes } = wanted(info, view);
   const missing = columns.filter((column) => isMissing(column, view.column(column.name)));

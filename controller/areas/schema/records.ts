@@ -139,6 +139,7 @@ export class VisibleSchema {
       time_zone: timeZone,
       loption: hints,
       mtime: view.modifiedAtMs,
+      revision: view.revision ?? "",
       tags: [],
       ttl: ttlSeconds,
       vtimebase: "",

@@ -57,7 +57,11 @@ function classRoutes(schema: SchemaService): readonly Endpoint[] {
       summary: "One class with its fields.",
       input: ClassPath,
       output: ClassDetails,
-      handler: async ({ principal, input }) => ({ message: await schema.get(principal, input.class) }),
+      revised: true,
+      handler: async ({ principal, input }) => {
+        const details = await schema.get(principal, input.class);
+        return { message: details, revision: details.revision };
+      },
     }),
   ];
 }
@@ -72,9 +76,10 @@ function changeRoutes(schema: SchemaService): readonly Endpoint[] {
       input: ClassInput,
       output: ClassDetails,
       body: "json",
+      revised: true,
       handler: async (call) => {
-        const { details, warnings } = await schema.save(call.principal, infoOf(call));
-        return { message: details, warnings };
+        const { details, warnings } = await schema.save(call.principal, infoOf(call), call.expected);
+        return { message: details, warnings, revision: details.revision };
       },
     }),
     endpoint({
@@ -84,9 +89,10 @@ function changeRoutes(schema: SchemaService): readonly Endpoint[] {
       summary: "Drops a class, by number or path, that has neither objects nor classes below it.",
       input: ClassNumber,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await schema.remove(principal, input.cid);
-        return { message: "" };
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await schema.remove(principal, input.cid, expected);
+        return { message: "", revision: undefined };
       },
     }),
   ];

@@ -40,6 +40,7 @@ test("a class record has what clients read", async () => {
     time_zone: "Europe/Berlin",
     loption: { partition: "day" },
     mtime: expect.any(Number) as number,
+    revision: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
     tags: [],
     ttl: 86_400,
     vtimebase: "",

@@ -3,13 +3,14 @@ import { AppError } from "../../../common/errors.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/limits.ts";
 import { NOWHERE, printStatement, type Statement } from "../../../common/mql/index.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../turns/slices.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { definitionWarnings, type Query, type QueryMeta } from "../query/index.ts";
+import { type ClassChanges, definitionWarnings, type Query, type QueryMeta } from "../query/index.ts";
 import { type Action, idOfObject, type Step, stepsOf } from "./actions.ts";
 import { classPath, classRef, creation, extension } from "./definition.ts";
 import { baseType, COLUMN_TYPES, indexOption } from "./field-types.ts";
@@ -18,6 +19,7 @@ import { VisibleSchema } from "./records.ts";
 export interface SchemaDependencies {
   readonly objects: Pick<Objects, "catalog" | "indexStates">;
   readonly query: Query;
+  readonly classes: ClassChanges;
   readonly runtime: Pick<Runtime, "clock">;
 }
 
@@ -27,13 +29,15 @@ export interface TableAnswer {
   readonly meta: QueryMeta;
 }
 
-/** Classes and fields as records. Every change is an MQL statement, with its rights, guards and audit entry. */
+/** Classes and fields as records. Every change has the rights, guards and audit entry of an MQL statement. */
 export class SchemaService {
   readonly #objects: Pick<Objects, "catalog" | "indexStates">;
   readonly #query: Query;
+  readonly #classes: ClassChanges;
   readonly #clock: Clock;
 
-  constructor({ objects, query, runtime }: SchemaDependencies) {
+  constructor({ objects, query, classes, runtime }: SchemaDependencies) {
+    this.#classes = classes;
     this.#objects = objects;
     this.#query = query;
     this.#clock = runtime.clock;
@@ -100,25 +104,33 @@ export class SchemaService {
   }
 
   /**
-   * Makes the class, or adds to an existing one what it lacks; nothing is removed. The steps of an extension run one
-   * after another. After a failure the same call continues where it stopped.
+   * Makes the class, or adds to an existing one what it lacks; nothing is removed. All of it is one change of the class.
    */
-  async save(principal: Principal, info: ClassInfo): Promise<SavedClass> {
+  async save(principal: Principal, info: ClassInfo, expected?: Expected): Promise<SavedClass> {
     requirePermission(principal, "objects:write");
     const path = classPath(info.class ?? info.name ?? "");
     const schema = await this.#visible(principal);
     const known = schema.find(path);
-    const steps = known ? extension(info, known) : [creation(info, schema.nearest(path))];
     const definer = { principal, catalog: await this.#objects.catalog(principal) };
-    const warnings = steps.flatMap((step) => definitionWarnings(step, definer));
-    await this.#run(principal, steps);
+    const warn = (statement: Statement) => definitionWarnings(statement, definer);
+    let warnings: readonly string[] = [];
+    if (known) {
+      const steps = extension(info, known);
+      warnings = steps.flatMap(warn);
+      if (steps.length > 0 || expected !== undefined) await this.#classes.alter(principal, path, steps, expected);
+    } else {
+      const made = creation(info, schema.nearest(path));
+      warnings = warn(made);
+      await this.#classes.create(principal, made, expected);
+    }
     return { details: await this.#details(principal, path), warnings };
   }
 
-  async remove(principal: Principal, id: string): Promise<void> {
+  async remove(principal: Principal, id: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "objects:write");
     const view = (await this.#visible(principal)).require(id);
-    await this.#run(principal, [{ kind: "dropClass", ifExists: false, class: classRef(view.path), span: NOWHERE }]);
+    const statement = { kind: "dropClass", ifExists: false, class: classRef(view.path), span: NOWHERE } as const;
+    await this.#classes.drop(principal, statement, expected);
   }
 
   /**
@@ -153,10 +165,6 @@ export class SchemaService {
       this.#objects.indexStates(principal),
     ]);
     return new VisibleSchema(principal, catalog, indexes);
-  }
-
-  async #run(principal: Principal, statements: readonly Statement[]): Promise<void> {
-    if (statements.length > 0) await this.#query.rows(principal, statements.map(printStatement).join("; "));
   }
 
   async #step(principal: Principal, { statement, values }: Step, signal: AbortSignal | undefined): Promise<Row[]> {

@@ -1,7 +1,6 @@
 import { Type, type Static } from "typebox";
 import { TableName, TableNames, TableRows, TableWrite } from "../../../common/api/tables.ts";
 import { TABLE_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { etagOf } from "../../../common/revisions.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Table, TableService } from "./service.ts";
 
@@ -59,12 +58,12 @@ export function tableRoutes(tables: TableService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await tables.remove(principal, input.name, expected);
-        return { message: [] };
+        return { message: [], revision: undefined };
       },
     }),
   ];
 }
 
 function answerOf({ rows, revision }: Table): Answer<Static<typeof TableRows>> {
-  return { message: [...rows], headers: { etag: etagOf(revision) } };
+  return { message: [...rows], revision };
 }

@@ -23,10 +23,10 @@ export function triggerRoutes(triggers: TriggerService): readonly Endpoint[] {
       output: Type.String(),
       body: "json",
       revised: true,
-      handler: async ({ principal, input, expected }) => {
-        await triggers.put(principal, input, expected);
-        return { message: "" };
-      },
+      handler: async ({ principal, input, expected }) => ({
+        message: "",
+        revision: await triggers.put(principal, input, expected),
+      }),
     }),
     endpoint({
       method: "DELETE",
@@ -38,7 +38,7 @@ export function triggerRoutes(triggers: TriggerService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await triggers.remove(principal, input, expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];

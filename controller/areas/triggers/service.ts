@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import type { Expected } from "../../../common/revisions.ts";
+import { revisionOf, type Expected } from "../../../common/revisions.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { TRIGGER_ATTEMPTS_MAX, TRIGGER_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
@@ -8,6 +8,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import {
   triggerName,
+  triggerStamp,
   type ClassTriggers,
   type ObjectChange,
   type ObjectChangeEvent,
@@ -90,9 +91,9 @@ export class TriggerService implements ObjectTriggers {
 
   /**
    * Inserts or replaces a trigger; the caller becomes its author. When it resolves, every controller runs the trigger.
-   * Throws `AppError("syntax")` if the text does not parse.
+   * Throws `AppError("syntax")` if the text does not parse. Returns the revision of the trigger.
    */
-  async put(principal: Principal, input: TriggerInput, expected?: Expected): Promise<void> {
+  async put(principal: Principal, input: TriggerInput, expected?: Expected): Promise<string> {
     requirePermission(principal, "triggers:write");
     const trigger = readTrigger(input);
     requireDefining(principal, trigger.class);
@@ -102,7 +103,7 @@ export class TriggerService implements ObjectTriggers {
         details: { limit: "TRIGGER_TEXT_MAX_BYTES" },
       });
     await this.#runner.check(trigger, principal);
-    await this.#with.objects.putTrigger(principal, trigger, expected);
+    return revisionOf(triggerStamp(await this.#with.objects.putTrigger(principal, trigger, expected)));
   }
 
   /** Removes a trigger. When it resolves, no controller runs the trigger any more. */

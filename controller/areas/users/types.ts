@@ -107,6 +107,11 @@ export interface NewOrganization {
   readonly active?: boolean;
 }
 
+export interface MadeOrganization {
+  readonly id: string;
+  readonly revision: string;
+}
+
 export interface UserChange {
   readonly details?: Partial<Details>;
   readonly groups?: readonly string[];

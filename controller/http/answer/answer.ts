@@ -57,7 +57,7 @@ export type Sender = (reply: FastifyReply, answer: Answer<unknown>, options: Ans
  * before the first byte.
  */
 export function answerSender(
-  endpoint: Pick<Endpoint, "output" | "statuses" | "bare" | "events" | "revised" | "failsInPart">,
+  endpoint: Pick<Endpoint, "method" | "output" | "statuses" | "bare" | "events" | "revised" | "failsInPart">,
 ): Sender {
   const { output, failsInPart } = endpoint;
   const checkForm = formCheck(endpoint);

@@ -40,8 +40,9 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    */
   readonly events?: true;
   /**
-   * True: it reads or changes a definition that has a revision. A GET answers the revision as `ETag`. A change checks
-   * `call.expected` with `requireExpected`; other endpoints refuse a change with `If-Match` or `If-None-Match`.
+   * True: it reads or changes a definition that has a revision. Its answer has the member `revision`, which is sent as
+   * `ETag`. A change checks `call.expected` with `requireExpected`; other endpoints refuse a change with `If-Match` or
+   * `If-None-Match`.
    */
   readonly revised?: true;
   /**
@@ -279,6 +280,11 @@ interface AnswerHead {
   /** 200 when absent. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Revision of the definition after the call, for a `revised` endpoint. `undefined` if there is no definition, because
+   * the call has removed it. A change must say which of both.
+   */
+  readonly revision?: string | undefined;
 }
 
 /** Sets the session cookie; clears it if `id` is absent. With `lastingMs` the cookie outlives the browser session. */

@@ -5,18 +5,19 @@ import { openTestHttp, PASSWORD, type TestHttp } from "../http/http-app.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import type { AuditEntry } from "../../../controller/areas/audit/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
-import { QueryService } from "../../../controller/areas/query/index.ts";
+import { ClassChanges, QueryService } from "../../../controller/areas/query/index.ts";
 import { schemaRoutes, SchemaService } from "../../../controller/areas/schema/index.ts";
 
 /** The schema of a tenant by HTTP, for users of different rights. */
 
 export const FORM = "application/x-www-form-urlencoded";
 export const principal = testPrincipal();
-const runtime = testRuntime(realClock);
+export const runtime = testRuntime(realClock);
 export const audited: AuditEntry[] = [];
-let engine: TestEngine;
+export let engine: TestEngine;
 export let objects: ObjectService;
 export let query: QueryService;
+export let classes: ClassChanges;
 export let http: TestHttp;
 export let admin: string;
 export let viewer: string;
@@ -42,7 +43,8 @@ export function useSchema(): void {
       record: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()),
     };
     query = new QueryService({ objects, runtime, audit });
-    http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query, runtime })) });
+    classes = new ClassChanges({ objects, audit });
+    http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query, classes, runtime })) });
     admin = await http.signIn("admin");
     viewer = await http.signIn("viewer");
     const data = [

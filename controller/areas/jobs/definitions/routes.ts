@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { JobChange, JobInput, JobList, JobRecord, JobSelect } from "../../../../common/api/jobs.ts";
-import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Answer, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { JobService, SavedJob } from "../service.ts";
 
@@ -77,14 +76,14 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await jobs.remove(principal, input["*"], expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];
 }
 
 function answerOf({ job, warnings }: SavedJob): Answer<JobRecord> {
-  return { message: job, warnings, headers: { etag: etagOf(job.revision) } };
+  return { message: job, warnings, revision: job.revision };
 }
 
 function switchRoute(jobs: JobService, enable: boolean): Endpoint {

@@ -5,6 +5,7 @@ import {
   CATALOG_RETRY_MS,
   STORE_CALL_DEADLINE_MS,
 } from "../../../../common/limits.ts";
+import { newStamp } from "../../../../common/revisions.ts";
 import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { KvStore, KvTxn } from "../../../store/kv.ts";
@@ -95,8 +96,9 @@ export class TenantCatalog {
     return new Snapshot(draft.definitions(), this.#log.revision, { before: this.current(), owners: this.#owners });
   }
 
-  #draftOf(definitions: Definitions): Draft {
-    return new Draft(definitions, { nowMs: this.#runtime.clock.nowMs(), lease: this.#followed.lease });
+  #draftOf(definitions: Definitions, by?: string): Draft {
+    const stamp = newStamp(by, this.#runtime);
+    return new Draft(definitions, { nowMs: this.#runtime.clock.nowMs(), lease: this.#followed.lease, stamp });
   }
 
   /** Throws `AppError("unavailable")` while the definitions may be old. */
@@ -128,10 +130,11 @@ export class TenantCatalog {
 
   /**
    * Applies a change to the definitions; when it resolves, `current` has the change. `edit` may run several times, each
-   * time on newer definitions; its errors are thrown. Returns the revision of the definitions, for `acknowledged`.
+   * time on newer definitions; its errors are thrown. `by` is the user who makes the change; absent: odp itself.
+   * Returns the revision of the definitions, for `acknowledged`.
    */
-  change(edit: (draft: Draft) => void): Promise<number> {
-    const done = this.#changes.then(() => this.#change(edit));
+  change(edit: (draft: Draft) => void, by?: string): Promise<number> {
+    const done = this.#changes.then(() => this.#change(edit, by));
     this.#changes = done.then(
       () => undefined,
       () => undefined,
@@ -180,7 +183,7 @@ export class TenantCatalog {
     return held;
   }
 
-  async #change(edit: (draft: Draft) => void): Promise<number> {
+  async #change(edit: (draft: Draft) => void, by: string | undefined): Promise<number> {
     const name = Buffer.from(this.#runtime.random.bytes(12)).toString("hex");
     for (let attempt = 1; attempt <= CATALOG_CHANGE_ATTEMPTS_MAX; attempt++) {
       this.requireCurrent();
@@ -188,7 +191,7 @@ export class TenantCatalog {
       // After a list of several pages the counter may be newer than the classes.
       await this.#passed(this.#log.counterRevision);
       const definitions = this.#log.definitions();
-      const draft = this.#draftOf(definitions);
+      const draft = this.#draftOf(definitions, by);
       edit(draft);
       const request = draft.request(name);
       if (request === undefined) return definitions.counterRevision;

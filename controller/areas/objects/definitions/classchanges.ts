@@ -275,7 +275,8 @@ function dropColumn(draft: Draft, definition: ClassDefinition, name: string): vo
     `column ${name}`,
     definition,
   );
-  const affected = [definition, ...draft.below(definition.path)];
+  // The classes below come first: their indexes are found by the column.
+  const affected = [...draft.below(definition.path), definition];
   const keyed = affected.find((of) => of.keys.includes(name));
   if (keyed !== undefined) throw new AppError("conflict", `[Valid] column ${name} is a key of ${keyed.path}.`);
   for (const of of affected) {

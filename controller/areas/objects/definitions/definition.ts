@@ -1,9 +1,10 @@
+import type { Stamped } from "../../../../common/revisions.ts";
 import type { Value } from "../../../../common/value.ts";
 import { FIELDS_OF_ALL, MARKS_FIELD, RAW_BYTES_FIELD } from "../../permissions/index.ts";
 import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode, TriggerDefinition } from "../types.ts";
 
 /** A class as stored in the key-value store, without inherited parts. */
-export interface ClassDefinition {
+export interface ClassDefinition extends Stamped {
   readonly cid: number;
   readonly path: string;
   readonly kind: ClassKind;

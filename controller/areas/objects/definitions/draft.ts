@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import type { Stamp } from "../../../../common/revisions.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvCondition, KvOperation, KvTxn } from "../../../store/kv.ts";
 import type { ColumnSpec, EdgeType, TriggerDefinition } from "../types.ts";
@@ -27,10 +28,18 @@ export const TRIGGER_PREFIX = `${DEFINITIONS_PREFIX}trigger`;
  */
 export const DROPPING_PREFIX = `${DEFINITIONS_PREFIX}dropping`;
 
+interface DraftOptions {
+  readonly nowMs: number;
+  readonly lease: string;
+  /** Stamp of the changed classes. */
+  readonly stamp: Stamp;
+}
+
 /** Definitions with a change that is not written yet. The rules of changes are in `classchanges.ts`. */
 export class Draft {
   readonly nowMs: number;
   readonly #lease: string;
+  readonly #stamp: Stamp;
   readonly #counterRevision: number;
   readonly #dropping: Definitions["dropping"];
   readonly #classes: Map<string, ClassDefinition>;
@@ -44,9 +53,10 @@ export class Draft {
   #nextCid: number;
   #nextColumn: number;
 
-  constructor(definitions: Definitions, of: { readonly nowMs: number; readonly lease: string }) {
-    this.nowMs = of.nowMs;
-    this.#lease = of.lease;
+  constructor(definitions: Definitions, { nowMs, lease, stamp }: DraftOptions) {
+    this.nowMs = nowMs;
+    this.#lease = lease;
+    this.#stamp = stamp;
     this.#counterRevision = definitions.counterRevision;
     this.#dropping = definitions.dropping;
     this.#classes = new Map(definitions.classes);
@@ -150,7 +160,13 @@ export class Draft {
     return this.#nextColumn++;
   }
 
+  /** Stores a class that is new or changed, with a new revision. */
   putClass(definition: ClassDefinition): void {
+    this.noteClass({ ...definition, stamp: this.#stamp });
+  }
+
+  /** Stores what odp notes about a class. The class keeps its revision. */
+  noteClass(definition: ClassDefinition): void {
     const written = { ...definition, modifiedAtMs: this.nowMs };
     this.#classes.set(definition.path, written);
     this.#put(CLASS_PREFIX + definition.path, written);

@@ -146,7 +146,7 @@ export function markReady(draft: Draft, cid: number, numbers: ReadonlySet<number
   const filled = indexes.map((index) => readyOf(index, numbers));
   const words = options.words === undefined ? undefined : readyOf(options.words, numbers);
   if (words === options.words && filled.every((index, at) => index === indexes[at])) return;
-  draft.putClass({ ...definition, indexes: filled, options: words === undefined ? options : { ...options, words } });
+  draft.noteClass({ ...definition, indexes: filled, options: words === undefined ? options : { ...options, words } });
 }
 
 function readyOf<T extends NumberedIndex>(index: T, numbers: ReadonlySet<number>): T {

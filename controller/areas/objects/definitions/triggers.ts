@@ -24,7 +24,8 @@ export function triggerStamp({ modifiedAtMs, author }: TriggerDefinition): Stamp
   return { stamp: { revision: String(modifiedAtMs), by: author, atMs: modifiedAtMs } };
 }
 
-export function putTrigger(draft: Draft, trigger: TriggerDefinition, expected?: Expected): void {
+/** Stores the trigger and returns it as stored: its time is later than that of the version before. */
+export function putTrigger(draft: Draft, trigger: TriggerDefinition, expected?: Expected): TriggerDefinition {
   checkTriggerName(trigger.name);
   const definition = draft.requireClass(trigger.class);
   if (definition.system)
@@ -34,8 +35,10 @@ export function putTrigger(draft: Draft, trigger: TriggerDefinition, expected?: 
   if (former === undefined) checkCount(draft, trigger.class);
   const modifiedAtMs = Math.max(trigger.modifiedAtMs, (former?.modifiedAtMs ?? 0) + 1);
   const sinceMs = former === undefined ? modifiedAtMs : (former.sinceMs ?? former.modifiedAtMs);
-  draft.putTrigger({ ...trigger, modifiedAtMs, sinceMs });
+  const stored = { ...trigger, modifiedAtMs, sinceMs };
+  draft.putTrigger(stored);
   subscribeTriggers(draft);
+  return stored;
 }
 
 /** The triggers that run after a change of an object of the class that is made by these definitions. */

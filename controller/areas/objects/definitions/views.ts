@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import { revisionOf } from "../../../../common/revisions.ts";
 import type { SystemClass } from "./system-class.ts";
 import type { ClassGuard, ClassKind, ClassOptions, ClassView, Column, KeyMode } from "../types.ts";
 import {
@@ -39,6 +40,7 @@ export class LoadedClass implements ClassView {
   readonly keys: readonly string[];
   readonly options: ClassOptions;
   readonly modifiedAtMs: number;
+  readonly revision: string;
   readonly system: boolean;
   readonly guard: ClassGuard | undefined;
   readonly provide: SystemClass["provide"];
@@ -70,6 +72,7 @@ export class LoadedClass implements ClassView {
     const { versionTtlFormer } = definition.options;
     this.formerVersionTtls = [...(versionTtlFormer ? [versionTtlFormer] : []), ...(from?.formerVersionTtls ?? [])];
     this.modifiedAtMs = definition.modifiedAtMs;
+    this.revision = revisionOf(definition);
     this.system = definition.system;
     this.guard = owner?.guard;
     this.provide = owner?.provide;

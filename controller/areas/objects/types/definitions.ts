@@ -100,6 +100,8 @@ export interface ClassView {
   readonly keys: readonly string[];
   readonly options: ClassOptions;
   readonly modifiedAtMs: number;
+  /** Revision of the class's own definition, without what it inherits. Absent: the class has no stored definition. */
+  readonly revision?: string;
   /** Made and owned by an area. */
   readonly system: boolean;
   readonly guard: ClassGuard | undefined;

@@ -1,5 +1,13 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import type { Span, Statement } from "../../../../common/mql/index.ts";
+import {
+  NOWHERE,
+  type AlterClass,
+  type CreateClass,
+  type DropClass,
+  type Span,
+  type Statement,
+} from "../../../../common/mql/index.ts";
+import type { Expected } from "../../../../common/revisions.ts";
 import { withNearest } from "../../../../common/text/nearest.ts";
 import { makesClass, makesEdgeType, readablePaths, requireDefiner } from "../../objects/index.ts";
 import { classAccess, requireDefining } from "../../permissions/index.ts";
@@ -58,40 +66,19 @@ async function nearestTold({ names, span }: Named, work: () => Promise<unknown>)
   }
 }
 
+/** What a definition needs of the run of a statement. */
+export type DefiningContext = Pick<PrepareContext, "principal" | "objects" | "catalog" | "executions">;
+
 /** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
 function definitionWork(statement: Definition, context: PrepareContext): () => Promise<unknown> {
   const { principal, objects, catalog } = context;
   switch (statement.kind) {
-    case "createClass": {
-      const spec = classSpec(statement, context.executions[0] ?? []);
-      makesClass(principal, spec.path, {
-        isKnown: catalog.get(spec.path) !== undefined,
-        ifNotExists: statement.ifNotExists,
-      });
-      return () => objects.createClass(principal, spec, { ifNotExists: statement.ifNotExists });
-    }
+    case "createClass":
+      return creation(statement, context);
     case "dropClass":
-      if (!statement.ifExists || classAccess(principal, statement.class.path).readable)
-        requireDefiner(principal, statement.class.path);
-      // Comes before the check that the class is empty, because that check blocks writes to the class for a while.
-      if (catalog.get(statement.class.path)?.system)
-        throw new AppError(
-          "denied",
-          `[Valid] class ${statement.class.path} belongs to the platform and cannot be dropped.`,
-        );
-      return () =>
-        nearestTold({ names: () => readablePaths(principal, catalog), span: statement.class.span }, () =>
-          objects.dropClass(principal, statement.class.path, { ifExists: statement.ifExists }),
-        );
-    case "alterClass": {
-      requireDefiner(principal, statement.class.path);
-      const { tree } = scopeOf(principal, catalog, { ...statement.class, subtree: false });
-      const alteration = classChange(statement, context.executions[0] ?? []);
-      return () =>
-        nearestTold({ names: () => tree.names, span: statement.alteration.span }, () =>
-          objects.alterClass(principal, statement.class.path, alteration),
-        );
-    }
+      return removal(statement, context);
+    case "alterClass":
+      return alteration(statement.class.path, [statement], context);
     case "createEdgeType": {
       const type = { name: statement.name, remedy: statement.remedy ?? "" };
       makesEdgeType(principal, {
@@ -104,4 +91,46 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
       requireDefining(principal, principal.ospace);
       return () => objects.dropEdgeType(principal, statement.name, { ifExists: statement.ifExists });
   }
+}
+
+export function creation(
+  statement: CreateClass,
+  { principal, objects, catalog, executions }: DefiningContext,
+  expected?: Expected,
+): () => Promise<unknown> {
+  const spec = classSpec(statement, executions[0] ?? []);
+  const { ifNotExists } = statement;
+  makesClass(principal, spec.path, { isKnown: catalog.get(spec.path) !== undefined, ifNotExists });
+  return () => objects.createClass(principal, spec, { ifNotExists, expected });
+}
+
+export function removal(
+  { class: { path, span }, ifExists }: DropClass,
+  { principal, objects, catalog }: DefiningContext,
+  expected?: Expected,
+): () => Promise<unknown> {
+  if (!ifExists || classAccess(principal, path).readable) requireDefiner(principal, path);
+  // Comes before the check that the class is empty, because that check blocks writes to the class for a while.
+  if (catalog.get(path)?.system)
+    throw new AppError("denied", `[Valid] class ${path} belongs to the platform and cannot be dropped.`);
+  return () =>
+    nearestTold({ names: () => readablePaths(principal, catalog), span }, () =>
+      objects.dropClass(principal, path, { ifExists, expected }),
+    );
+}
+
+/** All statements are of the class at the path, and are one change. */
+export function alteration(
+  path: string,
+  statements: readonly AlterClass[],
+  { principal, objects, catalog, executions, expected }: DefiningContext & { readonly expected?: Expected | undefined },
+): () => Promise<unknown> {
+  requireDefiner(principal, path);
+  const [first] = statements;
+  const target = { path, alias: undefined, subtree: false, span: first?.class.span ?? NOWHERE };
+  const { tree } = scopeOf(principal, catalog, target);
+  const span = first?.alteration.span ?? NOWHERE;
+  const changes = statements.map((statement) => classChange(statement, executions[0] ?? []));
+  return () =>
+    nearestTold({ names: () => tree.names, span }, () => objects.alterClass(principal, path, changes, expected));
 }

@@ -123,7 +123,7 @@ function told({ class: path, records }: TrialResult): readonly Row[] {
 
 async function stored(who: Principal, block: string): Promise<readonly Row[]> {
   const { text, key = "" } = partsOf(block);
-  return (await rules.put(who, key, text)).map((warning) => ({ warning }));
+  return (await rules.put(who, key, text)).warnings.map((warning) => ({ warning }));
 }
 
 async function extended(who: Principal, block: string): Promise<readonly Row[]> {

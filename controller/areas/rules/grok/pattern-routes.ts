@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { Pattern, PatternList, PatternName, PatternPut } from "../../../../common/api/rules.ts";
-import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { PatternService } from "./patterns.ts";
 
@@ -25,7 +24,7 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input }) => {
         const pattern = await patterns.find(principal, input.name);
-        return { message: pattern, headers: { etag: etagOf(pattern.revision) } };
+        return { message: pattern, revision: pattern.revision };
       },
     }),
     endpoint({
@@ -40,7 +39,7 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input: { name, pattern, eg = "" }, expected }) => {
         const { sample, warnings, revision } = await patterns.put(principal, { name, pattern, eg }, expected);
-        return { message: "", meta: { sample }, warnings, headers: { etag: etagOf(revision) } };
+        return { message: "", meta: { sample }, warnings, revision };
       },
     }),
     endpoint({
@@ -53,7 +52,7 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) => {
         await patterns.remove(principal, input.name, expected);
-        return { message: "" };
+        return { message: "", revision: undefined };
       },
     }),
   ];

@@ -227,7 +227,7 @@ test("a rule uses users' patterns; a change holds for what is loaded then, and p
 test("a rule made for a class takes users' patterns", async () => {
   await put("PAIR", "%{WORD:left}=%{WORD:right}");
   const mapping = { name: "left", owner: "right" };
-  const key = await rules.create(admin, { class: "/matrix/line", type: "grok", fields: ["PAIR"], mapping });
+  const { key } = await rules.create(admin, { class: "/matrix/line", type: "grok", fields: ["PAIR"], mapping });
   const parsed = (await rules.load(admin, key)).parse([{ ...RAW, text: "a=b" }]);
   expect(parsed).toMatchObject([{ ok: true, values: { name: "a", owner: "b" } }]);
 });

@@ -129,7 +129,7 @@ describe("at another controller", () => {
     [
       "an organisation above the user is made inactive",
       async () => {
-        const plant = await other.directory.createOrganization(admin, { username: "plant" });
+        const { id: plant } = await other.directory.createOrganization(admin, { username: "plant" });
         await other.directory.move(admin, await idOf("ann"), plant);
         await other.directory.change(admin, plant, { active: false });
       },

@@ -25,7 +25,8 @@ beforeEach(async () => {
 afterEach(() => http[Symbol.asyncDispose]());
 
 const directory = (): UserDirectory => http.users.directory;
-const organization = (username: string, parent = "/") => directory().createOrganization(admin, { username, parent });
+const organization = async (username: string, parent = "/") =>
+  (await directory().createOrganization(admin, { username, parent })).id;
 const user = async (username: string, parent = "/") =>
   (await directory().create(admin, { username, password: PASSWORD, rights: { grants: [], data: [] }, parent })).id;
 
@@ -239,7 +240,7 @@ describe("two controllers", () => {
         },
       }),
     );
-    const id = await other.directory.createOrganization(admin, { username: "once" });
+    const { id: id } = await other.directory.createOrganization(admin, { username: "once" });
     expect((await directory().reader.subtree(admin, "/once")).id).toBe(id);
   });
 

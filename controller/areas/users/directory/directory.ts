@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { newStamp, requireExpected, type Expected } from "../../../../common/revisions.ts";
+import { newStamp, requireExpected, revisionOf, type Expected, type Revised } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupService } from "../../groups/index.ts";
 import { requireNoDuty, requirePermission, type Principal } from "../../permissions/index.ts";
@@ -23,7 +23,15 @@ import {
   type EffectiveRights,
 } from "../rights/effective-rights.ts";
 import type { UserRecord, UserStore } from "../store.ts";
-import type { AuthoredWork, NewOrganization, NewUser, NodeChange, User, UserChange } from "../types.ts";
+import type {
+  AuthoredWork,
+  MadeOrganization,
+  NewOrganization,
+  NewUser,
+  NodeChange,
+  User,
+  UserChange,
+} from "../types.ts";
 
 export interface DirectoryDependencies extends DirectoryReaderDependencies {
   readonly runtime: Runtime;
@@ -118,8 +126,7 @@ export class UserDirectory {
     return this.#writes.insert(record, { parent: user.parent, expected });
   }
 
-  /** Creates an organisation and answers its id. */
-  createOrganization(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<string> {
+  createOrganization(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<MadeOrganization> {
     requirePermission(principal, "users:write");
     return this.#organizations.create(principal, wanted, expected);
   }
@@ -179,10 +186,10 @@ export class UserDirectory {
 
   /**
    * Changes a user or an organisation; `AppError("not_found")` for an unknown id. To change the own password, the
-   * caller must give the old one. A new password for another user has its own audit action. Answers warnings: work that
+   * caller must give the old one. A new password for another user has its own audit action. Warns of work that
    * continues with rights the user loses, and ignored members (organisations do not have every member of users).
    */
-  async change(principal: Principal, id: string, change: NodeChange, expected?: Expected): Promise<readonly string[]> {
+  async change(principal: Principal, id: string, change: NodeChange, expected?: Expected): Promise<Revised> {
     requirePermission(principal, "users:write");
     const found = await this.reader.located(principal, id);
     if (found.otype === "org") return this.#organizations.change(principal, id, { ...change, expected });
@@ -194,9 +201,9 @@ export class UserDirectory {
     return this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
       if (!isOwn) return this.#changeUser(principal, whose, change);
       await this.#proveOwn(principal, change.presentPassword);
-      const warnings = await this.#changeUser(principal, whose, change);
+      const revised = await this.#changeUser(principal, whose, change);
       await this.#endTokens({ tenant: principal.tenant, username });
-      return warnings;
+      return revised;
     });
   }
 
@@ -207,16 +214,12 @@ export class UserDirectory {
     await this.#again(principal, presentPassword);
   }
 
-  async #changeUser(
-    principal: Principal,
-    { id, username, expected }: Changed,
-    change: NodeChange,
-  ): Promise<readonly string[]> {
+  async #changeUser(principal: Principal, { id, username, expected }: Changed, change: NodeChange): Promise<Revised> {
     const { isAdmin, password, ...others } = change;
     let narrows = false;
     const chosen = password === undefined ? undefined : await this.#chosen.of(principal, { username, password });
     if (isAdmin === true) requireRights(principal, { role: "administrator" });
-    await this.#writes.edit(principal, username, async (record) => {
+    const changed = await this.#writes.edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
       requireExpected(expected, `The user ${username}`, record);
@@ -233,7 +236,8 @@ export class UserDirectory {
       narrows = isNarrower(record, next);
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
     });
-    return narrows ? this.#left.told(principal, ofUser(username)) : [];
+    const warnings = narrows ? await this.#left.told(principal, ofUser(username)) : [];
+    return { revision: revisionOf(changed), warnings };
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../../common/api/users.ts";
-import type { Expected } from "../../../../common/revisions.ts";
+import { revisionOf, type Expected, type Revised } from "../../../../common/revisions.ts";
 import { isAdministrators } from "../../groups/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { requireTimeZone } from "./details.ts";
@@ -11,9 +11,8 @@ import type { Details } from "../types.ts";
 
 type Input = Static<typeof UserCreateInput>;
 
-interface CreatedNode {
+interface CreatedNode extends Revised {
   readonly id: string;
-  readonly warnings: readonly string[];
 }
 
 /** Creates a user or an organisation from a client's input. */
@@ -29,23 +28,23 @@ export async function createNode(
   if (otype === "usr") {
     const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
     const user = { ...common, password: passwd, rights, groups: grpset };
-    const { id } = await directory.create(principal, user, expected);
-    return { id, warnings: groupWarnings(input) };
+    const made = await directory.create(principal, user, expected);
+    return { id: made.id, revision: revisionOf(made), warnings: groupWarnings(input) };
   }
   const { details } = common;
   const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin, details });
-  return { id: await directory.createOrganization(principal, common, expected), warnings };
+  return { ...(await directory.createOrganization(principal, common, expected)), warnings };
 }
 
 /**
- * Changes the members that a client sends. Answers warnings, such as work that continues with rights the user loses.
+ * Changes the members that a client sends. Warns, for example of work that continues with rights the user loses.
  */
 export async function changeUser(
   directory: UserDirectory,
   principal: Principal,
   input: Static<typeof UserUpdateInput>,
   expected?: Expected,
-): Promise<readonly string[]> {
+): Promise<Revised> {
   const change = {
     details: detailsOf(input),
     ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
@@ -54,8 +53,8 @@ export async function changeUser(
     ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
     ...(input.isactive !== undefined && { active: input.isactive }),
   };
-  const warnings = await directory.change(principal, input.userid, change, expected);
-  return [...groupWarnings(input), ...warnings];
+  const { revision, warnings } = await directory.change(principal, input.userid, change, expected);
+  return { revision, warnings: [...groupWarnings(input), ...warnings] };
 }
 
 function groupWarnings({ grpset = [], isadmin }: Pick<Partial<Input>, "grpset" | "isadmin">): readonly string[] {

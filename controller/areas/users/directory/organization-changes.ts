@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { ORGANIZATIONS_PER_TENANT_MAX, USER_TREE_DEPTH_MAX } from "../../../../common/limits.ts";
-import { newStamp, requireExpected, type Expected } from "../../../../common/revisions.ts";
+import { newStamp, requireExpected, revisionOf, type Expected, type Revised } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvOperation } from "../../../store/kv.ts";
@@ -18,7 +18,7 @@ import {
   type TreeStore,
   type TreeView,
 } from "./tree-store.ts";
-import type { Details, NewOrganization, NodeChange } from "../types.ts";
+import type { Details, MadeOrganization, NewOrganization, NodeChange } from "../types.ts";
 
 const EPOCH_BYTES = 12;
 
@@ -43,8 +43,7 @@ export class OrganizationChanges {
     this.#left = left;
   }
 
-  /** Creates an organisation and answers its id. */
-  async create(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<string> {
+  async create(principal: Principal, wanted: NewOrganization, expected?: Expected): Promise<MadeOrganization> {
     const { username } = wanted;
     checkName(username);
     const nowMs = this.#runtime.clock.nowMs();
@@ -68,21 +67,21 @@ export class OrganizationChanges {
         changedMs: nowMs,
         stamp: newStamp(principal.user, this.#runtime),
       };
-      return { if: [], then: placingOrganization(record), users: 0, answer: id };
+      return { if: [], then: placingOrganization(record), users: 0, answer: { id, revision: revisionOf(record) } };
     });
   }
 
   /**
-   * Changes an organisation. Answers warnings: ignored members, and the work that continues although its users become
+   * Changes an organisation. Warns of ignored members, and the work that continues although its users become
    * inactive. `AppError("conflict")` if no active administrator would remain.
    */
   async change(
     principal: Principal,
     id: string,
     { expected, ...change }: NodeChange & { readonly expected?: Expected | undefined },
-  ): Promise<readonly string[]> {
+  ): Promise<Revised> {
     const { tenant } = principal;
-    const closed = await this.#tree.restructure(tenant, async ({ organizations }) => {
+    const { closed, revision } = await this.#tree.restructure(tenant, async ({ organizations }) => {
       const record = organizations.get(id);
       if (record === undefined) throw unknownNode(id);
       await this.#members.requireAtLeast(principal, organizations, id);
@@ -90,9 +89,11 @@ export class OrganizationChanges {
       const changed = this.#changed(principal, record, change);
       const closes = record.active && !changed.active;
       if (closes) await this.#members.requireAdministrator(tenant, organizations.with(changed));
-      return { if: [], then: [putOrganization(changed)], users: 0, answer: closes ? organizations : undefined };
+      const answer = { closed: closes ? organizations : undefined, revision: revisionOf(changed) };
+      return { if: [], then: [putOrganization(changed)], users: 0, answer };
     });
-    return [...ignoredMembers(change), ...(closed ? await this.#told(principal, closed, id) : [])];
+    const warnings = [...ignoredMembers(change), ...(closed ? await this.#told(principal, closed, id) : [])];
+    return { revision, warnings };
   }
 
   #changed(

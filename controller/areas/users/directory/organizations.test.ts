@@ -25,8 +25,8 @@ beforeEach(async () => {
   // On the cluster entries expire by the real clock.
   clock = new TestClock(realClock.nowMs());
   http = await openTestHttp({ runtime: testRuntime(clock) });
-  plant = await directory().createOrganization(admin, { username: "plant" });
-  night = await directory().createOrganization(admin, { username: "night", parent: "/plant" });
+  ({ id: plant } = await directory().createOrganization(admin, { username: "plant" }));
+  ({ id: night } = await directory().createOrganization(admin, { username: "night", parent: "/plant" }));
   await make("ann", { parent: "/plant/night" });
 });
 afterEach(() => http[Symbol.asyncDispose]());
@@ -113,7 +113,7 @@ describe("an inactive organisation", () => {
   });
 
   test("stops who is moved into it, with an organisation or alone, until moved out", async () => {
-    const closed = await directory().createOrganization(admin, { username: "closed", active: false });
+    const { id: closed } = await directory().createOrganization(admin, { username: "closed", active: false });
     const { session } = await signIn();
     await directory().move(admin, plant, closed);
     expect(await http.users.bySession(session, "")).toBeUndefined();
@@ -144,7 +144,7 @@ describe("an inactive organisation", () => {
     const adminId = await idOf("admin");
     await directory().move(admin, adminId, "/plant/night");
     await expect(close(plant)).rejects.toMatchObject(conflict);
-    const closed = await directory().createOrganization(admin, { username: "closed", active: false });
+    const { id: closed } = await directory().createOrganization(admin, { username: "closed", active: false });
     await expect(directory().move(admin, plant, closed)).rejects.toMatchObject(conflict);
     await expect(directory().move(admin, adminId, closed)).rejects.toMatchObject(last("admin"));
     await make("boss", { rights: { role: "administrator" } });
@@ -179,7 +179,7 @@ describe("who may change users, and has less than one below an organisation,", (
     const few = await ofFew(["users:*"]);
     for (const change of [{ details: { remark: "x" } }, { active: false }, { active: true }])
       await expect(directory().change(few, plant, change)).rejects.toMatchObject(BEYOND);
-    const other = await directory().createOrganization(few, { username: "other" });
+    const { id: other } = await directory().createOrganization(few, { username: "other" });
     await expect(directory().move(few, plant, other)).rejects.toMatchObject(BEYOND);
     expect(await directory().reader.subtree(admin, "/plant")).toMatchObject({ isactive: true, remark: "" });
     expect(await http.users.present("matrix", "ann")).toMatchObject({ user: "ann" });

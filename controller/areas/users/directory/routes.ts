@@ -13,7 +13,6 @@ import {
 } from "../../../../common/api/users.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { etagOf } from "../../../../common/revisions.ts";
 import { endpoint, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
@@ -44,7 +43,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       handler: async ({ principal, input: { fullname = ROOT_PATH } }) => {
         const node = await directory.reader.subtree(principal, fullname);
         const message = node as unknown as Static<typeof UserNodeReply>;
-        return { message, ...(node.revision !== undefined && { headers: { etag: etagOf(node.revision) } }) };
+        return { message, revision: node.revision };
       },
     }),
     endpoint({
@@ -75,8 +74,8 @@ function nodeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       body: "json",
       revised: true,
       handler: async ({ principal, input, expected }) => {
-        const { id, warnings } = await createNode(directory, principal, input, expected);
-        return { message: id, warnings };
+        const { id, warnings, revision } = await createNode(directory, principal, input, expected);
+        return { message: id, warnings, revision };
       },
     }),
     endpoint({
@@ -91,7 +90,7 @@ function nodeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       revised: true,
       handler: async ({ principal, input, expected }) => ({
         message: "",
-        warnings: await changeUser(directory, principal, input, expected),
+        ...(await changeUser(directory, principal, input, expected)),
       }),
     }),
     endpoint({
@@ -106,6 +105,7 @@ function nodeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       handler: async ({ principal, input: { userid }, expected }) => ({
         message: "",
         warnings: await directory.remove(principal, userid, expected),
+        revision: undefined,
       }),
     }),
   ];

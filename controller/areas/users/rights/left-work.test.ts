@@ -12,7 +12,7 @@ import { BegunRuns } from "../../jobs/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../../query/index.ts";
 import { UserService } from "../service.ts";
-import type { BegunWork } from "../types.ts";
+import type { BegunWork, NodeChange } from "../types.ts";
 
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
@@ -155,11 +155,16 @@ const imported = (principal: Principal): Promise<UnderWay> =>
     },
   );
 
+/** Makes the change, and answers its warnings. */
+async function changed(id: string, change: NodeChange): Promise<readonly string[]> {
+  return (await users().directory.change(admin, id, change)).warnings;
+}
+
 const LOSSES: readonly (readonly [string, (id: string) => Promise<readonly string[]>])[] = [
   ["removed", (id) => users().directory.remove(admin, id)],
-  ["no administrator any more", (id) => users().directory.change(admin, id, { isAdmin: false })],
-  ["made inactive", (id) => users().directory.change(admin, id, { active: false })],
-  ["taken out of a group", (id) => users().directory.change(admin, id, { groups: [] })],
+  ["no administrator any more", (id) => changed(id, { isAdmin: false })],
+  ["made inactive", (id) => changed(id, { active: false })],
+  ["taken out of a group", (id) => changed(id, { groups: [] })],
 ];
 const WORKS = [
   ["a job run", run, ["ok", "ok"]],
@@ -195,11 +200,11 @@ test.each(CASES)("$work of a user who is $loss goes on with the rights of its st
 test("users of an organisation that is made inactive go on with what they began, and that is told", async () => {
   await secondQuery.rows(admin, "delete from /matrix/box");
   const { id, username, principal } = await newUser();
-  const plant = await users().directory.createOrganization(admin, { username: `plant of ${username}` });
+  const { id: plant } = await users().directory.createOrganization(admin, { username: `plant of ${username}` });
   await users().directory.move(admin, id, plant);
   const { told, goOn } = await run(principal);
-  expect(await users().directory.change(admin, plant, { details: { remark: "x" } })).toEqual([]);
-  expect(await users().directory.change(admin, plant, { active: false })).toEqual([expect.stringMatching(told)]);
+  expect(await changed(plant, { details: { remark: "x" } })).toEqual([]);
+  expect(await changed(plant, { active: false })).toEqual([expect.stringMatching(told)]);
   expect(http.trail.records.at(-1)).toMatchObject({
     action: "leave going on what users of an organisation began",
     object: expect.stringMatching(new RegExp(`^/plant of ${username}, \\w+ \\(`)) as string,
@@ -212,13 +217,13 @@ test("what is over, what others began, and what a change does not narrow is not 
   const { principal: other } = await newUser();
   const { goOn } = await run(other);
   const records = http.trail.records.length;
-  expect(await users().directory.change(admin, id, { groups: [] })).toEqual([]);
+  expect(await changed(id, { groups: [] })).toEqual([]);
   expect(await users().directory.remove(admin, id)).toEqual([]);
   await goOn();
   const wider = await newUser();
   const under = await run(wider.principal);
   const change = { details: { remark: "x" }, groups: ["/crew", "/more"], active: true, isAdmin: true };
-  expect(await users().directory.change(admin, wider.id, change)).toEqual([]);
+  expect(await changed(wider.id, change)).toEqual([]);
   await under.goOn();
   expect(await users().directory.remove(admin, wider.id)).toEqual([]);
   expect(http.trail.records.slice(records)).toEqual([]);
@@ -272,9 +277,10 @@ describe("a group that is changed", () => {
     const others = await groups.create(admin, { name: `others${made}`, member: ["U/viewer"], ...OPEN });
     expect(await groups.remove(admin, others.id)).toEqual([]);
 
-    expect(await groups.api.setPaths(admin, "ours", ["/opt/ours"])).toEqual([expect.stringMatching(told)]);
-    expect(await groups.api.setPaths(admin, "ours", ["/opt"])).toEqual([]);
-    expect(await groups.api.removeGroups(admin, "ours", [`/crew${made}`])).toEqual([expect.stringMatching(told)]);
+    expect((await groups.api.setPaths(admin, "ours", ["/opt/ours"])).warnings).toEqual([expect.stringMatching(told)]);
+    expect((await groups.api.setPaths(admin, "ours", ["/opt"])).warnings).toEqual([]);
+    const { warnings } = await groups.api.removeGroups(admin, "ours", [`/crew${made}`]);
+    expect(warnings).toEqual([expect.stringMatching(told)]);
     expect(await groups.api.remove(admin, "ours")).toEqual([]);
     expect(await groups.remove(admin, twin)).toEqual([expect.stringMatching(told)]);
     expect(await groups.remove(admin, crew)).toEqual([expect.stringMatching(told)]);

@@ -18,7 +18,7 @@ const known = (session: string) => http.users.byKnownSession(session, { tracepar
 
 /** Signs in a user below the organisation `/plant`, so that rights come from everywhere. */
 async function opened(): Promise<{ readonly session: string; readonly plant: string }> {
-  const plant = await http.users.directory.createOrganization(admin, { username: "plant", parent: "/" });
+  const { id: plant } = await http.users.directory.createOrganization(admin, { username: "plant", parent: "/" });
   await http.users.create(admin, {
     username: "ann",
     password: PASSWORD,

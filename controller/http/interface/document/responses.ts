@@ -21,7 +21,10 @@ export function responsesOf(endpoint: Endpoint): Json {
   ]);
   const first = {
     summary: `${plain?.summary ?? usual}; or the sign-in envelope.`,
-    headers: { ...plain?.headers, ...(endpoint.revised && { ETag: "The revision of the definition" }) },
+    headers: {
+      ...plain?.headers,
+      ...(endpoint.revised && { ETag: "The revision of the definition; absent if there is none any more" }),
+    },
   };
   return {
     "200": response(first, contentOf(endpoint, [SIGN_IN]), bare),
