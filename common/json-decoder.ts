@@ -264,10 +264,13 @@ export class JsonDecoder {
   /** Decodes the next part of a long string, or the whole string. */
   #goOnWithString(): void {
     const from = this.#at;
-    const { end, isLast } = this.#endOfStringPart(from);
+    const found = endOfStringPart(this.#text, from);
+    if (found === undefined) throw this.#endsTooEarly();
+    const { end, isLast } = found;
     const { stringCharacters: bound } = this.#bounds;
     if (end - this.#stringFrom > bound.max) throw tooLarge(`has a string of more than ${bound.max} characters`, bound);
-    const part = this.#unescaped(from, end);
+    const part = unescaped(this.#text.slice(from, end));
+    if (part === undefined) throw this.#badString(from, end);
     this.#at = isLast ? end + 1 : end;
     if (!isLast) {
       (this.#parts ??= []).push(part);
@@ -277,33 +280,6 @@ export class JsonDecoder {
     const parts = this.#parts;
     this.#parts = undefined;
     this.#stringDone(parts === undefined ? part : [...parts, part].join(""));
-  }
-
-  /**
-   * The end of the string whose rest begins at `from`, or of a part of it. A part never ends within an escape sequence.
-   */
-  #endOfStringPart(from: number): { readonly end: number; readonly isLast: boolean } {
-    const text = this.#text;
-    const most = Math.min(text.length, from + PIECE_CHARACTERS);
-    for (let at = from; at < most; at++) {
-      const code = text.charCodeAt(at);
-      if (code === QUOTE) return { end: at, isLast: true };
-      if (code !== BACKSLASH) continue;
-      if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
-      at++;
-    }
-    if (most === text.length) throw this.#endsTooEarly();
-    return { end: most, isLast: false };
-  }
-
-  /** Decodes a part of a string. `JSON.parse` is the fastest decoder of escape sequences. */
-  #unescaped(from: number, end: number): string {
-    const part = this.#text.slice(from, end);
-    try {
-      return JSON.parse(`"${part}"`) as string;
-    } catch {
-      throw this.#fault("a string has a control character or an unknown escape sequence", from + faultInString(part));
-    }
   }
 
   #stringDone(text: string): void {
@@ -355,6 +331,11 @@ export class JsonDecoder {
     return this.#fault("it ends too early", this.#text.length);
   }
 
+  #badString(from: number, end: number): AppError {
+    const at = from + faultInString(this.#text.slice(from, end));
+    return this.#fault("a string has a control character or an unknown escape sequence", at);
+  }
+
   #fault(what: string, at = this.#at): AppError {
     const { line, column } = positionAt(this.#text, at);
     return new AppError("syntax", `Not valid JSON: ${what} at line ${line} column ${column}.`, {
@@ -369,6 +350,31 @@ function isSpace(code: number): boolean {
 
 function isOfNumber(code: number): boolean {
   return (code >= 48 && code <= 57) || code === MINUS || code === 43 || code === 46 || code === 101 || code === 69;
+}
+
+/**
+ * The end of the string whose rest begins at `from`, or of a part of it. A part never ends within an escape sequence.
+ * `undefined` if the text ends before the string does.
+ */
+function endOfStringPart(text: string, from: number): { readonly end: number; readonly isLast: boolean } | undefined {
+  const most = Math.min(text.length, from + PIECE_CHARACTERS);
+  for (let at = from; at < most; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return { end: at, isLast: true };
+    if (code !== BACKSLASH) continue;
+    if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
+    at++;
+  }
+  return most === text.length ? undefined : { end: most, isLast: false };
+}
+
+/** Decodes a part of a string; `undefined` for a wrong one. `JSON.parse` is the fastest decoder of escape sequences. */
+function unescaped(part: string): string | undefined {
+  try {
+    return JSON.parse(`"${part}"`) as string;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A whole escape sequence, or one character that is none and that no string of JSON has. */

@@ -1,9 +1,9 @@
 import { Type } from "typebox";
-import { PLAIN_TEXT } from "./documented.ts";
+import { PLAIN_TEXT, TTL } from "./documented.ts";
 
 /** Schemas of `/appcontext`. */
 
-const Ttl = Type.Optional(Type.Integer({ description: "Seconds; 0 or absent: for ever" }));
+const Ttl = Type.Optional(Type.Integer({ description: "Seconds; 0 or absent: for ever", documented: TTL }));
 
 const Text = Type.String({ documented: PLAIN_TEXT });
 
@@ -28,6 +28,9 @@ export const ItemCreate = Type.Object({ name: Text, ttl: Ttl });
 export const ItemName = Type.Object({ name: Text, id: Text });
 
 export const ItemWrite = Type.Object({ name: Text, id: Text, ttl: Ttl });
+
+/** An item, as its text holds it. */
+export const ItemText = Type.Record(Type.String(), Type.Unknown());
 
 export const ItemReply = Type.Object({ id: Type.String() }, { additionalProperties: true });
 

@@ -1,7 +1,7 @@
 /** Schemas of `/config/schema`. */
 import { Type, type Static } from "typebox";
 import { CONFIG_SCHEMA_VALUES_MAX, PATTERN_MAX_CHARACTERS } from "../limits.ts";
-import { CONFIG_KEY } from "./documented.ts";
+import { CONFIG_KEY, without } from "./documented.ts";
 
 const Key = Type.String({
   minLength: 1,
@@ -46,7 +46,25 @@ const RULES = {
 export const ConfigValueSchema = Type.Object(RULES, { additionalProperties: false });
 export type ConfigValueSchema = Static<typeof ConfigValueSchema>;
 
-export const ConfigSchemaInput = Type.Object({ key: Key, ...RULES });
+const ofType = (types: readonly string[], unfit: readonly string[]) => ({
+  properties: { type: { enum: types } },
+  ...without(...unfit),
+});
+const NUMERIC = ["minimum", "maximum"];
+const SIZED = ["minLength", "maxLength"];
+
+export const ConfigSchemaInput = Type.Object(
+  { key: Key, ...RULES },
+  {
+    documented: {
+      anyOf: [
+        ofType(["string"], NUMERIC),
+        ofType(["integer", "number"], SIZED),
+        ofType(["boolean", "json"], [...NUMERIC, ...SIZED]),
+      ],
+    },
+  },
+);
 
 export const ConfigSchemaKey = Type.Object({ key: Key });
 

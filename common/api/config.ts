@@ -1,5 +1,6 @@
 import { Type } from "typebox";
-import { CONFIG_KEY } from "./documented.ts";
+import { CONFIG_TTL_MAX_SECONDS } from "../limits.ts";
+import { CONFIG_FOLDER, CONFIG_KEY, ENCODING } from "./documented.ts";
 
 /** Schemas of `/config`. */
 
@@ -8,7 +9,7 @@ const Key = Type.String({ minLength: 1, description: KEY, documented: CONFIG_KEY
 const Flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 
 export const ConfigGetInput = Type.Object({
-  key: Type.String({ minLength: 1, description: `${KEY}, or / for all`, documented: CONFIG_KEY }),
+  key: Type.String({ minLength: 1, description: `${KEY}, or / for all`, documented: CONFIG_FOLDER }),
   cached: Flag("The answer may be as old as two seconds, and comes sooner; without it, it is what was written last"),
 });
 
@@ -42,12 +43,17 @@ export const ConfigNodeReply = Type.Unsafe<ConfigNode>(
 export const ConfigSet = Type.Object({
   key: Key,
   value: Type.String({ description: "******** keeps the secret that is there" }),
-  ttl: Type.Optional(Type.Integer({ description: "Seconds; 0, -1 or none: it does not expire" })),
+  ttl: Type.Optional(
+    Type.Integer({
+      description: "Seconds; 0, -1 or none: it does not expire",
+      documented: { minimum: -1, maximum: CONFIG_TTL_MAX_SECONDS },
+    }),
+  ),
   secret: Flag("Whether the value is sealed and never shown again; when absent, as the one that is there"),
 });
 
 export const ConfigListInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_FOLDER })),
   after: Type.Optional(Type.String({ description: "The member next of the answer's meta: the page behind it" })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "Entries in a page; 200 when absent" })),
 });
@@ -65,7 +71,7 @@ export const ConfigListReply = Type.Array(
 );
 
 export const ConfigExportInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_FOLDER })),
   relative: Flag("Keys are written relative to the given one, so that they can be imported elsewhere"),
 });
 
@@ -84,10 +90,13 @@ export const ConfigImportInput = Type.Object({
     Type.String({
       description:
         "What relative keys of the file are relative to; whole ones outside it are placed below it, in place of their longest common folder",
+      documented: CONFIG_KEY,
     }),
   ),
   plan: Flag("Only tells what would be done"),
-  encoding: Type.Optional(Type.String({ description: "Encoding of the file, such as gbk; UTF-8 when absent" })),
+  encoding: Type.Optional(
+    Type.String({ description: "Encoding of the file, such as gbk; UTF-8 when absent", documented: ENCODING }),
+  ),
 });
 
 export const ConfigImportReply = Type.Object({
@@ -130,7 +139,7 @@ export const ConfigRollback = Type.Object({
 });
 
 export const ConfigWatchInput = Type.Object({
-  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_KEY })),
+  key: Type.Optional(Type.String({ description: `${KEY}; everything when absent`, documented: CONFIG_FOLDER })),
 });
 
 /** A frame of a watch: an entry, a key that is gone, or the mark after all present entries. */

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { CONSOLE_LOG_NAME_MAX_CHARACTERS, CONSOLE_LOG_PAGE_MAX_ROWS, CONSOLE_LOG_PAGE_ROWS } from "../limits.ts";
+import { oneOfWords } from "./documented.ts";
 
 /** Schemas of `/consolelog/<kind>`. */
 
@@ -8,7 +9,10 @@ const Name = Type.String({
   maxLength: CONSOLE_LOG_NAME_MAX_CHARACTERS,
   description: "Configuration key of a rule, path of a script, `<class>#<trigger>`",
 });
-const Levels = Type.Array(Type.String(), { description: "Numbers 0 to 6 or English names; all when absent" });
+const LEVEL = oneOfWords([..."0123456", "trace", "debug", "info", "warn", "error", "fatal", "panic"]);
+const Levels = Type.Array(Type.String({ documented: LEVEL }), {
+  description: "Numbers 0 to 6 or English names; all when absent",
+});
 const TimeMs = Type.Integer({ minimum: 0, description: "Milliseconds since 1970; belongs to the range" });
 const Position = Type.String({ description: "As an earlier read with the same name, levels and times answered it" });
 

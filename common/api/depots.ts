@@ -1,9 +1,9 @@
 import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../limits.ts";
-import { PATH_STEP } from "./documented.ts";
+import { ABSOLUTE_PATH, ENCODING, FILE_NAME, having, PATH_BELOW } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 255, documented: PATH_STEP });
+const Name = Type.String({ minLength: 1, maxLength: 255, documented: FILE_NAME });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
 const Tags = Type.Array(Type.String({ maxLength: 500 }), { maxItems: 1_000 });
 
@@ -21,6 +21,7 @@ const archive = {
   encoding: Type.Optional(
     Type.String({
       description: "Encoding of names in an archive that does not say their own, such as gbk; UTF-8 when absent",
+      documented: ENCODING,
     }),
   ),
 };
@@ -37,23 +38,33 @@ export const DepotSelect = Type.Object({
   name: Name,
   version: Type.Optional(Type.String({ maxLength: 50, description: "empty: the newest" })),
 });
+const VERSION = { pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$" };
+
+/** A path without a slash at its beginning. */
+const FILE_BELOW = { pattern: PATH_BELOW.pattern.replace("^/*", "^") };
+
 export const DepotFileSelect = Type.Object({
   name: Name,
   version: Version,
-  filepath: Type.String({ minLength: 1, maxLength: 1_024 }),
+  filepath: Type.String({ minLength: 1, maxLength: 1_024, documented: FILE_BELOW }),
 });
 export const DepotDiffSelect = Type.Object({ name: Name, version: Version, compareVersion: Version });
 
-export const DepotFileChange = Type.Object({
-  name: Name,
-  version: Version,
-  newVersion: Version,
-  filepath: Type.String({ minLength: 1, maxLength: 1_024 }),
-  type: Type.Union([Type.Literal("M"), Type.Literal("A"), Type.Literal("D")], { description: "modify, add, delete" }),
-  content: Type.Optional(Type.String()),
-  remark: description.remark,
-  tags: description.tags,
-});
+const CHANGED = [having("content"), having("uploadfile"), { properties: { type: { enum: ["D"] } } }];
+
+export const DepotFileChange = Type.Object(
+  {
+    name: Name,
+    version: Version,
+    newVersion: Version,
+    filepath: Type.String({ minLength: 1, maxLength: 1_024, documented: FILE_BELOW }),
+    type: Type.Union([Type.Literal("M"), Type.Literal("A"), Type.Literal("D")], { description: "modify, add, delete" }),
+    content: Type.Optional(Type.String()),
+    remark: description.remark,
+    tags: description.tags,
+  },
+  { documented: { anyOf: CHANGED } },
+);
 
 export const DepotSummary = Type.Object({
   id: Type.String(),
@@ -100,9 +111,9 @@ const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minIte
 export const Deployment = Type.Object({
   hosts: Hosts,
   depots: Type.Array(Name, { minItems: 1 }),
-  versions: Type.Array(Type.String(), { minItems: 1, description: "as many as depots" }),
+  versions: Type.Array(Type.String({ documented: VERSION }), { minItems: 1, description: "as many as depots" }),
   command: Type.Optional(Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS })),
-  remotepath: Type.Optional(Type.String({ maxLength: 1_024 })),
+  remotepath: Type.Optional(Type.String({ maxLength: 1_024, documented: { pattern: `^$|${ABSOLUTE_PATH.pattern}` } })),
   timeout: Type.Optional(Type.Integer({ minimum: 1, default: DEPLOY_DEFAULT_S, description: "seconds" })),
 });
 

@@ -1,8 +1,11 @@
 import { Type } from "typebox";
+import { having, oneOfWords, PATH_BELOW } from "./documented.ts";
 
 const Flag = Type.Optional(Type.Boolean());
+const FILE_QUESTION = oneOfWords(["dir", "file", "open", "download", "check", "attr", "tag"]);
+const Below = Type.String({ documented: PATH_BELOW });
 const Path = {
-  "*": Type.String(),
+  "*": Below,
   issys: Type.Optional(
     Type.Boolean({ description: "In the system's space, not in the users'. For administrators only" }),
   ),
@@ -16,7 +19,7 @@ const Notes = {
 export const FilePath = Type.Object(Path);
 
 export const ServedPath = Type.Object({
-  "*": Type.String(),
+  "*": Below,
   issys: Type.Optional(
     Type.Boolean({
       description:
@@ -28,7 +31,7 @@ export const ServedPath = Type.Object({
 /** Searching contents is not supported yet. Files whose path begins with `search` can still be read. */
 export const FileSearch = Type.Object({
   ...Path,
-  type: Type.Optional(Type.String({ description: "As of /fs/*" })),
+  type: Type.Optional(Type.String({ description: "As of /fs/*", documented: FILE_QUESTION })),
   query: Type.Optional(Type.String({ description: "Not offered yet: unsupported is answered" })),
 });
 
@@ -39,11 +42,12 @@ export const FileRead = Type.Object({
     Type.String({
       description:
         "dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent",
+      documented: FILE_QUESTION,
     }),
   ),
 });
 
-export const FileWrite = Type.Object({
+const FileContent = {
   ...Path,
   ...Notes,
   data: Type.Optional(
@@ -52,16 +56,45 @@ export const FileWrite = Type.Object({
   type: Type.Optional(
     Type.String({ description: "dir: a folder; attr, tag: set only these; else the type of the file, its extension" }),
   ),
+};
+
+const FOLDER = { properties: { type: { enum: ["dir"] } }, required: ["type"] };
+const NOTE = (type: string, member: string) => ({
+  properties: { type: { enum: [type] }, [member]: {} },
+  required: ["type", member],
+});
+const WRITTEN = [having("data"), FOLDER, NOTE("attr", "attr"), NOTE("tag", "tags")];
+
+/** The content is in the member that belongs to the type. */
+export const FileWrite = Type.Object(FileContent, { documented: { anyOf: WRITTEN } });
+/** As `FileWrite`, or with files. */
+export const FileUpload = Type.Object(FileContent, {
+  documented: { anyOf: [...WRITTEN, having("uploadfile")] },
 });
 
 export const FileMove = Type.Object({
-  srcpath: Type.String(),
-  dstpath: Type.String({ description: "Of rename the whole new path, of copy and move the folder" }),
+  srcpath: Below,
+  dstpath: Type.String({
+    description: "Of rename the whole new path, of copy and move the folder",
+    documented: PATH_BELOW,
+  }),
   issys: Path.issys,
 });
 
 /** The root folder has no path of its own. */
-export const RootRead = Type.Omit(FileRead, ["*"]);
+export const RootRead = Type.Object(
+  {
+    issys: Path.issys,
+    index: Flag,
+    type: Type.Optional(
+      Type.String({
+        description: "dir: what lies in the folder; check: whether it is there",
+        documented: oneOfWords(["dir", "check"]),
+      }),
+    ),
+  },
+  { documented: { required: ["type"] } },
+);
 export const RootWrite = Type.Omit(FileWrite, ["*"]);
 
 /** One file or folder of a listing. */

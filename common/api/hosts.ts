@@ -1,8 +1,11 @@
 import { Type, type Static } from "typebox";
+import { HOST_NAME } from "./documented.ts";
 
 /** Schemas of `/host` and `/agent`. */
 
 const Name = Type.String({ minLength: 1, maxLength: 255 });
+/** Name of a host that need not exist. */
+const NewName = Type.String({ minLength: 1, maxLength: 255, documented: HOST_NAME });
 const Text = (maxLength: number) => Type.String({ maxLength });
 const Flag = Type.Integer({ minimum: 0, maximum: 1 });
 
@@ -20,7 +23,7 @@ export const HostName = Type.Object({ name: Name });
  * (`******`) stays unchanged as well.
  */
 export const HostInput = Type.Object({
-  host: Name,
+  host: NewName,
   iplist: Type.Optional(Type.Array(Text(100), { maxItems: 64 })),
   domain: Type.Optional(Text(255)),
   hostgroups: Type.Optional(Type.Array(Text(255), { maxItems: 500 })),
@@ -68,7 +71,7 @@ export type HostView = Static<typeof HostView>;
 
 export const TokenInput = Type.Object({
   /** The host that may enrol with the token. Absent: any host without an enrolment. */
-  host: Type.Optional(Name),
+  host: Type.Optional(NewName),
   minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080, description: "minutes that it holds" })),
 });
 export type TokenInput = Static<typeof TokenInput>;

@@ -11,11 +11,24 @@ import {
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
-import { PATH_STEP, PLAIN_TEXT, SOME } from "./documented.ts";
+import {
+  ENCODING_NAMES,
+  JOB_NAME,
+  oneOfWords,
+  PATH_BELOW,
+  PLAIN_OR_EMPTY,
+  PLAIN_TEXT,
+  SOME,
+  TTL,
+} from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
+
+/** A folder of jobs, with or without slashes at its ends; empty: none. */
+const JOB_FOLDER = { pattern: `^/*$|${PATH_BELOW.pattern}` };
+const ARGUMENT_ENCODING = oneOfWords(ENCODING_NAMES.filter((name) => !name.startsWith("utf-16")));
 
 const members = {
   description: Type.Optional(Text(4_000)),
@@ -27,9 +40,12 @@ const members = {
   begin: Type.Optional(Text(64_000)),
   end: Type.Optional(Text(64_000)),
   arg: Type.Optional(
-    Type.Array(Text(8_000), { maxItems: JOB_COMMANDS_MAX, description: "appended to every exec, each as one word" }),
+    Type.Array(Type.String({ maxLength: 8_000, documented: { pattern: "^[^\\u0000]*$" } }), {
+      maxItems: JOB_COMMANDS_MAX,
+      description: "appended to every exec, each as one word",
+    }),
   ),
-  argenc: Type.Optional(Text(100)),
+  argenc: Type.Optional(Type.String({ maxLength: 100, documented: ARGUMENT_ENCODING })),
   schedule: Type.Optional(
     Type.String({
       maxLength: SCHEDULE_TEXT_MAX_CHARACTERS,
@@ -38,7 +54,11 @@ const members = {
     }),
   ),
   algorithm: Type.Optional(
-    Type.String({ maxLength: 100, description: "of groupmode one: roundrobin, leastload, random or sticky" }),
+    Type.String({
+      maxLength: 100,
+      description: "of groupmode one: roundrobin, leastload, random or sticky",
+      documented: oneOfWords(["", "roundrobin", "leastload", "random", "sticky"]),
+    }),
   ),
   limit: Type.Optional(Type.Integer()),
   queue: Type.Optional(Text(200)),
@@ -69,10 +89,10 @@ const members = {
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
 };
 const naming = {
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  dir: Type.Optional(Text(300)),
+  name: Type.String({ minLength: 1, maxLength: 200, documented: JOB_NAME }),
+  dir: Type.Optional(Type.String({ maxLength: 300, documented: JOB_FOLDER })),
 };
-const Commands = Type.Array(Text(8_000), {
+const Commands = Type.Array(Type.String({ maxLength: 8_000, documented: { pattern: "^[^\\u0000]+$" } }), {
   maxItems: JOB_COMMANDS_MAX,
   description: "command lines for the host's shell",
   documented: SOME,
@@ -277,7 +297,7 @@ export const ContextWrite = Type.Object({
   sid: ContextText,
   name: ContextText,
   value: Type.String(),
-  ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever" })),
+  ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever", documented: TTL })),
 });
 
 export const ContextDelete = Type.Object({
@@ -288,19 +308,27 @@ export const ContextDelete = Type.Object({
 
 export const ContextValues = Type.Record(Type.String(), Type.String());
 
+/** 1 to 65535, or empty. */
+const PORT = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])?$";
+
 const GroupType = Type.Union([Type.Literal("group"), Type.Literal("proxy")], {
   description: "proxy: its hosts are behind another one",
 });
 
 export const GroupInput = Type.Object({
-  name: Type.String({ documented: PATH_STEP }),
+  name: Type.String({ documented: PLAIN_TEXT }),
   gtype: GroupType,
   hosts: Type.Array(
     Type.Object({
-      host: Type.String(),
-      proxy: Type.Optional(Type.String({ description: "the host that leads there" })),
-      port: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
-      username: Type.Optional(Type.String()),
+      host: Type.String({ documented: PLAIN_TEXT }),
+      proxy: Type.Optional(Type.String({ description: "the host that leads there", documented: PLAIN_OR_EMPTY })),
+      port: Type.Optional(
+        Type.Union([
+          Type.String({ documented: { pattern: PORT } }),
+          Type.Integer({ documented: { minimum: 1, maximum: 65_535 } }),
+        ]),
+      ),
+      username: Type.Optional(Type.String({ documented: PLAIN_OR_EMPTY })),
       password: Type.Optional(
         Type.String({
           description:
@@ -311,6 +339,7 @@ export const GroupInput = Type.Object({
         Type.String({
           description:
             "SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten",
+          documented: { pattern: "^(SHA256:[A-Za-z0-9+/]{43})?$" },
         }),
       ),
     }),

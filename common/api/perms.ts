@@ -1,36 +1,46 @@
 import { Type } from "typebox";
-import { SOME } from "./documented.ts";
+import { ABSOLUTE_PATH, CLASS_TREE, GROUP_NAME, NOT_EMPTY, oneOfMembers, PLAIN_TEXT, SOME } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 /** Schemas of `/admin/perms`. */
 
 const Texts = (description: string) => Type.Array(Type.String(), { description });
 
+const Trees = (description: string) => Type.Array(Type.String({ documented: CLASS_TREE }), { description });
+const Members = (description: string) =>
+  Type.Array(Type.String({ documented: { pattern: "^[UG]/.+$" } }), { description });
+
 const groupMembers = {
   parent: Type.Optional(Type.String({ description: "Full name of the group whose name it continues; empty: none" })),
-  member: Type.Optional(Texts("U and the full name of a user, or G and the full name of a group")),
-  readonly: Type.Optional(Texts("Class paths: members read the objects of these trees")),
-  writable: Type.Optional(Texts("Class paths: members read and write the objects of these trees")),
+  member: Type.Optional(Members("U and the full name of a user, or G and the full name of a group")),
+  readonly: Type.Optional(Trees("Class paths: members read the objects of these trees")),
+  writable: Type.Optional(Trees("Class paths: members read and write the objects of these trees")),
   readexps: Type.Optional(
     Texts("<class path>: <condition>, the rows of that tree which members see; without a path for every class"),
   ),
   fields: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
+      documented: { propertyNames: CLASS_TREE },
       description: "Class path: the columns that members see, with commas; -name is hidden, * is all",
     }),
   ),
   tags: Type.Optional(Texts("Labels of the group")),
 };
 
-export const GroupCreate = Type.Object({ name: Type.String({ minLength: 1 }), ...groupMembers });
+export const GroupCreate = Type.Object({
+  name: Type.String({ minLength: 1, documented: GROUP_NAME }),
+  ...groupMembers,
+});
 
 export const GroupChange = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: "Absent: the group that name and parent say" })),
-    name: Type.Optional(Type.String({ minLength: 1 })),
+    id: Type.Optional(
+      Type.String({ description: "Absent: the group that name and parent say", documented: NOT_EMPTY }),
+    ),
+    name: Type.Optional(Type.String({ minLength: 1, documented: GROUP_NAME })),
     ...groupMembers,
   },
-  { documented: { anyOf: [{ required: ["id"] }, { required: ["name"] }] } },
+  { documented: oneOfMembers(["id"], ["name"]) },
 );
 
 export const GroupId = Type.Object({ id: Type.String() });
@@ -57,20 +67,22 @@ export const GroupReply = Type.Object({
 
 export const GroupReplies = Type.Array(GroupReply);
 
-const Paths = Type.Array(Type.String(), {
+const Paths = Type.Array(Type.String({ documented: { pattern: `^/$|${ABSOLUTE_PATH.pattern}` } }), {
   description: "Folders, each with all below it, and files",
   documented: SOME,
 });
 
-export const ApiName = Type.Object({ name: Type.String() });
+const Name = Type.String({ documented: PLAIN_TEXT });
 
-export const ApiCreate = Type.Object({ name: Type.String({ minLength: 1 }), path: Paths });
+export const ApiName = Type.Object({ name: Name });
 
-export const ApiPaths = Type.Object({ name: Type.String(), path: Paths });
+export const ApiCreate = Type.Object({ name: Type.String({ minLength: 1, documented: PLAIN_TEXT }), path: Paths });
+
+export const ApiPaths = Type.Object({ name: Name, path: Paths });
 
 export const ApiGroups = Type.Object({
-  name: Type.String(),
-  group: Type.Array(Type.String(), { description: "Full names of groups", documented: SOME }),
+  name: Name,
+  group: Type.Array(Type.String({ documented: NOT_EMPTY }), { description: "Full names of groups", documented: SOME }),
 });
 
 export const ApiReply = Type.Object({
@@ -85,7 +97,7 @@ export const ApiReplies = Type.Array(ApiReply);
 export const Explain = Type.Object({
   user: Type.Optional(Type.String({ description: "Name of a user; absent: the caller" })),
   class: Type.Optional(Type.String({ description: "A class path" })),
-  path: Type.Optional(Type.String({ description: "A path of a script or a file" })),
+  path: Type.Optional(Type.String({ description: "A path of a script or a file", documented: ABSOLUTE_PATH })),
   endpoint: Type.Optional(Type.String({ description: "Method and path, such as GET /host" })),
   write: Type.Optional(Type.Boolean({ description: "Of a class: whether objects may be written; read otherwise" })),
 });

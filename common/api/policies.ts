@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { FILE_NAME, having, HOST_FOLDER, NOT_EMPTY, RULE_KEY } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 /** The two kinds of policy as stored and as sent to agents. The HTTP schemas of the area extend them. */
@@ -18,9 +19,9 @@ export const IntervalUnit = Type.Union([
 export const TIME_ZONE = "time_zone";
 
 const Common = {
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: Type.String({ minLength: 1, maxLength: 200, documented: FILE_NAME }),
   /** Configuration key of the rule that parses the records, such as `/matrix/rules/access`. */
-  rule: Type.String({ minLength: 1, maxLength: 500 }),
+  rule: Type.String({ minLength: 1, maxLength: 500, documented: RULE_KEY }),
   /** Regular expression that separates records; a line feed if absent or empty. */
   delimiter: Type.Optional(Text(1_000)),
   /** True: the delimiter ends a record instead of beginning it. */
@@ -41,8 +42,8 @@ export const CommandPolicySpec = Type.Object({
   command: Type.String({ minLength: 1, maxLength: 8_000 }),
   /** 0: in the folder of a depot. 1: a plain command. */
   ctype: Type.Integer({ minimum: 0, maximum: 1 }),
-  depotname: Type.Optional(Text(200)),
-  depotversion: Type.Optional(Text(50)),
+  depotname: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
+  depotversion: Type.Optional(Type.String({ maxLength: 50, documented: NOT_EMPTY })),
   depotcommand: Type.Optional(Text(8_000)),
   interval: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "in the unit" }),
   unit: IntervalUnit,
@@ -56,7 +57,7 @@ export type CommandPolicySpec = Static<typeof CommandPolicySpec>;
 export const LogPolicySpec = Type.Object({
   ...Common,
   kind: Type.Literal("log"),
-  dir: Type.String({ minLength: 1, maxLength: 4_000 }),
+  dir: Type.String({ minLength: 1, maxLength: 4_000, documented: HOST_FOLDER }),
   /** Regular expression for the file's path below `dir`. Named groups are stored with the records. */
   match: Type.String({ minLength: 1, maxLength: 1_000 }),
   /** Only matching records are sent. */
@@ -72,13 +73,19 @@ export type LogPolicySpec = Static<typeof LogPolicySpec>;
 
 export type PolicySpec = CommandPolicySpec | LogPolicySpec;
 
-export const CommandPolicyInput = Type.Omit(CommandPolicySpec, ["kind"]);
+/** A command in the folder of a depot names the depot. */
+const IN_DEPOT = having("depotname", "depotversion");
+const PLAIN_COMMAND = { properties: { ctype: { enum: [1] } } };
+
+export const CommandPolicyInput = Type.Object(Type.Omit(CommandPolicySpec, ["kind"]).properties, {
+  documented: { anyOf: [PLAIN_COMMAND, IN_DEPOT] },
+});
 export type CommandPolicyInput = Static<typeof CommandPolicyInput>;
 
 export const LogPolicyInput = Type.Omit(LogPolicySpec, ["kind"]);
 export type LogPolicyInput = Static<typeof LogPolicyInput>;
 
-export const PolicySelect = Type.Object({ name: Type.String({ minLength: 1, maxLength: 200 }) });
+export const PolicySelect = Type.Object({ name: Common.name });
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,
   hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),

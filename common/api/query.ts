@@ -1,9 +1,10 @@
 import { Type, type Static } from "typebox";
+import { NOT_EMPTY } from "./documented.ts";
 
 export const MqlInput = Type.Object(
   {
     /** The statements; absent if they are the body. */
-    mql: Type.Optional(Type.String()),
+    mql: Type.Optional(Type.String({ documented: NOT_EMPTY })),
     /** True: also returns the columns and classes of the rows. */
     meta: Type.Optional(Type.Boolean()),
     /** Values for `?` placeholders: one list of values per execution, or the values of one execution. */
@@ -22,7 +23,7 @@ export const MqlRows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
 export const SearchInput = Type.Object(
   {
     /** The condition; absent if it is the body. */
-    cond: Type.Optional(Type.String()),
+    cond: Type.Optional(Type.String({ documented: NOT_EMPTY })),
     /** True: also returns the columns and classes of the rows. */
     meta: Type.Optional(Type.Boolean()),
     /** Zone of the days, weeks, months and years in the condition, such as Europe/Berlin; absent: the user's zone. */

@@ -1,13 +1,23 @@
 import { Type } from "typebox";
 import { RECENT_RECORDS_DEFAULT, RECENT_RECORDS_MAX } from "../limits.ts";
-import { CONFIG_KEY, TAG_PATH } from "./documented.ts";
+import {
+  ENCODING,
+  FILE_NAME,
+  having,
+  NOT_EMPTY,
+  oneOfMembers,
+  PATH_BELOW,
+  RULE_KEY,
+  RULE_PATH,
+  without,
+} from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 const Key = Type.String({
   minLength: 1,
   maxLength: 500,
   description: "Configuration key of the rule, such as /matrix/rules/access",
-  documented: CONFIG_KEY,
+  documented: RULE_KEY,
 });
 
 export const RuleQuery = Type.Object({
@@ -28,48 +38,74 @@ export const RulePut = Type.Object({ key: Key, value: Type.String({ description:
 
 export const RuleKey = Type.Object({ key: Key });
 
-export const RuleNew = Type.Object({
-  class: Type.String({ minLength: 1 }),
-  type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")]),
-  fields: Type.Optional(
-    Type.Array(Type.String(), {
-      description:
-        "Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields",
-    }),
-  ),
-  mapping: Type.Optional(
-    Type.Record(Type.String(), Type.String(), {
-      description: "Of grok: class field to the name of a pattern of fields, or to a name that one captures",
-    }),
-  ),
-});
+const NEW_RULES = [
+  { properties: { type: { enum: ["text", "json", "csv"] } } },
+  { properties: { fields: { minItems: 1 } }, required: ["fields"] },
+];
 
-export const RuleTry = Type.Object({
-  key: Type.Optional(Key),
-  text: Type.Optional(Type.String({ description: "A rule's text; without it, the stored rule of the key is tried" })),
-  pattern: Type.Optional(
-    Type.String({ description: "A grok expression, tried alone, in place of a rule: what it captures is in fields" }),
-  ),
-  lines: Type.Optional(Type.Array(Type.String(), { description: "Sample records; without them, those of the policy" })),
-  policy: Type.Optional(
-    Type.String({
-      description:
-        "A policy whose latest raw records are the sample, as the controllers that run have them in memory; without key and text, its rule is tried",
-    }),
-  ),
-  last: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: RECENT_RECORDS_MAX,
-      description: `How many records of the policy, ${RECENT_RECORDS_DEFAULT} without it`,
-    }),
-  ),
-  host: Type.Optional(Type.String({ description: "Where the records would come from" })),
-  source: Type.Optional(Type.String({ description: "The file or policy they would come from" })),
-  groups: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: "Named groups of a log policy's file match" }),
-  ),
-});
+export const RuleNew = Type.Object(
+  {
+    class: Type.String({ minLength: 1 }),
+    type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")]),
+    fields: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields",
+      }),
+    ),
+    mapping: Type.Optional(
+      Type.Record(Type.String(), Type.String(), {
+        description: "Of grok: class field to the name of a pattern of fields, or to a name that one captures",
+      }),
+    ),
+  },
+  { documented: { anyOf: NEW_RULES } },
+);
+
+const SAMPLES = [
+  { ...having("lines"), ...without("policy") },
+  { ...having("policy"), ...without("lines") },
+];
+const TRIED = [
+  { ...having("pattern"), ...without("key", "text") },
+  { ...oneOfMembers(["key"], ["text"], ["policy"]), ...without("pattern") },
+];
+
+export const RuleTry = Type.Object(
+  {
+    key: Type.Optional(Key),
+    text: Type.Optional(Type.String({ description: "A rule's text; without it, the stored rule of the key is tried" })),
+    pattern: Type.Optional(
+      Type.String({
+        documented: NOT_EMPTY,
+        description: "A grok expression, tried alone, in place of a rule: what it captures is in fields",
+      }),
+    ),
+    lines: Type.Optional(
+      Type.Array(Type.String(), { description: "Sample records; without them, those of the policy" }),
+    ),
+    policy: Type.Optional(
+      Type.String({
+        documented: FILE_NAME,
+        description:
+          "A policy whose latest raw records are the sample, as the controllers that run have them in memory; without key and text, its rule is tried",
+      }),
+    ),
+    last: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: RECENT_RECORDS_MAX,
+        description: `How many records of the policy, ${RECENT_RECORDS_DEFAULT} without it`,
+      }),
+    ),
+    host: Type.Optional(Type.String({ description: "Where the records would come from" })),
+    source: Type.Optional(Type.String({ description: "The file or policy they would come from" })),
+    groups: Type.Optional(
+      Type.Record(Type.String(), Type.String(), { description: "Named groups of a log policy's file match" }),
+    ),
+  },
+  { documented: { allOf: [{ anyOf: SAMPLES }, { anyOf: TRIED }] } },
+);
 
 export const RuleTryReply = Type.Object({
   class: Type.String({ description: "Of the rule; empty where its body names classes, and of a pattern" }),
@@ -117,9 +153,12 @@ export const RuleTryReply = Type.Object({
 
 export const ParseFileQuery = Type.Object({
   rule: Key,
-  filename: Type.String({ minLength: 1 }),
+  filename: Type.String({ minLength: 1, documented: PATH_BELOW }),
   encoding: Type.Optional(
-    Type.String({ description: "Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent" }),
+    Type.String({
+      description: "Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent",
+      documented: ENCODING,
+    }),
   ),
   $issys: Type.Optional(Type.Boolean({ description: "As issys" })),
   issys: Type.Optional(
@@ -161,7 +200,7 @@ export const SentLinesReply = Type.Partial(
 export const ExtensionPath = Type.Object({
   "*": Type.String({
     description: "Configuration key of the rule, without its first slash",
-    documented: TAG_PATH,
+    documented: RULE_PATH,
   }),
 });
 
@@ -171,7 +210,10 @@ export const PatternName = Type.Object({ name: PatternText });
 
 export const PatternPut = Type.Object({
   name: PatternText,
-  pattern: Type.String({ description: "A regular expression that names others as %{NAME} or %{NAME:field}" }),
+  pattern: Type.String({
+    documented: NOT_EMPTY,
+    description: "A regular expression that names others as %{NAME} or %{NAME:field}",
+  }),
   eg: Type.Optional(
     Type.String({ description: "A sample that the pattern is tried on; where it does not match, warnings say so" }),
   ),

@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { NEW_CLASS_PATH, NOT_EMPTY, oneOfMembers } from "./documented.ts";
 
 /** Schemas of `/mxobject/schema/*`, `/mxobject/system/schema/:table` and `/mxobject/actiontoclass`. */
 
@@ -99,57 +100,73 @@ export type ClassDetails = Static<typeof ClassDetails>;
 
 export const SchemaTable = Type.Object({ table: Type.String() });
 
-const FieldInfo = Type.Object({
-  name: Type.Optional(Type.String()),
-  colname: Type.Optional(Type.String()),
-  /** As in MQL: `varchar`, `set<varchar>`, … */
-  type: Type.Optional(Type.String()),
-  ftype: Type.Optional(Type.String()),
-  title: Type.Optional(Type.String()),
-  dispname: Type.Optional(Type.String()),
-  isindex: Type.Optional(Type.Boolean()),
-  iskey: Type.Optional(Type.Boolean()),
-  /** As in field records. */
-  fparam: Type.Optional(Type.Union([AnyMembers, Texts])),
-});
+const FieldInfo = Type.Object(
+  {
+    name: Type.Optional(Type.String({ documented: NOT_EMPTY })),
+    colname: Type.Optional(Type.String({ documented: NOT_EMPTY })),
+    /** As in MQL: `varchar`, `set<varchar>`, … */
+    type: Type.Optional(Type.String()),
+    ftype: Type.Optional(Type.String()),
+    title: Type.Optional(Type.String()),
+    dispname: Type.Optional(Type.String()),
+    isindex: Type.Optional(Type.Boolean()),
+    iskey: Type.Optional(Type.Boolean()),
+    /** As in field records. */
+    fparam: Type.Optional(Type.Union([AnyMembers, Texts])),
+  },
+  { documented: oneOfMembers(["name"], ["colname"]) },
+);
 export type FieldInfo = Static<typeof FieldInfo>;
 
 /** A class to create, or the changes of an existing class. Absent members stay unchanged. */
-export const ClassInfo = Type.Object({
-  /** The path; `name` has the same meaning. */
-  class: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-  /** A bare name refers to an existing field. */
-  fields: Type.Optional(Type.Array(Type.Union([FieldInfo, Type.String()]))),
-  keys: Type.Optional(Texts),
-  indexes: Type.Optional(Texts),
-  alias: Type.Optional(Type.String()),
-  nickname: Type.Optional(Type.String()),
-  remedy: Type.Optional(Type.String()),
-  keymode: Type.Optional(Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")])),
-  /** For a new class only. */
-  kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
-  autosearch: Type.Optional(Type.Boolean()),
-  version: Type.Optional(Type.Boolean()),
-  /** Retention of versions that a later one superseded, as `ttl`. */
-  versionttl: Type.Optional(Type.String()),
-  /**
-   * Zone in which statements about the class count days and weeks, e.g. Europe/Berlin; empty: the superclass's zone.
-   */
-  time_zone: Type.Optional(Type.String()),
-  /** Seconds, or a number and a unit as in `30 day`; -1: forever. */
-  ttl: Type.Optional(Type.String()),
-  loption: Type.Optional(AnyMembers),
-});
+export const ClassInfo = Type.Object(
+  {
+    /** The path; `name` has the same meaning. */
+    class: Type.Optional(Type.String({ documented: NEW_CLASS_PATH })),
+    name: Type.Optional(Type.String({ documented: NEW_CLASS_PATH })),
+    /** A bare name refers to an existing field. */
+    fields: Type.Optional(Type.Array(Type.Union([FieldInfo, Type.String({ documented: NOT_EMPTY })]))),
+    keys: Type.Optional(Texts),
+    indexes: Type.Optional(Texts),
+    alias: Type.Optional(Type.String()),
+    nickname: Type.Optional(Type.String()),
+    remedy: Type.Optional(Type.String()),
+    keymode: Type.Optional(Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")])),
+    /** For a new class only. */
+    kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
+    autosearch: Type.Optional(Type.Boolean()),
+    version: Type.Optional(Type.Boolean()),
+    /** Retention of versions that a later one superseded, as `ttl`. */
+    versionttl: Type.Optional(Type.String()),
+    /**
+     * Zone in which statements about the class count days and weeks, e.g. Europe/Berlin; empty: the superclass's zone.
+     */
+    time_zone: Type.Optional(Type.String()),
+    /** Seconds, or a number and a unit as in `30 day`; -1: forever. */
+    ttl: Type.Optional(Type.String()),
+    loption: Type.Optional(AnyMembers),
+  },
+  { documented: oneOfMembers(["class"], ["name"]) },
+);
 export type ClassInfo = Static<typeof ClassInfo>;
 
 /** The class itself, or its JSON text as the member `data` (or any other) of a form. */
-export const ClassInput = Type.Object({ ...ClassInfo.properties, data: Type.Optional(ClassInfo) });
+export const ClassInput = Type.Object(
+  { ...ClassInfo.properties, data: Type.Optional(ClassInfo) },
+  { documented: oneOfMembers(["class"], ["name"], ["data"]) },
+);
 export type ClassInput = Static<typeof ClassInput>;
+
+const NAMED = (member: string) => ({ properties: { [member]: { type: "string", minLength: 1 } }, required: [member] });
 
 export const ActionInput = Type.Object({
   /** An object or a list of objects. Each has the member `class`; an update with a full `id` may omit it. */
-  data: Type.Array(AnyMembers, { minItems: 1 }),
+  data: Type.Array(
+    Type.Record(Type.String(), Type.Unknown(), { documented: { anyOf: [NAMED("class"), NAMED("id")] } }),
+    {
+      minItems: 1,
+    },
+  ),
   ctype: Type.Optional(Type.Union([Type.Literal("insert"), Type.Literal("update")])),
 });
 

@@ -1,15 +1,15 @@
 import { Type } from "typebox";
-import { PATH_STEP, SOME, TAG_PATH } from "./documented.ts";
+import { PLAIN_TEXT, SOME, TAG_PATH, TAG_PATH_OR_EMPTY } from "./documented.ts";
 
 /** Schemas of `/tagdir` and of tags on objects. */
 
-const Domain = Type.String({ description: "Tree of tags; it need not be made", documented: PATH_STEP });
+const Domain = Type.String({ description: "Tree of tags; it need not be made", documented: PLAIN_TEXT });
 const TagPath = Type.String({ description: "Whole path of a tag, as in `a/b/c`", documented: TAG_PATH });
 const System = Type.Optional(Type.Boolean({ description: "Without effect: all users of the tenant share its trees" }));
 
 export const TagTreeGet = Type.Object({
   domain: Domain,
-  tagpath: Type.Optional(Type.String({ description: "Only what lies below this tag" })),
+  tagpath: Type.Optional(Type.String({ description: "Only what lies below this tag", documented: TAG_PATH_OR_EMPTY })),
   system: System,
 });
 

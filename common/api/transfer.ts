@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { CLASS_PATH, ENCODING, having, without } from "./documented.ts";
 
 const Flag = (description: string) => Type.Optional(Type.Boolean({ description }));
 const Names = (description: string) => Type.Optional(Type.String({ description }));
@@ -36,6 +37,7 @@ export const ScriptImportInput = Type.Object({
     Type.String({
       description:
         "An ospace or a class path that takes the place of the ospace of all classes in the upload: with /second/copy, /matrix/host becomes /second/copy/host",
+      documented: CLASS_PATH,
     }),
   ),
   plan: Flag("Only checks, and tells what would be done"),
@@ -44,34 +46,50 @@ export const ScriptImportInput = Type.Object({
   ),
 });
 
-export const ImportInput = Type.Object({
-  ...ScriptImportInput.properties,
-  class: Type.Optional(
-    Type.String({
-      description: "Path of the class that a CSV file, or a sheet of a workbook, with a heading line goes into",
-    }),
-  ),
-  columns: Type.Optional(
-    Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
-      description:
-        "Columns by heading, as JSON; an empty name leaves a heading out. Other headings are taken for the column of their name or title, without regard to case, spaces, _ and -",
-    }),
-  ),
-  delimiter: Type.Optional(
-    Type.String({
-      description:
-        "Character between the values of a CSV file, or tab; of , ; and tab the most frequent one of the heading line when absent",
-    }),
-  ),
-  encoding: Type.Optional(
-    Type.String({
-      description: "Encoding of a script or CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent",
-    }),
-  ),
-  sheet: Type.Optional(
-    Type.String({ description: "Name of the sheet of a workbook; the only one with rows when absent" }),
-  ),
-});
+/** A spreadsheet has no times. */
+export const WorkbookImportInput = Type.Object(
+  {
+    ...ScriptImportInput.properties,
+    times: Type.Optional(Type.Boolean({ description: "Only for scripts" })),
+  },
+  { documented: { not: { properties: { times: { enum: [true] } }, required: ["times"] } } },
+);
+
+/** A file with a heading line names its class, and has neither another root nor times; a script has no columns. */
+const KINDS = [{ ...having("class"), ...without("root", "times") }, without("class", "columns", "delimiter", "sheet")];
+
+export const ImportInput = Type.Object(
+  {
+    ...ScriptImportInput.properties,
+    class: Type.Optional(
+      Type.String({
+        description: "Path of the class that a CSV file, or a sheet of a workbook, with a heading line goes into",
+      }),
+    ),
+    columns: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+        description:
+          "Columns by heading, as JSON; an empty name leaves a heading out. Other headings are taken for the column of their name or title, without regard to case, spaces, _ and -",
+      }),
+    ),
+    delimiter: Type.Optional(
+      Type.String({
+        description:
+          "Character between the values of a CSV file, or tab; of , ; and tab the most frequent one of the heading line when absent",
+      }),
+    ),
+    encoding: Type.Optional(
+      Type.String({
+        description: "Encoding of a script or CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent",
+        documented: ENCODING,
+      }),
+    ),
+    sheet: Type.Optional(
+      Type.String({ description: "Name of the sheet of a workbook; the only one with rows when absent" }),
+    ),
+  },
+  { documented: { anyOf: KINDS } },
+);
 
 export const TransferReport = Type.Object({
   id: Type.String({ description: "Of the object transfer:<id> that tells how far it is" }),

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
-import { TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MAX, TOKEN_SCOPES_MAX } from "../limits.ts";
+import { PASSWORD_MIN_CHARACTERS, TOKEN_DAYS_DEFAULT, TOKEN_DAYS_MAX, TOKEN_SCOPES_MAX } from "../limits.ts";
+import { contentIn, having, NOT_EMPTY, oneOfMembers, OWN_PATH, PLAIN_TEXT, USER_NAME } from "./documented.ts";
 import { Revision } from "./revision.ts";
 
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -12,7 +13,7 @@ const Code = Type.Optional(
 export const SignInInput = Type.Object({
   /** Absent: the installation's only tenant. */
   company: Type.Optional(Text(48)),
-  username: Type.String({ minLength: 1, maxLength: 200 }),
+  username: Type.String({ minLength: 1, maxLength: 200, documented: PLAIN_TEXT }),
   password: Type.String({ minLength: 1, maxLength: 4_096 }),
   code: Code,
   remember: Type.Optional(Type.Boolean()),
@@ -22,17 +23,24 @@ export const SignInInput = Type.Object({
 export const SignInOutput = Type.String();
 
 /** Sign-in for people. The HTML form of existing portals sends the name as `user_name`. */
-export const LoginInput = Type.Object({
-  company: Type.Optional(Text(48)),
-  username: Type.Optional(Text(200)),
-  user_name: Type.Optional(Text(200)),
-  password: Type.Optional(Text(4_096)),
-  code: Code,
-  ticket: Type.Optional(
-    Type.String({ maxLength: 8_000, description: "Of the page that asks for the code: stands for name and password" }),
-  ),
-  remember: Type.Optional(Type.Boolean()),
-});
+export const LoginInput = Type.Object(
+  {
+    company: Type.Optional(Text(48)),
+    username: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
+    user_name: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
+    password: Type.Optional(Type.String({ maxLength: 4_096, documented: NOT_EMPTY })),
+    code: Code,
+    ticket: Type.Optional(
+      Type.String({
+        maxLength: 8_000,
+        description: "Of the page that asks for the code: stands for name and password",
+        documented: NOT_EMPTY,
+      }),
+    ),
+    remember: Type.Optional(Type.Boolean()),
+  },
+  { documented: oneOfMembers(["ticket"], ["username", "password"], ["user_name", "password"]) },
+);
 
 export const LoginPageInput = Type.Object({ error: Type.Optional(Text(50)) });
 
@@ -43,7 +51,7 @@ export const NamedLogoutInput = Type.Object({ name: Text(4_096) });
 /** As the sign-in for programs, but redirects a browser to `redirect`, a path of this site, or to the start page. */
 export const GoAuthInput = Type.Object({
   ...SignInInput.properties,
-  redirect: Type.Optional(Text(1_000)),
+  redirect: Type.Optional(Type.String({ maxLength: 1_000, documented: OWN_PATH })),
 });
 
 /** The password is the raw body. */
@@ -52,14 +60,17 @@ export const PasswordCheckInput = Type.Object({});
 /** Empty: the password is acceptable. Otherwise the reason why not. */
 export const PasswordCheckReply = Type.String();
 
-export const HomeInput = Type.Object({
-  home: Type.Optional(
-    Type.String({
-      description: "Path of a page of this site; empty or absent: none of one's own",
-      documented: { pattern: "^(/|/[^/].*)?$" },
-    }),
-  ),
-});
+export const HomeInput = Type.Object(
+  {
+    home: Type.Optional(
+      Type.String({
+        description: "Path of a page of this site; empty or absent: none of one's own",
+        documented: OWN_PATH,
+      }),
+    ),
+  },
+  { documented: contentIn("home") },
+);
 
 export const UserTreeInput = Type.Object({
   fullname: Type.Optional(Type.String({ description: "Path of an organisation or a user; / or absent: all" })),
@@ -93,21 +104,34 @@ const DetailMembers = {
   ),
 };
 
-export const UserCreateInput = Type.Object({
-  parent: Type.String({ minLength: 1, maxLength: 8_000, description: "Path or id of an organisation; / is the root" }),
-  username: Text(200),
-  passwd: Type.Optional(
-    Type.String({ maxLength: 4_096, description: "Required for a user; ignored for an organisation" }),
-  ),
-  otype: Type.Union([Type.Literal("usr"), Type.Literal("org")]),
-  ...DetailMembers,
-});
+const NEW_NODES = [{ properties: { otype: { enum: ["org"] } } }, having("passwd")];
+
+export const UserCreateInput = Type.Object(
+  {
+    parent: Type.String({
+      minLength: 1,
+      maxLength: 8_000,
+      description: "Path or id of an organisation; / is the root",
+    }),
+    username: Type.String({ maxLength: 200, documented: USER_NAME }),
+    passwd: Type.Optional(
+      Type.String({
+        maxLength: 4_096,
+        description: "Required for a user; ignored for an organisation",
+        documented: { minLength: PASSWORD_MIN_CHARACTERS },
+      }),
+    ),
+    otype: Type.Union([Type.Literal("usr"), Type.Literal("org")]),
+    ...DetailMembers,
+  },
+  { documented: { anyOf: NEW_NODES } },
+);
 
 const UserId = Text(20);
 
 export const UserUpdateInput = Type.Object({
   userid: UserId,
-  passwd: Type.Optional(Text(4_096)),
+  passwd: Type.Optional(Type.String({ maxLength: 4_096, documented: { minLength: PASSWORD_MIN_CHARACTERS } })),
   password: Type.Optional(
     Type.String({ maxLength: 4_096, description: "The caller's present one; required with passwd for oneself" }),
   ),
@@ -175,9 +199,11 @@ export const SessionsReply = Type.Array(
   }),
 );
 
+const SCOPE = { pattern: "^([a-z]+:(\\*|read|write|run)|\\*:(read|write|run))$" };
+
 export const TokenInput = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 200 }),
-  scopes: Type.Array(Text(100), {
+  scopes: Type.Array(Type.String({ maxLength: 100, documented: SCOPE }), {
     minItems: 1,
     maxItems: TOKEN_SCOPES_MAX,
     description: "Grants such as hosts:read, hosts:* or *:read, each within those of its maker",

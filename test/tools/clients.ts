@@ -1,7 +1,7 @@
 import { execFile, spawn, type ExecFileOptions } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createReadStream, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -9,11 +9,13 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { defaultCacheDir } from "../../deploy/local/install.ts";
+import { checkRefusals, inNameSpace, REFUSALS } from "../openapi/clients/refusals.ts";
 
 /**
  * The OpenAPI document as tools of others read it: it keeps the rules of Redocly, gives types to TypeScript and a client
- * to Python that calls a controller, and schemathesis finds no answer that it does not describe. Needs Python 3.10 with
- * `venv`; its packages are installed into the cache. `ODP_SCHEMA_EXAMPLES`: calls of each operation by schemathesis.
+ * to Python that calls a controller, schemathesis finds no answer that it does not describe, and no call that it allows
+ * is refused, but for those of `refused.json`. Needs Python 3.10 with `venv`; its packages are installed into the cache.
+ * `ODP_SCHEMA_EXAMPLES`: calls of each operation by schemathesis.
  */
 const EXAMPLES = process.env["ODP_SCHEMA_EXAMPLES"] ?? "2";
 const SEED = process.env["ODP_SCHEMA_SEED"] ?? "1";
@@ -133,15 +135,19 @@ async function call(bin: string, address: string): Promise<void> {
 }
 
 async function fuzz(bin: string, address: string): Promise<void> {
+  const document = join(work, "openapi.json");
+  writeFileSync(document, JSON.stringify(inNameSpace(JSON.parse(readFileSync(DOCUMENT, "utf8")), "matrix")));
+  const calls = join(work, "calls.ndjson");
   const basic = Buffer.from("matrix.admin:-").toString("base64");
   const headers = [`Authorization: Basic ${basic}`, "Accept: application/problem+json"];
   await python(bin, "schemathesis.cli", [
-    ...["run", DOCUMENT, "--url", address, ...headers.flatMap((header) => ["--header", header])],
+    ...["run", document, "--url", address, ...headers.flatMap((header) => ["--header", header])],
     ...["--phases", "examples,fuzzing", "--mode", "positive", "--checks", CHECKS.join(",")],
     ...["--max-examples", EXAMPLES, "--seed", SEED, "--generation-database", "none", "--continue-on-failure"],
     ...["--request-timeout", "30", "--suppress-health-check", "all", "--exclude-path-regex", STREAMS],
-    ...["--warnings", "off", "--no-color"],
+    ...["--warnings", "off", "--no-color", "--report", "ndjson", "--report-ndjson-path", calls],
   ]);
+  await checkRefusals(createReadStream(calls), REFUSALS);
 }
 
 /** Programs of a folder that was renamed name the former one, so modules are run instead. */

@@ -6,6 +6,7 @@ import {
   ItemCreate,
   ItemName,
   ItemReply,
+  ItemText,
   ItemWrite,
   VariableKey,
   VariableWrite,
@@ -15,7 +16,11 @@ import { APPCONTEXT_ITEM_MAX_BYTES, APPCONTEXT_TEXT_MAX_BYTES } from "../../../c
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { AppcontextService } from "./service.ts";
 
-const ITEM_TEXT = { summary: "The item, as a JSON object", example: '{"title": "Night shift", "open": true}' } as const;
+const ITEM_TEXT = {
+  summary: "The item, as a JSON object",
+  example: '{"title": "Night shift", "open": true}',
+  json: ItemText,
+} as const;
 
 export function appcontextRoutes(appcontext: AppcontextService): readonly Endpoint[] {
   return [...variableRoutes(appcontext), ...collectionRoutes(appcontext), ...itemRoutes(appcontext)];

@@ -123,7 +123,7 @@ function actionRoute(schema: SchemaService): Endpoint {
     summary: "Inserts or updates objects as MQL would; refused by what the caller may write.",
     input: ActionInput,
     output: ActionAnswer,
-    body: "form",
+    body: "json",
     handler: async ({ principal, input, signal }) => {
       const action = { kind: input.ctype ?? "insert", objects: input.data as readonly Row[] };
       return { message: await schema.act(principal, action, signal) };

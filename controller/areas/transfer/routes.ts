@@ -1,6 +1,12 @@
 import { Readable } from "node:stream";
 import { Type, type Static } from "typebox";
-import { ExportInput, ImportInput, ScriptImportInput, SheetReport } from "../../../common/api/transfer.ts";
+import {
+  ExportInput,
+  ImportInput,
+  type ScriptImportInput,
+  SheetReport,
+  WorkbookImportInput,
+} from "../../../common/api/transfer.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { ExportService } from "./export.ts";
@@ -50,8 +56,8 @@ export function transferRoutes({
       ...take,
       path: "/mxobject/importclass",
       summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
-      input: ScriptImportInput,
-      handler: async (call: Call<Static<typeof ScriptImportInput>>) => answerOf(await workbookTaken(imports, call)),
+      input: WorkbookImportInput,
+      handler: async (call: Call<Static<typeof WorkbookImportInput>>) => answerOf(await workbookTaken(imports, call)),
     }),
   ];
 }

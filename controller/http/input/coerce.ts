@@ -52,9 +52,11 @@ export function gather(schema: TSchema, values: readonly unknown[], exact: boole
   return wantsList(schema) && sent.length > 1 ? sent : sent[0];
 }
 
-/** True for the words that clients send for missing arguments. */
+/** Words that clients send for missing arguments. */
+export const ABSENT_WORDS: readonly string[] = ["undefined", "null"];
+
 export function isAbsentWord(value: unknown): boolean {
-  return value === "undefined" || value === "null";
+  return typeof value === "string" && ABSENT_WORDS.includes(value);
 }
 
 function wantsList(schema: TSchema): boolean {

@@ -114,6 +114,8 @@ export interface TextNote {
   readonly example: string;
   /** True: the call may have no body. */
   readonly optional?: true;
+  /** Schema of the value, if the text is JSON. */
+  readonly json?: TSchema;
 }
 
 /** One status of an endpoint, for the OpenAPI document. */

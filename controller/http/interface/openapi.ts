@@ -48,6 +48,7 @@ const DESCRIPTION =
   "A request that is no HTTP is answered by 400, 408 or 431 before any operation sees it. " +
   "An answer without an envelope has its warnings, a JSON list of texts, in the header X-Odp-Warnings. " +
   "A call by cookie that changes or runs something proves its origin by Origin, Referer, Sec-Fetch-Site or the header X-Requested-With. " +
+  "x-name-space of a pattern is the part of it in place of which the name space of the tenant stands, such as matrix. " +
   "Members of a body may also be sent in the query; a body in any form is accepted. " +
   "WebSockets, which OpenAPI does not describe, are x-websocket of their path. The list x-websockets is for older clients.";
 

@@ -5,7 +5,7 @@ import { ObjectService, type ClassGuard, type ObjectTriggers } from "../../../co
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import { QueryService, visibleObjects } from "../../../controller/areas/query/index.ts";
 import { ExportService, ImportService, TRANSFER_CLASS } from "../../../controller/areas/transfer/index.ts";
-import type { ImportOptions } from "../../../controller/areas/transfer/import.ts";
+import type { CheckedImport, ImportOptions } from "../../../controller/areas/transfer/import.ts";
 import { scriptParts } from "../../../controller/areas/transfer/source.ts";
 import type { ExportRequest, TransferReport } from "../../../controller/areas/transfer/types.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
@@ -59,11 +59,11 @@ export class TestTransfer {
     return text;
   }
 
-  take(principal: Principal, text: string, options: ImportOptions = {}): Promise<TransferReport> {
+  take(principal: Principal, text: string, options: ImportOptions = {}): Promise<CheckedImport> {
     return this.takeBytes(principal, Buffer.from(text), options);
   }
 
-  takeBytes(principal: Principal, bytes: Buffer, options: ImportOptions = {}): Promise<TransferReport> {
+  takeBytes(principal: Principal, bytes: Buffer, options: ImportOptions = {}): Promise<CheckedImport> {
     const content = (): AsyncIterable<Uint8Array> => pieces(bytes);
     return this.imports.import(principal, { name: "test.mql", content, parts: () => scriptParts(content()) }, options);
   }

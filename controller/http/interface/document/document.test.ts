@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { expect, test } from "vitest";
+import { contentIn } from "../../../../common/api/documented.ts";
 import { conforms } from "../../input/coerce.ts";
 import { endpoint, type Endpoint } from "../endpoint.ts";
 import { openApiDocument } from "../openapi.ts";
@@ -113,11 +114,56 @@ test("what services check besides is in the document alone: a value that does no
   expect(operation({ method: "PUT", path: "/a", input, body: "json" })).toMatchObject({
     requestBody: {
       required: true,
-      content: { "application/json": { schema: { anyOf: [{ required: ["id"] }, { required: ["name"] }] } } },
+      content: {
+        "application/json": { schema: { allOf: [{ anyOf: [{ required: ["id"] }, { required: ["name"] }] }] } },
+      },
+    },
+  });
+  const whole = Type.Object({ id: Type.Optional(Type.String()) }, { documented: contentIn("id") });
+  expect(operation({ method: "PUT", path: "/a", input: whole, body: "json" })).toMatchObject({
+    requestBody: {
+      required: false,
+      content: { "application/json": { schema: { allOf: [{ anyOf: [{ required: ["id"] }, { maxProperties: 0 }] }] } } },
     },
   });
   const text = Type.Object({ mql: Type.Optional(Type.String()) }, { documented: { required: ["mql"] } });
   expect(operation({ method: "GET", path: "/a", input: text })).toMatchObject({ parameters: [{ required: true }] });
+});
+
+test("a number of a request is one that arrives as a number, within its own bounds", () => {
+  const input = Type.Object({ from: Type.Integer({ minimum: 0 }), list: Type.Array(Type.Number()) });
+  const { MIN_SAFE_INTEGER: minimum, MAX_SAFE_INTEGER: maximum } = Number;
+  expect(operation({ method: "GET", path: "/a", input })).toMatchObject({
+    parameters: [
+      { name: "from", schema: { type: "integer", minimum: 0, maximum } },
+      { name: "list", schema: { items: { type: "number", minimum, maximum } } },
+    ],
+  });
+});
+
+test("a text that is JSON is described as its value, and a text with members is not empty", () => {
+  const text = { summary: "", example: '{"a":1}', json: Type.Object({ a: Type.Integer() }) };
+  expect(operation({ method: "POST", path: "/a", input: Type.Object({}), body: "raw", text })).toMatchObject({
+    requestBody: { content: { "application/json": { schema: { type: "object" }, example: { a: 1 } } } },
+  });
+  expect(operation({ method: "POST", path: "/a", input: Type.Object({}), body: "text" })).toMatchObject({
+    requestBody: { content: { "text/plain": { schema: { type: "string", minLength: 1 } } } },
+  });
+});
+
+test("the conditions of a change are those that can be read", () => {
+  const { parameters = [] } = operation({ method: "PUT", path: "/a", input: Type.Object({}), revised: true }) as {
+    parameters?: readonly { readonly schema: { readonly pattern?: string } }[];
+  };
+  const [match, none] = parameters.map(({ schema }) => schema);
+  const texts = ["*", '"5f0c"', 'W/"5f0c", "6a"', "", "5f0c", '"a" "b"'];
+  expect(texts.map((text) => new RegExp(match?.pattern ?? "^$").test(text))).toEqual([
+    true,
+    true,
+    true,
+    ...[0, 0, 0].map(() => false),
+  ]);
+  expect(texts.filter((text) => new RegExp(none?.pattern ?? "^$").test(text))).toEqual(["*"]);
 });
 
 test("the example call of an operation is in its parameters and its body", () => {

@@ -1,8 +1,9 @@
 import type { TSchema } from "typebox";
+import { ABSENT_WORDS, conforms } from "../../input/coerce.ts";
 import { membersOf, pathParameters } from "../../input/input.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { exampleInput } from "./examples.ts";
-import { documented, isSentAsJson, TEXT, type Json } from "./schemas.ts";
+import { constraints, documentedInput, isSentAsJson, TEXT, type Json } from "./schemas.ts";
 
 const BODY_TYPES = {
   form: "application/x-www-form-urlencoded",
@@ -48,13 +49,22 @@ export function isConditional({ method, revised }: Pick<Endpoint, "method" | "re
   return revised === true && method !== "GET";
 }
 
+/** A revision in quotes: visible ASCII without the quote. */
+const TAG = '(W/)?"[!#-~]*"';
+
 const CONDITIONS: readonly Json[] = [
-  conditionOf("If-Match", "Revisions in quotes, or *: the definition must be there with one of them, else 412."),
-  conditionOf("If-None-Match", "Only *: the definition must not be there, else 412."),
+  conditionOf("If-Match", {
+    description: "Revisions in quotes, or *: the definition must be there with one of them, else 412.",
+    schema: { ...TEXT, pattern: `^(\\*|${TAG}( *, *${TAG})*)$` },
+  }),
+  conditionOf("If-None-Match", {
+    description: "Only *: the definition must not be there, else 412.",
+    schema: { ...TEXT, pattern: "^\\*$" },
+  }),
 ];
 
-function conditionOf(name: string, description: string): Json {
-  return { name, in: "header", required: false, schema: TEXT, description };
+function conditionOf(name: string, described: Json): Json {
+  return { name, in: "header", required: false, ...described };
 }
 
 const FILE: Json = {
@@ -65,21 +75,23 @@ const FILE: Json = {
 
 interface InputSchema {
   readonly required?: readonly string[];
-  readonly documented?: { readonly required?: readonly string[]; readonly anyOf?: readonly Json[] };
+  /** Constraints on the members together. */
+  readonly documented?: Json & { readonly required?: readonly string[] };
 }
 
 class DescribedRequest {
   readonly #endpoint: Endpoint;
   readonly #required: ReadonlySet<string>;
-  /** Members of which the body needs one of several groups. */
-  readonly #choices: readonly Json[] | undefined;
+  /** Constraints on the members of the body together. */
+  readonly #together: Json;
   readonly #example: Json;
 
   constructor(endpoint: Endpoint) {
     this.#endpoint = endpoint;
     const { required = [], documented: added = {} } = endpoint.input as InputSchema;
-    this.#required = new Set([...required, ...(added.required ?? [])]);
-    this.#choices = added.anyOf;
+    const { required: needed = [], ...together } = added;
+    this.#required = new Set([...required, ...needed]);
+    this.#together = constraints(together);
     this.#example = exampleInput(endpoint);
   }
 
@@ -89,7 +101,7 @@ class DescribedRequest {
       name: isRest ? "path" : name,
       in: "path",
       required: true,
-      schema: documented(membersOf(this.#endpoint.input)[name] ?? {}),
+      schema: documentedInput(membersOf(this.#endpoint.input)[name] ?? {}),
       ...(isRest && { description: "The rest of the path. A slash in it may also be sent as %2F." }),
       ...this.#exampleOf(name),
     };
@@ -97,7 +109,7 @@ class DescribedRequest {
 
   /** A member that may also be in the body is not required here. */
   queryParameter([name, schema]: Member, hasBody: boolean): Json {
-    const described = documented(schema);
+    const described = this.#text(name, documentedInput(schema));
     const { description } = described as { readonly description?: string };
     return {
       name,
@@ -117,7 +129,7 @@ class DescribedRequest {
     const encoding = Object.fromEntries(json.map(([name]) => [name, { contentType: BODY_TYPES.json }]));
     const isNeeded = members.some(([name, member]) => this.#isNeeded(name, member));
     return {
-      required: isNeeded || uploads === "one" || this.#choices !== undefined,
+      required: isNeeded || uploads === "one" || !conforms(this.#together as TSchema, {}),
       content: {
         [BODY_TYPES[body]]: {
           schema,
@@ -133,12 +145,18 @@ class DescribedRequest {
     const { body, text } = this.#endpoint;
     const schema = this.#schemaOf(members);
     // Its bytes are kept or decoded by the charset of its type; generated clients send them as they are.
-    const plain = { schema: { ...TEXT, format: "binary" }, ...(text && { example: text.example }) };
+    const length = body === "text" && !text?.optional ? { minLength: 1 } : {};
+    const plain = { schema: { ...TEXT, format: "binary", ...length }, ...(text && { example: text.example }) };
+    const type = text?.json === undefined ? BODY_TYPES.text : BODY_TYPES.json;
+    const told =
+      text?.json === undefined
+        ? plain
+        : { schema: documentedInput(text.json), example: JSON.parse(text.example) as unknown };
     return {
       required: text?.optional !== true,
       ...(text && { description: text.summary }),
       content: {
-        [BODY_TYPES.text]: plain,
+        [type]: told,
         ...(body === "text" && { [BODY_TYPES.form]: { schema }, [BODY_TYPES.json]: { schema } }),
       },
     };
@@ -146,15 +164,25 @@ class DescribedRequest {
 
   #schemaOf(members: readonly Member[]): Json {
     const { uploads, body } = this.#endpoint;
-    const properties = Object.fromEntries(members.map(([name, schema]) => [name, documented(schema)]));
+    const isText = body !== "json";
+    const described = members.map(([name, schema]) => [name, documentedInput(schema)] as const);
+    const properties = Object.fromEntries(
+      described.map(([name, schema]) => [name, isText ? this.#text(name, schema) : schema]),
+    );
     const required = members.filter(([name, schema]) => this.#isNeeded(name, schema)).map(([name]) => name);
     const file = uploads === "one" ? { uploadfile: FILE } : uploads && { uploadfile: { type: "array", items: FILE } };
     return {
       type: "object",
       properties: { ...properties, ...(body === "multipart" && file) },
       required: [...required, ...(uploads === "one" ? ["uploadfile"] : [])],
-      ...(this.#choices && { anyOf: this.#choices }),
+      ...this.#together,
     };
+  }
+
+  /** A member of a query or a form. Some clients send words for a missing one. */
+  #text(name: string, described: Json): Json {
+    const isWord = described["type"] === "string" && described["enum"] === undefined && this.#required.has(name);
+    return isWord ? { ...described, not: { enum: ABSENT_WORDS } } : described;
   }
 
   #bodyExample(names: readonly string[]): Json {

@@ -12,6 +12,26 @@ export function documented(schema: TSchema): Json {
   return rewritten(schema) as Json;
 }
 
+/** As `documented`, for a member of a request: a number beyond 2^53 arrives as text, and is refused as a number. */
+export function documentedInput(schema: TSchema): Json {
+  return bounded(documented(schema)) as Json;
+}
+
+function bounded(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bounded);
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    AS_THEY_ARE.has(name) ? member : bounded(member),
+  ]);
+  const { type } = value as Json;
+  const isNumber = type === "integer" || type === "number";
+  return {
+    ...(isNumber && { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+    ...Object.fromEntries(members),
+  } as Json;
+}
+
 function rewritten(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(rewritten);
   if (typeof value !== "object" || value === null) return value;
@@ -20,7 +40,20 @@ function rewritten(value: unknown): unknown {
     Object.entries(rest).map(([name, member]) => [name, AS_THEY_ARE.has(name) ? member : rewritten(member)]),
   );
   const choice = choiceOf(anyOf as Choice | undefined);
-  return { ...others, ...recordOf(patternProperties as Json | undefined), ...choice, ...(added as Json | undefined) };
+  return {
+    ...others,
+    ...recordOf(patternProperties as Json | undefined),
+    ...choice,
+    ...constraints((added ?? {}) as Json),
+  };
+}
+
+/**
+ * Constraints beside a schema. A choice of them is put into `allOf`: generators take `anyOf` of an object for a choice of
+ * types, which would have none of its members.
+ */
+export function constraints({ anyOf, ...others }: Json): Json {
+  return { ...others, ...(anyOf !== undefined && { allOf: [{ anyOf }] }) };
 }
 
 /** Keywords whose content is no schema. */
