@@ -353,7 +353,7 @@ export interface Operations {
   putAdminPermsGroup: {
     request: {
       body: {
-        /** Absent: the group that name and parent say. */
+        /** Absent: the group that name and parent say. At least 1 characters. */
         id?: string;
         /** At least 1 characters. */
         name?: string;
@@ -651,7 +651,7 @@ export interface Operations {
         userid: string;
       };
       body?: {
-        /** At most 4096 characters. */
+        /** 8 to 4096 characters. */
         passwd?: string;
         /** The caller's present one; required with passwd for oneself. At most 4096 characters. */
         password?: string;
@@ -839,7 +839,7 @@ export interface Operations {
   postAdminUsersHome: {
     request: {
       body?: {
-        /** Path of a page of this site; empty or absent: none of one's own. */
+        /** Path of a page of this site; empty or absent: none of one's own. At most 1000 characters. */
         home?: string;
       };
     };
@@ -866,9 +866,9 @@ export interface Operations {
       body: {
         /** Path or id of an organisation; / is the root. 1 to 8000 characters. */
         parent: string;
-        /** At most 200 characters. */
+        /** At most 128 characters. */
         username: string;
-        /** Required for a user; ignored for an organisation. At most 4096 characters. */
+        /** Required for a user; ignored for an organisation. 8 to 4096 characters. */
         passwd?: string;
         otype: "usr" | "org";
         /** At most 64 characters. */
@@ -1090,7 +1090,7 @@ export interface Operations {
         key: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The text to keep. */
@@ -1146,10 +1146,7 @@ export interface Operations {
    * `POST /appcontext/collection/{name}`, permission: appcontext:write.
    *
    * @example
-   * await client.call("postAppcontextCollectionByName", {
-   *   path: { name: "shifts" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
-   * });
+   * await client.call("postAppcontextCollectionByName", { path: { name: "shifts" }, body: { title: "Night shift", open: true } });
    */
   postAppcontextCollectionByName: {
     request: {
@@ -1157,11 +1154,11 @@ export interface Operations {
         name: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1208,7 +1205,7 @@ export interface Operations {
    * @example
    * await client.call("putAppcontextCollectionByNameById", {
    *   path: { name: "shifts", id: "night" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   *   body: { title: "Night shift", open: true },
    * });
    */
   putAppcontextCollectionByNameById: {
@@ -1218,11 +1215,11 @@ export interface Operations {
         id: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1234,7 +1231,7 @@ export interface Operations {
    * @example
    * await client.call("postAppcontextCollectionByNameById", {
    *   path: { name: "shifts", id: "night" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   *   body: { title: "Night shift", open: true },
    * });
    */
   postAppcontextCollectionByNameById: {
@@ -1244,11 +1241,11 @@ export interface Operations {
         id: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1280,9 +1277,9 @@ export interface Operations {
   getAuditExport: {
     request: {
       query?: {
-        /** milliseconds since 1970: entries from then on. */
+        /** milliseconds since 1970: entries from then on. -9007199254740991 to 9007199254740991. */
         from?: number;
-        /** milliseconds since 1970: entries before. */
+        /** milliseconds since 1970: entries before. -9007199254740991 to 9007199254740991. */
         to?: number;
       };
     };
@@ -1827,17 +1824,26 @@ export interface Operations {
     request: {
       body: {
         name: string;
+        /** At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
+        /** At most 1024 characters. */
         title?: string;
+        /** At most 1024 characters. */
         web?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         logo?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
-        config?: Record<string, string>;
+        config?: {
+          replication_factor?: string;
+          max_objects?: string;
+          max_bytes?: string;
+          max_agents?: string;
+          max_calls?: string;
+        } & Record<string, unknown>;
       };
     };
     message: {
@@ -1878,18 +1884,27 @@ export interface Operations {
     request: {
       body: {
         name: string;
+        /** At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
+        /** At most 1024 characters. */
         title?: string;
+        /** At most 1024 characters. */
         web?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         logo?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
-        config?: Record<string, string>;
-        /** Of the administrator; generated when absent. */
+        config?: {
+          replication_factor?: string;
+          max_objects?: string;
+          max_bytes?: string;
+          max_agents?: string;
+          max_calls?: string;
+        } & Record<string, unknown>;
+        /** Of the administrator; generated when absent. At least 8 characters. */
         password?: string;
       };
     };
@@ -2026,9 +2041,9 @@ export interface Operations {
       query: {
         /** A key such as /matrix/etc/mail. At least 1 characters. */
         key: string;
-        /** A version; 0: from nothing. At least 0. */
+        /** A version; 0: from nothing. 0 to 9007199254740991. */
         from: number;
-        /** A version. At least 1. */
+        /** A version. 1 to 9007199254740991. */
         to: number;
       };
     };
@@ -2237,7 +2252,7 @@ export interface Operations {
       body: {
         /** A key such as /matrix/etc/mail. At least 1 characters. */
         key: string;
-        /** What the key is to hold again; a delete deletes it. At least 1. */
+        /** What the key is to hold again; a delete deletes it. 1 to 9007199254740991. */
         version: number;
       };
     };
@@ -2301,13 +2316,13 @@ export interface Operations {
         key: string;
         /** string, integer, number, boolean (true or false) or json (any JSON text). */
         type: "string" | "integer" | "number" | "boolean" | "json";
-        /** Of integer and number. */
+        /** Of integer and number. -9007199254740991 to 9007199254740991. */
         minimum?: number;
-        /** Of integer and number. */
+        /** Of integer and number. -9007199254740991 to 9007199254740991. */
         maximum?: number;
-        /** Characters of a string. At least 0. */
+        /** Characters of a string. 0 to 9007199254740991. */
         minLength?: number;
-        /** Characters of a string. At least 0. */
+        /** Characters of a string. 0 to 9007199254740991. */
         maxLength?: number;
         /** The values there may be, as they are written. 1 to 1000 items. */
         enum?: readonly string[];
@@ -2351,7 +2366,7 @@ export interface Operations {
         key: string;
         /** ******** keeps the secret that is there. */
         value: string;
-        /** Seconds; 0, -1 or none: it does not expire. */
+        /** Seconds; 0, -1 or none: it does not expire. -1 to 3153600000. */
         ttl?: number;
         /** Whether the value is sealed and never shown again; when absent, as the one that is there. */
         secret?: boolean;
@@ -2377,9 +2392,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2445,9 +2460,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2503,9 +2518,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2571,9 +2586,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2629,9 +2644,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2697,9 +2712,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. At least 0. */
+        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2835,12 +2850,12 @@ export interface Operations {
    */
   getFs: {
     request: {
-      query?: {
+      query: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         index?: boolean;
-        /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
-        type?: string;
+        /** dir: what lies in the folder; check: whether it is there. */
+        type: string;
       };
     };
     message: string | boolean | string[] | {
@@ -2962,7 +2977,7 @@ export interface Operations {
         /** The rest of the path. A slash in it may also be sent as %2F. */
         path: string;
       };
-      body?: {
+      body: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
@@ -2995,7 +3010,7 @@ export interface Operations {
         /** The rest of the path. A slash in it may also be sent as %2F. */
         path: string;
       };
-      body?: {
+      body: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
@@ -3475,6 +3490,7 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3490,7 +3506,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. */
+        /** seconds. -9007199254740991 to 9007199254740991. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -3581,6 +3597,7 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3597,7 +3614,7 @@ export interface Operations {
         /** command lines for the host's shell. 1 to 50 items. */
         exec: readonly string[];
         /**
-         * seconds.
+         * seconds. -9007199254740991 to 9007199254740991.
          * @default 60
          */
         timeout?: number;
@@ -3673,7 +3690,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. */
+        /** seconds. -9007199254740991 to 9007199254740991. */
         timeout?: number;
       };
     };
@@ -3737,10 +3754,10 @@ export interface Operations {
           name: string;
           /** JSON text of an object. */
           param?: string;
-          /** seconds. */
+          /** seconds. -9007199254740991 to 9007199254740991. */
           timeout?: number;
         }[];
-        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. */
+        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. -9007199254740991 to 9007199254740991. */
         timeout?: number;
       };
     };
@@ -3821,7 +3838,7 @@ export interface Operations {
       body: {
         name: string;
         value: string;
-        /** seconds; 0 or absent: for ever. */
+        /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
     };
@@ -3843,7 +3860,7 @@ export interface Operations {
       body: {
         name: string;
         value: string;
-        /** seconds; 0 or absent: for ever. */
+        /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
     };
@@ -3925,7 +3942,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. */
+        /** seconds. -9007199254740991 to 9007199254740991. */
         timeout?: number;
       };
     };
@@ -4005,6 +4022,7 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -4020,7 +4038,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. */
+        /** seconds. -9007199254740991 to 9007199254740991. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -4090,13 +4108,13 @@ export interface Operations {
         host: string;
       };
       query?: {
-        /** bytes of the output that the reader has. At least 0. */
+        /** bytes of the output that the reader has. 0 to 9007199254740991. */
         from?: number;
-        /** ends before this byte, without waiting for the run. At least 0. */
+        /** ends before this byte, without waiting for the run. 0 to 9007199254740991. */
         to?: number;
-        /** begins so many bytes before the end of what is there, not before from. At least 0. */
+        /** begins so many bytes before the end of what is there, not before from. 0 to 9007199254740991. */
         tail?: number;
-        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. At least 0. */
+        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. 0 to 9007199254740991. */
         lines?: number;
       };
     };
@@ -4131,7 +4149,7 @@ export interface Operations {
       body?: {
         /** JSON object, as of the run that is tried again: what that was given is not kept. */
         param?: string;
-        /** seconds. */
+        /** seconds. -9007199254740991 to 9007199254740991. */
         timeout?: number;
       };
     };
@@ -4276,7 +4294,7 @@ export interface Operations {
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. At least 1.
+         * seconds. 1 to 9007199254740991.
          * @default 60
          */
         timeout?: number;
@@ -4751,9 +4769,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4820,9 +4838,9 @@ export interface Operations {
         command: string;
         /** 0 to 1. */
         ctype: number;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         depotname?: string;
-        /** At most 50 characters. */
+        /** 1 to 50 characters. */
         depotversion?: string;
         /** At most 8000 characters. */
         depotcommand?: string;
@@ -4847,9 +4865,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4911,9 +4929,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4996,9 +5014,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5122,9 +5140,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5186,9 +5204,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5245,7 +5263,7 @@ export interface Operations {
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. At least 1.
+         * seconds. 1 to 9007199254740991.
          * @default 60
          */
         timeout?: number;
@@ -5305,7 +5323,7 @@ export interface Operations {
         class?: string;
         /** With all subclasses. */
         recursive?: boolean;
-        /** Objects of each class at most; 0: definitions only; -1 or absent: all. */
+        /** Objects of each class at most; 0: definitions only; -1 or absent: all. -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** mql (default) or xlsx. */
         filetype?: string;
@@ -5425,7 +5443,7 @@ export interface Operations {
         root?: string;
         /** Only checks, and tells what would be done. */
         plan?: boolean;
-        /** Objects get their former times and earlier states back, as an export with times=true has them; else all are new writes. */
+        /** Only for scripts. */
         times?: boolean;
         /** A part with a file name; the part itself may have any name. */
         uploadfile: Upload;
@@ -5482,6 +5500,7 @@ export interface Operations {
   getMxobjectMql: {
     request: {
       query: {
+        /** At least 1 characters. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5503,6 +5522,7 @@ export interface Operations {
   postMxobjectMql: {
     request: {
       query?: {
+        /** At least 1 characters. */
         mql?: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5511,6 +5531,7 @@ export interface Operations {
       };
       /** The statements. */
       body: Content | {
+        /** At least 1 characters. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5622,12 +5643,12 @@ export interface Operations {
    */
   postMxobjectRuleTry: {
     request: {
-      body?: {
+      body: {
         /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
         key?: string;
         /** A rule's text; without it, the stored rule of the key is tried. */
         text?: string;
-        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. */
+        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. At least 1 characters. */
         pattern?: string;
         /** Sample records; without them, those of the policy. */
         lines?: readonly string[];
@@ -5774,11 +5795,13 @@ export interface Operations {
    */
   postMxobjectSchemaClass: {
     request: {
-      body?: {
+      body: {
         class?: string;
         name?: string;
         fields?: readonly ({
+          /** At least 1 characters. */
           name?: string;
+          /** At least 1 characters. */
           colname?: string;
           type?: string;
           ftype?: string;
@@ -5805,7 +5828,9 @@ export interface Operations {
           class?: string;
           name?: string;
           fields?: readonly ({
+            /** At least 1 characters. */
             name?: string;
+            /** At least 1 characters. */
             colname?: string;
             type?: string;
             ftype?: string;
@@ -6056,6 +6081,7 @@ export interface Operations {
   getMxobjectSearch: {
     request: {
       query: {
+        /** At least 1 characters. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6074,12 +6100,14 @@ export interface Operations {
   postMxobjectSearch: {
     request: {
       query?: {
+        /** At least 1 characters. */
         cond?: string;
         meta?: boolean;
         time_zone?: string;
       };
       /** The condition. */
       body: Content | {
+        /** At least 1 characters. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6251,7 +6279,7 @@ export interface Operations {
         name: string;
       };
       body: {
-        /** A regular expression that names others as %{NAME} or %{NAME:field}. */
+        /** A regular expression that names others as %{NAME} or %{NAME:field}. At least 1 characters. */
         pattern: string;
         /** A sample that the pattern is tried on; where it does not match, warnings say so. */
         eg?: string;
@@ -6773,18 +6801,18 @@ export interface Operations {
    */
   postUserLogin: {
     request: {
-      body?: {
+      body: {
         /** At most 48 characters. */
         company?: string;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         username?: string;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         user_name?: string;
-        /** At most 4096 characters. */
+        /** 1 to 4096 characters. */
         password?: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
-        /** Of the page that asks for the code: stands for name and password. At most 8000 characters. */
+        /** Of the page that asks for the code: stands for name and password. 1 to 8000 characters. */
         ticket?: string;
         remember?: boolean;
       };
@@ -7070,7 +7098,7 @@ export interface Operations {
   postUserSettingsHome: {
     request: {
       body?: {
-        /** Path of a page of this site; empty or absent: none of one's own. */
+        /** Path of a page of this site; empty or absent: none of one's own. At most 1000 characters. */
         home?: string;
       };
     };
