@@ -19,7 +19,7 @@ export function plansFor(changes: readonly Drawn[], further: readonly string[], 
   for (const file of new Set(changes.map((change) => change.file))) {
     const ofFile = changes.filter((change) => change.file === file);
     sources[resolve(file)] = ofFile.map(({ number, mutation }) => ({ number, mutation }));
-    // What runs once, when it is loaded, is tried otherwise.
+    // Code that runs once, when it is loaded, is tried in processes of its own.
     const numbers = ofFile.filter(({ mutation }) => !mutation.around.isAtLoad).map(({ number }) => number);
     for (const [stage, tests] of nearTests(file, further).entries()) {
       const near = (stages[stage] ??= {});
