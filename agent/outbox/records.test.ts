@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { UTF8 } from "../../common/text/encodings.ts";
 import { RECORDS_ENTRY_MAX_BYTES, RECORDS_PER_ENTRY_MAX } from "../../common/limits.ts";
 import type { Records } from "../../proto/gen/agent/v1/agent.ts";
-import { packRecords, type RawRecord, type RecordsHead } from "./records.ts";
+import { decodedRecord, packRecords, type RawRecord, type RecordsHead } from "./records.ts";
 
 const HEAD: RecordsHead = {
   ...{ policy: "access", policyRevision: 7, source: "/var/log/access.log", generation: "g", groups: {} },
@@ -18,6 +19,13 @@ function packed(records: readonly RawRecord[]): readonly Records[] {
     return body.value;
   });
 }
+
+it("a mark of the encoding is no text at the begin of a file, and is one within it", () => {
+  const bytes = Buffer.from("\uFEFFa");
+  const text = (offset: number) => decodedRecord({ bytes, offset, cut: false }, { encoding: UTF8 }).bytes;
+  expect(Buffer.from(text(0)).toString()).toBe("a");
+  expect(Buffer.from(text(5)).toString()).toBe("\uFEFFa");
+});
 
 describe("records in entries", () => {
   it("are as many as fit, by their number and by their bytes, and one that is larger is alone", () => {

@@ -5,10 +5,10 @@ import { parseArgs } from "node:util";
 import { drawn, type Mutant } from "./mutants/draw.ts";
 import { mutationsOf } from "./mutants/mutations.ts";
 import { nearTests, sourcesBelow } from "./mutants/near-tests.ts";
-import { planFor, type Drawn } from "./mutants/plan.ts";
+import { plansFor, type Drawn } from "./mutants/plan.ts";
 import { passesAlone, tryAll } from "./mutants/processes.ts";
 import { SET_CHANGES_PER_FILE, SET_FILES, SET_SEED } from "./mutants/set.ts";
-import { eventsOf, isBroken, noticed, report, type Plan } from "./mutants/trials.ts";
+import { eventsOf, isBroken, noticed, report } from "./mutants/trials.ts";
 
 /**
  * `npm run mutants -- <file or folder> … [--most N] [--seed N] [--only N,N …] [--resume] [--tests <file> …]
@@ -42,25 +42,26 @@ const all = (
 ).map((mutant, at): Drawn => ({ ...mutant, number: at + 1 }));
 const wanted = values.only?.split(",").map(Number);
 const changes = all.filter(({ number }) => wanted?.includes(number) ?? true);
-const plan = planFor(changes, values.tests, eventsPath());
-console.log(`${changes.length} changes in ${files.length} files, events in ${plan.events}`);
-if (!values.resume) rmSync(plan.events, { force: true });
+const path = eventsPath();
+const plans = plansFor(changes, values.tests, path);
+console.log(`${changes.length} changes in ${files.length} files, events in ${path}`);
+if (!values.resume) rmSync(path, { force: true });
 
-await tryAll(plan);
-for (const change of changes) await tryAlone(change, plan);
+for (const plan of plans) await tryAll(plan);
+for (const change of changes) await tryAlone(change);
 tellResult();
 
 function filesNamed(): readonly string[] {
   if (positionals.length === 0) throw new Error("Name the files or folders whose lines are to be changed, or --set.");
-  return positionals.flatMap((path) => sourcesBelow(relative(process.cwd(), resolve(path))));
+  return positionals.flatMap((name) => sourcesBelow(relative(process.cwd(), resolve(name))));
 }
 
 function filesOfSet(): readonly string[] {
   if (values.most !== undefined || values.seed !== undefined)
     throw new Error("--set has its own number of changes and its own seed: --most and --seed go with files alone.");
-  const named = positionals.map((path) => relative(process.cwd(), resolve(path)));
+  const named = positionals.map((name) => relative(process.cwd(), resolve(name)));
   const found = SET_FILES.filter(
-    (file) => named.length === 0 || named.some((path) => file === path || file.startsWith(`${path}/`)),
+    (file) => named.length === 0 || named.some((name) => file === name || file.startsWith(`${name}/`)),
   );
   if (found.length === 0) throw new Error(`No file of the set is below ${named.join(", ")}.`);
   return found;
@@ -77,7 +78,7 @@ function eventsPath(): string {
 }
 
 /** Code that runs once, when it is loaded, takes a process for each change. */
-async function tryAlone({ number, file, mutation }: Drawn, { events: path, ...rest }: Plan): Promise<void> {
+async function tryAlone({ number, file, mutation }: Drawn): Promise<void> {
   const events = eventsOf(path);
   const isLoaded = events.some((event) => event.kind === "loaded" && event.reached.includes(number));
   const isTried = events.some((event) => event.kind === "alone" && event.number === number);
@@ -85,13 +86,14 @@ async function tryAlone({ number, file, mutation }: Drawn, { events: path, ...re
   const tests = nearTests(file, values.tests)
     .flat()
     .filter((test) => !isBroken(test, events));
-  const isNoticed = !(await passesAlone({ ...rest, events: path, tests, number }));
-  if (isNoticed) report(path, { kind: "noticed", test: "all", number, why: "in a process of its own" });
+  const sources = { [resolve(file)]: [{ number, mutation }] };
+  if (!(await passesAlone({ sources, tests, near: {}, events: path, number })))
+    report(path, { kind: "noticed", test: "all", number, why: "in a process of its own" });
   report(path, { kind: "alone", number });
 }
 
 function tellResult(): void {
-  const events = eventsOf(plan.events);
+  const events = eventsOf(path);
   const found = noticed(events);
   for (const { number, file, mutation } of changes) {
     const { line, before, after } = mutation;
@@ -101,7 +103,7 @@ function tellResult(): void {
     const each = changes.filter((change) => change.file === file);
     console.log(`${each.filter(({ number }) => found.has(number)).length}/${each.length}  ${file}`);
   }
-  const broken = plan.tests.filter((test) => isBroken(test, events));
+  const broken = [...new Set(plans.flatMap(({ tests }) => tests))].filter((test) => isBroken(test, events));
   if (broken.length > 0) console.log(`Left out, as they fail without a change: ${broken.join(" ")}`);
   const percent = changes.length === 0 ? 100 : Math.round((found.size / changes.length) * 100);
   console.log(`${found.size} of ${changes.length} changes noticed: ${percent} %`);

@@ -5,6 +5,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.t
 import { AppError } from "../../../common/errors.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
+import { linkKey } from "./providers/link-store.ts";
 import { UserService } from "./service.ts";
 import { http, clock, useSignIns, signIn, basic } from "../../../test/helpers/users/sign-in-world.ts";
 
@@ -70,6 +71,22 @@ describe("users", () => {
     await http.users.directory.remove(testPrincipal(), id);
     await make("bob");
     await expect(make("eve")).rejects.toMatchObject(full);
+  });
+
+  test("get no account of a provider that another user was linked to at the same moment", async () => {
+    const account = { issuer: "https://id.example/", subject: "ann" };
+    const links: (() => Promise<unknown>)[] = [];
+    const { engine: stores, tenants, audit } = http;
+    const tenant = async (name: string) => {
+      const store = await stores.tenant(name);
+      links.push(() => store.kv.put(linkKey(account), encodeJson({ username: "viewer" })));
+      return { ...store, kv: wrappedKv(store.kv, { txn: async (txn) => (await links.pop()?.(), store.kv.txn(txn)) }) };
+    };
+    const system = () => stores.system();
+    const users = new UserService({ runtime: testRuntime(clock), stores: { system, tenant }, tenants, audit });
+    const eve = { username: "eve", password: PASSWORD, rights: { grants: [], data: [] }, openId: account };
+    await expect(users.directory.create(testPrincipal(), eve)).rejects.toMatchObject({ code: "conflict" });
+    expect(await http.users.find(testPrincipal(), "eve")).toBeUndefined();
   });
 
   test("changes made at the same time are all kept", async () => {

@@ -9,21 +9,22 @@ export interface Drawn extends Mutant {
   readonly number: number;
 }
 
-/** Near tests of these changes, the nearest first. `further` are tests that are near to every file. */
-export function planFor(changes: readonly Drawn[], further: readonly string[], events: string): Plan {
+/**
+ * Plans that follow one another, one for each stage of near tests: a test tries a change when no nearer one has noticed
+ * it. `further` are tests that are near to every file.
+ */
+export function plansFor(changes: readonly Drawn[], further: readonly string[], events: string): readonly Plan[] {
   const sources: Record<string, Numbered[]> = {};
-  const near: Record<string, number[]> = {};
-  const stages = new Map<string, number>();
+  const stages: Record<string, number[]>[] = [];
   for (const file of new Set(changes.map((change) => change.file))) {
     const ofFile = changes.filter((change) => change.file === file);
     sources[resolve(file)] = ofFile.map(({ number, mutation }) => ({ number, mutation }));
+    // Code that runs once, when it is loaded, is tried in processes of its own.
+    const numbers = ofFile.filter(({ mutation }) => !mutation.around.isAtLoad).map(({ number }) => number);
     for (const [stage, tests] of nearTests(file, further).entries()) {
-      for (const test of tests) {
-        (near[test] ??= []).push(...ofFile.map(({ number }) => number));
-        stages.set(test, Math.min(stage, stages.get(test) ?? stage));
-      }
+      const near = (stages[stage] ??= {});
+      for (const test of tests) (near[test] ??= []).push(...numbers);
     }
   }
-  const tests = [...stages].sort(([, left], [, right]) => left - right).map(([test]) => test);
-  return { sources, tests, near, events };
+  return stages.map((near) => ({ sources, tests: Object.keys(near), near, events }));
 }

@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import { TestRunner, vi, type RunnerTask, type RunnerTestFile } from "vitest";
+import { TestRunner, vi, type RunnerTask, type RunnerTestFile, type RunnerTestSuite } from "vitest";
 import { startTests } from "vitest/internal/browser";
 import { SWITCH } from "./switched.ts";
 import { eventsOf, leftFor, planOf, report, type TrialEvent } from "./trials.ts";
@@ -29,9 +29,11 @@ Object.assign(globalThis, {
  * found is reported as events.
  */
 export default class MutantRunner extends TestRunner {
+  /** Runs of a test file within its run. */
   #isTrying = false;
   #hasFailed = false;
-  #beganMs = 0;
+  /** True while the test file runs once more without a change, because a change was noticed. */
+  #isControl = false;
 
   override importFile(filepath: string, source: "collect" | "setup"): unknown {
     // A test file is loaded again for each change.
@@ -44,12 +46,26 @@ export default class MutantRunner extends TestRunner {
     super.onCollectStart(file);
   }
 
-  onCollected([file]: RunnerTestFile[]): void {
-    if (file === undefined || this.#isTrying || isDone(file.filepath)) return;
-    tell({ kind: "begun", test: nameOf(file.filepath) });
+  async onBeforeRunFiles([file]: RunnerTestFile[]): Promise<void> {
+    if (file === undefined || this.#isTrying || fixed !== undefined) return;
+    this.#isControl = false;
+    if (isDone(file.filepath)) return;
     tell({ kind: "loaded", test: nameOf(file.filepath), reached: [...reached] });
-    reached.clear();
-    this.#beganMs = performance.now();
+    this.#isTrying = true;
+    this.#isControl = await this.#tryChanges(file.filepath);
+    this.#isTrying = false;
+  }
+
+  override async onBeforeRunSuite(suite: RunnerTestSuite): Promise<void> {
+    if (fixed === undefined && !this.#isTrying && !this.#isControl) suite.mode = "skip";
+    await super.onBeforeRunSuite(suite);
+  }
+
+  override async onAfterRunSuite(suite: RunnerTestSuite): Promise<void> {
+    await super.onAfterRunSuite(suite);
+    // A change may leave something behind, by which the test fails from then on.
+    if (this.#isTrying || !this.#isControl || suite.result?.state !== "fail") return;
+    if ("filepath" in suite) end({ kind: "broken", test: nameOf(suite.file.filepath), why: failureIn([suite]) ?? "" });
   }
 
   override async onBeforeRunTask(test: RunnerTask): Promise<void> {
@@ -63,34 +79,25 @@ export default class MutantRunner extends TestRunner {
     super.onAfterRunTask(test);
   }
 
-  override async onAfterRunFiles(files: RunnerTestFile[] = []): Promise<void> {
-    super.onAfterRunFiles();
-    const [file] = files;
-    if (file === undefined || this.#isTrying || fixed !== undefined || isDone(file.filepath)) return;
-    this.#isTrying = true;
-    await this.#tryChanges(file);
-    this.#isTrying = false;
-  }
-
-  async #tryChanges(file: RunnerTestFile): Promise<void> {
-    const test = nameOf(file.filepath);
-    const ms = Math.round(performance.now() - this.#beganMs);
-    const why = failureIn([file]);
-    if (why !== undefined) return end({ kind: "broken", test, why });
+  /** Returns true if a change was noticed. */
+  async #tryChanges(filepath: string): Promise<boolean> {
+    const test = nameOf(filepath);
+    reached.clear();
+    const began = performance.now();
+    const why = await this.#failure(filepath);
+    if (why !== undefined) end({ kind: "broken", test, why });
+    const ms = Math.round(performance.now() - began);
     tell({ kind: "measured", test, reached: [...reached], ms });
     const { testTimeout, hookTimeout } = this.config;
     this.config.testTimeout = this.config.hookTimeout = Math.max(TIMEOUT_MIN_MS, ms * TIMEOUT_FACTOR);
-    const numbers = leftFor(test, near, eventsOf(path));
-    let failures = 0;
-    for (const number of numbers) {
-      const found = await this.#failure(file.filepath, number);
-      failures += found === undefined ? 0 : 1;
+    let isNoticed = false;
+    for (const number of leftFor(test, near, eventsOf(path))) {
+      const found = await this.#failure(filepath, number);
+      isNoticed ||= found !== undefined;
       tell(found === undefined ? { kind: "unnoticed", test, number } : { kind: "noticed", test, number, why: found });
     }
-    // A change may leave something behind, by which the test fails from then on.
-    const after = failures === 0 ? undefined : await this.#failure(file.filepath);
-    if (after !== undefined) end({ kind: "broken", test, why: after });
     Object.assign(this.config, { testTimeout, hookTimeout });
+    return isNoticed;
   }
 
   /** Runs the test with this change, and returns the reason of its failure; absent when it passes. */

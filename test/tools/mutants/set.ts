@@ -1,4 +1,4 @@
-/** Changes of each file of the set: all of them together take about half an hour on two quiet cores. */
+/** Changes of each file of the set. */
 export const SET_CHANGES_PER_FILE = 3;
 export const SET_SEED = "1";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { mutationsOf } from "./mutations.ts";
-import { planFor } from "./plan.ts";
+import { plansFor } from "./plan.ts";
 import { isBroken, leftFor, noticed, type TrialEvent } from "./trials.ts";
 
 const NEAR = { "a.test.ts": [1, 2, 3], "b.test.ts": [2, 3] };
@@ -35,13 +35,16 @@ describe("a test tries", () => {
   });
 });
 
-it("a plan has the tests of all files, those with the names of the files first", () => {
-  const [mutation] = mutationsOf("start();");
+it("plans follow one another from the nearest tests outwards, and have each test for each change once", () => {
+  const [mutation] = mutationsOf("function f() { start(); }");
   const drawn = ["agent/outbox/copy.ts", "agent/outbox/batches.ts"].map((file, at) => {
     return { file, mutation: mutation!, number: at + 1 };
   });
-  const { tests, near } = planFor(drawn, [], "events");
-  expect(tests.slice(0, 2)).toEqual(["agent/outbox/copy.test.ts", "agent/outbox/batches.test.ts"]);
-  expect(new Set(tests).size).toBe(tests.length);
-  expect(near["agent/outbox/pins.test.ts"]).toEqual([1, 2]);
+  const [own, folder, ...others] = plansFor(drawn, [], "events");
+  expect(own?.near).toEqual({ "agent/outbox/copy.test.ts": [1], "agent/outbox/batches.test.ts": [2] });
+  expect(folder?.near).toMatchObject({ "agent/outbox/pins.test.ts": [1, 2], "agent/outbox/copy.test.ts": [2] });
+  expect(others.flatMap(({ tests }) => tests)).not.toContain("agent/outbox/pins.test.ts");
+  const [atLoad] = mutationsOf("start();");
+  const [only] = plansFor([{ file: "agent/outbox/copy.ts", mutation: atLoad!, number: 1 }], [], "events");
+  expect(only?.near, "runs once").toEqual({ "agent/outbox/copy.test.ts": [] });
 });

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from "otpauth";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { USERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
 import { PASSWORD } from "../../../../test/helpers/http/http-app.ts";
 import { OpenIdBrowser } from "../../../../test/helpers/users/openid-browser.ts";
@@ -67,7 +67,7 @@ describe("whose account it is", () => {
     const { kv } = await http.engine.tenant("matrix");
     const before = (await kv.get("usertree"))?.value ?? new Uint8Array();
     await kv.put("usertree", encodeJson({ ...decodeStored<object>(before), users: USERS_PER_TENANT_MAX }));
-    const profile = { username: "tess", firstname: undefined, lastname: undefined, email: undefined };
+    const profile = { username: "tess", firstname: "Tess", lastname: undefined, email: "tess@example.org" };
     const request = {
       ...{ tenant: "matrix", account: accountOf("tess"), profile, groups: [], governed: [], creates: true },
       ...{ remember: false, replaced: undefined, redirect: "", remote: "r", traceparent: "" },
@@ -75,6 +75,23 @@ describe("whose account it is", () => {
     await expect(http.users.providers.signIn(request)).rejects.toMatchObject({ code: "too_large" });
     await kv.put("usertree", before);
     await expect(http.users.providers.signIn(request)).resolves.toHaveProperty("session");
+    const { details } = (await http.users.find(testPrincipal(), "tess")) ?? {};
+    const given = { firstname: "Tess", lastname: "", email: ["tess@example.org"], auth: "openid" };
+    expect(details).toMatchObject(given);
+  });
+
+  test("of a user who became inactive while groups were set is not signed in", async () => {
+    await browser.signIn(account("rex", { groups: ["ops"] }));
+    const { directory } = http.users;
+    const govern = directory.govern.bind(directory);
+    vi.spyOn(directory, "govern").mockImplementationOnce(async (...given) => {
+      const user = await govern(...given);
+      await http.users.update(testPrincipal(), "rex", { active: false });
+      return user;
+    });
+    account("rex", { groups: ["dev"] });
+    expect((await browser.signIn("rex")).headers.location).toBe("/user/login?error=openid-account");
+    expect(await groupsOf("rex")).toEqual(["/authors"]);
   });
 
   test("stays with its tenant, whatever is asked", async () => {

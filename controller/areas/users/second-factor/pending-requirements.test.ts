@@ -6,6 +6,8 @@ import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { UserService } from "../service.ts";
+import type { UserRecord } from "../store.ts";
+import { PendingRequirements } from "./pending-requirements.ts";
 
 const SECOND = "another long enough one";
 const principal = testPrincipal();
@@ -215,6 +217,25 @@ test("a first password ends, and an operator gives the only administrator anothe
   });
   expect((await signIn("late", SECOND)).home).toBe("/");
   await setPolicy({ firstPasswords: "lasting" });
+});
+
+test("a change of the policy is reported at once, also where no watch runs", async () => {
+  const reported: unknown[] = [];
+  http.users.onChange((change) => reported.push(change));
+  await setPolicy({ firstPasswords: "once" });
+  expect(reported).toContainEqual({ tenant: "matrix" });
+  await setPolicy({ firstPasswords: "lasting" });
+});
+
+test("no policy asks for a second factor where none can be sealed", () => {
+  const user = { secondFactor: false } as UserRecord;
+  const under = (mayEnrol: boolean) =>
+    new PendingRequirements(http.engine, clock, mayEnrol).under(
+      { secondFactor: "everybody", firstPasswords: "lasting" },
+      user,
+      { grants: [] },
+    );
+  expect([under(true), under(false)]).toEqual(["second factor", undefined]);
 });
 
 test("the policy is an administrator's alone, and what no policy asks is not asked", async () => {

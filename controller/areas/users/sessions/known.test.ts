@@ -105,6 +105,8 @@ test("sessions that nobody uses any more do not stay in memory", () => {
   });
   for (let n = 0; n < 100; n++) sessions.keep(`s${n}`, until(n + 10), n);
   expect(sessions.size).toBe(10);
+  expect(sessions.find("s99", 109)).toBeUndefined();
+  expect(sessions.size, "asked for when it was outdated").toBe(9);
   sessions.keep("last", until(200), 150);
   expect([sessions.size, sessions.find("last", 150)]).toMatchObject([1, { principal: admin }]);
 });
