@@ -124,7 +124,6 @@ test("every example is sent by the client, and its answer is understood", async 
     const client = new OdpClient({
       url,
       fetch: hearing,
-      timeoutMs: 10_000,
       ...(session !== undefined && { session }),
     });
     const request = withMembers(EXAMPLE_REQUESTS[operation.described.operationId as "getHost"], members, filename);
