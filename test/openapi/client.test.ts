@@ -8,7 +8,7 @@ import { documentedPath } from "../../controller/http/interface/document/names.t
 import { EXAMPLE_CALLS } from "../../controller/http/interface/document/examples.ts";
 import { bundle } from "../helpers/programs/bundle.ts";
 import { openWorld, type World } from "../security/world.ts";
-import { answersOf, operationsIn, type Document, type Operation } from "../tools/client/operations.ts";
+import { answersOf, operationsIn, type Document, type Operation } from "../tools/client/document.ts";
 import { EXAMPLE_REQUESTS } from "./gen/examples.ts";
 import { Story } from "./story.ts";
 
@@ -124,7 +124,6 @@ test("every example is sent by the client, and its answer is understood", async 
     const client = new OdpClient({
       url,
       fetch: hearing,
-      timeoutMs: 10_000,
       ...(session !== undefined && { session }),
     });
     const request = withMembers(EXAMPLE_REQUESTS[operation.described.operationId as "getHost"], members, filename);

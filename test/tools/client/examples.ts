@@ -1,4 +1,5 @@
-import { literal, operationsIn, type Described, type Document, type Parameter } from "./operations.ts";
+import { operationsIn, type Described, type Document, type Parameter } from "./document.ts";
+import { keyOf } from "./schemas.ts";
 
 /** A request as the typed client takes it. */
 export interface Request {
@@ -45,4 +46,19 @@ export function examplesFile(document: Document): string {
     "/** The example of each operation as a request of the typed client. */",
     `export const EXAMPLE_REQUESTS = {\n${lines.join("\n")}\n} satisfies { readonly [Id in OperationId]: RequestOf<Id> };\n`,
   ].join("\n");
+}
+
+/** A value as a literal of TypeScript. Its lines after the first are indented by `indent`. */
+export function literal(value: unknown, indent: string): string {
+  const inner = `${indent}  `;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => literal(item, inner));
+    return `[${items.join(", ")}]`;
+  }
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${keyOf(name)}: ${literal(member, inner)}`);
+  const short = `{ ${members.join(", ")} }`;
+  if (members.length === 0) return "{}";
+  if (short.length <= 80 && !short.includes("\n")) return short;
+  return `{\n${members.map((member) => `${inner}${member},`).join("\n")}\n${indent}}`;
 }

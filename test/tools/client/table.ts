@@ -7,7 +7,7 @@ import {
   redirects,
   type Document,
   type Operation,
-} from "./operations.ts";
+} from "./document.ts";
 
 /**
  * Operations that run statements, scripts or jobs, or make several changes, although method and permission may say less. The

@@ -9,7 +9,7 @@ let client: OdpClient;
 beforeEach(async () => {
   world = await openMonitoring();
   const url = await world.http.app.listen({ host: "127.0.0.1", port: 0 });
-  client = new OdpClient({ url, session: await world.http.signIn("admin"), timeoutMs: 10_000 });
+  client = new OdpClient({ url, session: await world.http.signIn("admin") });
 });
 afterEach(async () => {
   // An aborted client may have opened a connection that it never used.
