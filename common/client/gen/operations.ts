@@ -353,7 +353,7 @@ export interface Operations {
   putAdminPermsGroup: {
     request: {
       body: {
-        /** Absent: the group that name and parent say. */
+        /** Absent: the group that name and parent say. At least 1 characters. */
         id?: string;
         /** At least 1 characters. */
         name?: string;
@@ -651,7 +651,7 @@ export interface Operations {
         userid: string;
       };
       body?: {
-        /** At most 4096 characters. */
+        /** 8 to 4096 characters. */
         passwd?: string;
         /** The caller's present one; required with passwd for oneself. At most 4096 characters. */
         password?: string;
@@ -839,7 +839,7 @@ export interface Operations {
   postAdminUsersHome: {
     request: {
       body?: {
-        /** Path of a page of this site; empty or absent: none of one's own. */
+        /** Path of a page of this site; empty or absent: none of one's own. At most 1000 characters. */
         home?: string;
       };
     };
@@ -866,9 +866,9 @@ export interface Operations {
       body: {
         /** Path or id of an organisation; / is the root. 1 to 8000 characters. */
         parent: string;
-        /** At most 200 characters. */
+        /** At most 128 characters. */
         username: string;
-        /** Required for a user; ignored for an organisation. At most 4096 characters. */
+        /** Required for a user; ignored for an organisation. 8 to 4096 characters. */
         passwd?: string;
         otype: "usr" | "org";
         /** At most 64 characters. */
@@ -1090,7 +1090,7 @@ export interface Operations {
         key: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The text to keep. */
@@ -1146,10 +1146,7 @@ export interface Operations {
    * `POST /appcontext/collection/{name}`, permission: appcontext:write.
    *
    * @example
-   * await client.call("postAppcontextCollectionByName", {
-   *   path: { name: "shifts" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
-   * });
+   * await client.call("postAppcontextCollectionByName", { path: { name: "shifts" }, body: { title: "Night shift", open: true } });
    */
   postAppcontextCollectionByName: {
     request: {
@@ -1157,11 +1154,11 @@ export interface Operations {
         name: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1208,7 +1205,7 @@ export interface Operations {
    * @example
    * await client.call("putAppcontextCollectionByNameById", {
    *   path: { name: "shifts", id: "night" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   *   body: { title: "Night shift", open: true },
    * });
    */
   putAppcontextCollectionByNameById: {
@@ -1218,11 +1215,11 @@ export interface Operations {
         id: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1234,7 +1231,7 @@ export interface Operations {
    * @example
    * await client.call("postAppcontextCollectionByNameById", {
    *   path: { name: "shifts", id: "night" },
-   *   body: "{\"title\": \"Night shift\", \"open\": true}",
+   *   body: { title: "Night shift", open: true },
    * });
    */
   postAppcontextCollectionByNameById: {
@@ -1244,11 +1241,11 @@ export interface Operations {
         id: string;
       };
       query?: {
-        /** Seconds; 0 or absent: for ever. */
+        /** Seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
       /** The item, as a JSON object. */
-      body: Content;
+      body: Record<string, unknown>;
     };
     message: string;
   };
@@ -1827,17 +1824,26 @@ export interface Operations {
     request: {
       body: {
         name: string;
+        /** At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
+        /** At most 1024 characters. */
         title?: string;
+        /** At most 1024 characters. */
         web?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         logo?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
-        config?: Record<string, string>;
+        config?: {
+          replication_factor?: string;
+          max_objects?: string;
+          max_bytes?: string;
+          max_agents?: string;
+          max_calls?: string;
+        } & Record<string, unknown>;
       };
     };
     message: {
@@ -1878,18 +1884,27 @@ export interface Operations {
     request: {
       body: {
         name: string;
+        /** At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
+        /** At most 1024 characters. */
         title?: string;
+        /** At most 1024 characters. */
         web?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         logo?: string;
-        /** Data URI with an image in base64. */
+        /** Data URI with an image in base64, or the address of one. */
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
-        config?: Record<string, string>;
-        /** Of the administrator; generated when absent. */
+        config?: {
+          replication_factor?: string;
+          max_objects?: string;
+          max_bytes?: string;
+          max_agents?: string;
+          max_calls?: string;
+        } & Record<string, unknown>;
+        /** Of the administrator; generated when absent. At least 8 characters. */
         password?: string;
       };
     };
@@ -2351,7 +2366,7 @@ export interface Operations {
         key: string;
         /** ******** keeps the secret that is there. */
         value: string;
-        /** Seconds; 0, -1 or none: it does not expire. */
+        /** Seconds; 0, -1 or none: it does not expire. -1 to 3153600000. */
         ttl?: number;
         /** Whether the value is sealed and never shown again; when absent, as the one that is there. */
         secret?: boolean;
@@ -2835,12 +2850,12 @@ export interface Operations {
    */
   getFs: {
     request: {
-      query?: {
+      query: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         index?: boolean;
-        /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
-        type?: string;
+        /** dir: what lies in the folder; check: whether it is there. */
+        type: string;
       };
     };
     message: string | boolean | string[] | {
@@ -2962,7 +2977,7 @@ export interface Operations {
         /** The rest of the path. A slash in it may also be sent as %2F. */
         path: string;
       };
-      body?: {
+      body: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
@@ -2995,7 +3010,7 @@ export interface Operations {
         /** The rest of the path. A slash in it may also be sent as %2F. */
         path: string;
       };
-      body?: {
+      body: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
@@ -3821,7 +3836,7 @@ export interface Operations {
       body: {
         name: string;
         value: string;
-        /** seconds; 0 or absent: for ever. */
+        /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
     };
@@ -3843,7 +3858,7 @@ export interface Operations {
       body: {
         name: string;
         value: string;
-        /** seconds; 0 or absent: for ever. */
+        /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
       };
     };
@@ -4751,9 +4766,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4820,9 +4835,9 @@ export interface Operations {
         command: string;
         /** 0 to 1. */
         ctype: number;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         depotname?: string;
-        /** At most 50 characters. */
+        /** 1 to 50 characters. */
         depotversion?: string;
         /** At most 8000 characters. */
         depotcommand?: string;
@@ -4847,9 +4862,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4911,9 +4926,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -4996,9 +5011,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5122,9 +5137,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5186,9 +5201,9 @@ export interface Operations {
       command?: string;
       /** 0 to 1. */
       ctype?: number;
-      /** At most 200 characters. */
+      /** 1 to 200 characters. */
       depotname?: string;
-      /** At most 50 characters. */
+      /** 1 to 50 characters. */
       depotversion?: string;
       /** At most 8000 characters. */
       depotcommand?: string;
@@ -5425,7 +5440,7 @@ export interface Operations {
         root?: string;
         /** Only checks, and tells what would be done. */
         plan?: boolean;
-        /** Objects get their former times and earlier states back, as an export with times=true has them; else all are new writes. */
+        /** Only for scripts. */
         times?: boolean;
         /** A part with a file name; the part itself may have any name. */
         uploadfile: Upload;
@@ -5482,6 +5497,7 @@ export interface Operations {
   getMxobjectMql: {
     request: {
       query: {
+        /** At least 1 characters. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5503,6 +5519,7 @@ export interface Operations {
   postMxobjectMql: {
     request: {
       query?: {
+        /** At least 1 characters. */
         mql?: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5511,6 +5528,7 @@ export interface Operations {
       };
       /** The statements. */
       body: Content | {
+        /** At least 1 characters. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5622,12 +5640,12 @@ export interface Operations {
    */
   postMxobjectRuleTry: {
     request: {
-      body?: {
+      body: {
         /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
         key?: string;
         /** A rule's text; without it, the stored rule of the key is tried. */
         text?: string;
-        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. */
+        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. At least 1 characters. */
         pattern?: string;
         /** Sample records; without them, those of the policy. */
         lines?: readonly string[];
@@ -5774,11 +5792,13 @@ export interface Operations {
    */
   postMxobjectSchemaClass: {
     request: {
-      body?: {
+      body: {
         class?: string;
         name?: string;
         fields?: readonly ({
+          /** At least 1 characters. */
           name?: string;
+          /** At least 1 characters. */
           colname?: string;
           type?: string;
           ftype?: string;
@@ -5805,7 +5825,9 @@ export interface Operations {
           class?: string;
           name?: string;
           fields?: readonly ({
+            /** At least 1 characters. */
             name?: string;
+            /** At least 1 characters. */
             colname?: string;
             type?: string;
             ftype?: string;
@@ -6056,6 +6078,7 @@ export interface Operations {
   getMxobjectSearch: {
     request: {
       query: {
+        /** At least 1 characters. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6074,12 +6097,14 @@ export interface Operations {
   postMxobjectSearch: {
     request: {
       query?: {
+        /** At least 1 characters. */
         cond?: string;
         meta?: boolean;
         time_zone?: string;
       };
       /** The condition. */
       body: Content | {
+        /** At least 1 characters. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6251,7 +6276,7 @@ export interface Operations {
         name: string;
       };
       body: {
-        /** A regular expression that names others as %{NAME} or %{NAME:field}. */
+        /** A regular expression that names others as %{NAME} or %{NAME:field}. At least 1 characters. */
         pattern: string;
         /** A sample that the pattern is tried on; where it does not match, warnings say so. */
         eg?: string;
@@ -6773,18 +6798,18 @@ export interface Operations {
    */
   postUserLogin: {
     request: {
-      body?: {
+      body: {
         /** At most 48 characters. */
         company?: string;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         username?: string;
-        /** At most 200 characters. */
+        /** 1 to 200 characters. */
         user_name?: string;
-        /** At most 4096 characters. */
+        /** 1 to 4096 characters. */
         password?: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
-        /** Of the page that asks for the code: stands for name and password. At most 8000 characters. */
+        /** Of the page that asks for the code: stands for name and password. 1 to 8000 characters. */
         ticket?: string;
         remember?: boolean;
       };
@@ -7070,7 +7095,7 @@ export interface Operations {
   postUserSettingsHome: {
     request: {
       body?: {
-        /** Path of a page of this site; empty or absent: none of one's own. */
+        /** Path of a page of this site; empty or absent: none of one's own. At most 1000 characters. */
         home?: string;
       };
     };

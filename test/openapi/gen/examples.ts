@@ -71,19 +71,16 @@ export const EXAMPLE_REQUESTS = {
   postAppcontextByKey: { path: { key: "colour" }, query: { ttl: 3600 }, body: "blue" },
   deleteAppcontextByKey: { path: { key: "colour" } },
   getAppcontextCollectionByName: { path: { name: "shifts" }, query: { where: "open == true" } },
-  postAppcontextCollectionByName: {
-    path: { name: "shifts" },
-    body: "{\"title\": \"Night shift\", \"open\": true}",
-  },
+  postAppcontextCollectionByName: { path: { name: "shifts" }, body: { title: "Night shift", open: true } },
   deleteAppcontextCollectionByName: { path: { name: "shifts" } },
   getAppcontextCollectionByNameById: { path: { name: "shifts", id: "night" } },
   putAppcontextCollectionByNameById: {
     path: { name: "shifts", id: "night" },
-    body: "{\"title\": \"Night shift\", \"open\": true}",
+    body: { title: "Night shift", open: true },
   },
   postAppcontextCollectionByNameById: {
     path: { name: "shifts", id: "night" },
-    body: "{\"title\": \"Night shift\", \"open\": true}",
+    body: { title: "Night shift", open: true },
   },
   deleteAppcontextCollectionByNameById: { path: { name: "shifts", id: "night" } },
   getAuditExport: { query: { from: 1700000000000 } },
