@@ -144,9 +144,14 @@ function boundsOf(schema: Schema): readonly string[] {
   const { minLength, maxLength, minimum, maximum, minItems, maxItems } = schema;
   return [
     rangeOf(minLength, maxLength, "characters"),
-    rangeOf(minimum, maximum, ""),
+    rangeOf(ownBound(minimum), ownBound(maximum), ""),
     rangeOf(minItems, maxItems, "items"),
   ].filter((text) => text !== "");
+}
+
+/** A bound of the member itself; `undefined` for that of all numbers of requests. */
+function ownBound(bound: number | undefined): number | undefined {
+  return bound !== undefined && Math.abs(bound) === Number.MAX_SAFE_INTEGER ? undefined : bound;
 }
 
 function rangeOf(least: number | undefined, most: number | undefined, unit: string): string {
