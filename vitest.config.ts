@@ -16,7 +16,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/depots/interface.test.ts",
   "controller/areas/files/{service,work}.test.ts",
   "controller/areas/groups/at-once.test.ts",
-  "controller/areas/hosts/{enrolment,records}.test.ts",
+  "controller/areas/hosts/{changes,enrolment,records}.test.ts",
   "controller/areas/ingest/{batches,entries,error-records,holders,in-flight,marks,pins,repeated-batches,retries,service}.test.ts",
   "controller/areas/jobs/history/command-runs.test.ts",
   "controller/areas/jobs/queues/queues.test.ts",

@@ -51,6 +51,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     close: "at the end",
   },
   HostService: {
+    maintain: "maintenance",
     close: "at the end",
     onPresence: "at the assembly",
     isOnline: "asked by services",

@@ -5,6 +5,10 @@ import { DAY_SECONDS, KIB, MIB } from "./units.ts";
 // Hosts, enrolment and the controller's end of the agent link.
 export const HOST_CONFIG_MAX_ENTRIES = 256;
 export const HOST_CONFIG_VALUE_MAX_BYTES = 64 * KIB;
+/** A change of a host as JSON; less than `KV_VALUE_MAX_BYTES`. */
+export const HOST_CHANGE_MAX_BYTES = 1_000 * KIB;
+/** Attempts of one change while other controllers change the same host. */
+export const HOST_CHANGE_ATTEMPTS_MAX = 20;
 /** Minimum interval between two writes of a connected host's facts. */
 export const HOST_FACTS_MIN_INTERVAL_MS = 60_000;
 export const HOST_FACTS_MAX_ENTRIES = 64;

@@ -71,7 +71,11 @@ function foundation(services: Services): readonly Area[] {
     },
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
-    hostsArea({ hosts, joinAddress, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
+    hostsArea({
+      hosts,
+      joinAddress,
+      sealed: sealedHosts({ stores, objects, secrets, actAs, finish: (tenant) => hosts.maintain(tenant) }),
+    }),
     clusterArea({ cluster, membership, scrubs, repairs, rowChecks, objects }),
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },

@@ -224,6 +224,15 @@ export const KINDS: readonly Kind[] = [
     revision: (name, client) => tagged(client, `/pattern/${name}`),
   },
   {
+    kind: "host",
+    make: (name) => ({ method: "POST", url: "/host", json: { host: name } }),
+    changes: (name) => [
+      { method: "POST", url: "/host", json: { host: name, domain: "edited" } },
+      { method: "DELETE", url: `/host/${name}`, path: "/host/:name" },
+    ],
+    revision: (name, client) => tagged(client, `/host/${name}`),
+  },
+  {
     kind: "class",
     make: (name) => ({ method: "POST", url: "/mxobject/schema/class", json: boxClass(name, ["name"]) }),
     changes: (name) => [

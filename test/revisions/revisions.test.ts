@@ -195,9 +195,10 @@ test.each([
 });
 
 test("an endpoint that checks no revisions refuses the condition of a change, and does nothing", async () => {
-  const change: Change = { method: "POST", url: "/host", json: { host: "web-9" } };
+  const change: Change = { method: "POST", url: "/tagdir/told", form: { tagpath: "a" } };
   expect((await send(change, { "if-match": "*" })).envelope).toMatchObject({ code: "unsupported" });
-  expect((await client.get("/host")).message).not.toContainEqual(expect.objectContaining({ host: "web-9" }));
+  expect(JSON.stringify((await client.get("/tagdir/told")).message)).not.toContain('"a"');
+  expect((await send(change)).envelope).toMatchObject({ status: "ok" });
 });
 
 test.each(["GET /job/exec/run@ops", "GET /job/run@ops?param=%7B%7D", "GET /job/run@ops?stream=true"])(

@@ -31,6 +31,7 @@ export function hostsArea({ hosts, sealed, joinAddress }: HostParts): Area {
       },
     ],
     start: () => hosts.start(),
+    maintain: (tenant) => hosts.maintain(tenant),
     leave: (tenant) => hosts.agents.leave(tenant),
     keysOf: (tenant) => hosts.agents.keysOf(tenant),
     close: () => hosts.close(),

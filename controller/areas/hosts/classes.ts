@@ -1,7 +1,7 @@
 import { COMMAND_RECORD_TTL_DAYS, DAY_SECONDS } from "../../../common/limits.ts";
 import { columns, textColumns, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import { hostGuard, type HostWrites } from "./guard.ts";
-import { COMMAND_CLASS, HOST_CLASS, OUTPUT_CLASS } from "./store.ts";
+import { COMMAND_CLASS, HOST_CLASS, OUTPUT_CLASS, STAMP_COLUMN } from "./store.ts";
 
 const MAP = { type: "map", elements: ["varchar", "text"] } as const;
 const COMMAND_OPTIONS = { ttlSeconds: COMMAND_RECORD_TTL_DAYS * DAY_SECONDS };
@@ -36,6 +36,7 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
   { name: "secret", type: "text", sealed: true },
   // Members of `config` that are secrets: maps the name to the sealed text.
   { name: "credentials", ...MAP, sealed: true },
+  { name: STAMP_COLUMN, type: "text", sealed: true },
 ];
 
 function hostClass(hosts: HostWrites): SystemClass {

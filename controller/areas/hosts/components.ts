@@ -160,7 +160,8 @@ export class HostComponents {
       controllers: () => this.addresses(),
       onEnrolled: async (tenant, host) => {
         const principal = await this.#with.actAs(tenant, "");
-        await this.records.save(principal, { host, isagent: 1 });
+        const isKnown = (await this.records.find(principal, host))?.isagent === 1;
+        if (!isKnown) await this.records.save(principal, { host, isagent: 1 });
         await this.#dropOutdated(tenant, host);
       },
     });

@@ -27,6 +27,9 @@ beforeAll(async () => {
   const records = new HostRecords({
     objects,
     secrets,
+    runtime,
+    stores: test.engine,
+    actAs: (tenant) => Promise.resolve(test.principal(tenant)),
     query: new QueryService({ objects, runtime }),
     isOnline: () => Promise.resolve(false),
     isHere: () => false,
@@ -45,7 +48,7 @@ const signIn = (host: string) => access.address(target(host));
 
 async function saved(host: string, input: Omit<HostInput, "host">): Promise<readonly string[]> {
   const warnings: string[] = [];
-  await test.hosts.save(test.principal(), { host, ...input }, (text) => warnings.push(text));
+  await test.hosts.save(test.principal(), { host, ...input }, { warn: (text) => warnings.push(text) });
   return warnings;
 }
 

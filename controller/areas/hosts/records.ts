@@ -2,13 +2,15 @@ import { AppError } from "../../../common/errors.ts";
 import type { HostInput, HostList, HostView } from "../../../common/api/hosts.ts";
 import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { HOST_CONFIG_MAX_ENTRIES, HOST_CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import { requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { timeZoneOf } from "../../../common/times/index.ts";
 import type { Value } from "../../../common/value.ts";
 import { setMember } from "../../../common/members.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
-import type { Edit, Objects } from "../objects/index.ts";
-import { byRulesAlone, classAccess, type Principal } from "../permissions/index.ts";
+import type { Edit, ObjectRow, Objects } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
+import { HostChanges, type HostChangesDependencies } from "./changes.ts";
 import {
   destinationOf,
   isCredential,
@@ -18,9 +20,18 @@ import {
   type Move,
   type SealedFor,
 } from "./ssh/destination.ts";
-import { checkHostName, HOST_CLASS, isSecretName, recordOf, rowOf, secretContext, type HostRecord } from "./store.ts";
+import {
+  asOwner,
+  checkHostName,
+  classPath,
+  idOf,
+  isSecretName,
+  recordOf,
+  secretContext,
+  type HostRecord,
+} from "./store.ts";
 
-export interface HostRecordsDependencies {
+export interface HostRecordsDependencies extends HostChangesDependencies {
   readonly objects: Objects;
   readonly query: Query;
   readonly secrets: SecretBox;
@@ -33,9 +44,16 @@ export interface HostRecordsDependencies {
 /** Host records of all tenants. Secrets are sealed when stored; `view` never returns them. */
 export class HostRecords {
   readonly #with: HostRecordsDependencies;
+  readonly #changes: HostChanges;
 
   constructor(dependencies: HostRecordsDependencies) {
     this.#with = dependencies;
+    this.#changes = new HostChanges(dependencies);
+  }
+
+  /** Finishes changes of controllers that are gone. */
+  maintain(tenant: string): Promise<void> {
+    return this.#changes.maintain(tenant);
   }
 
   async *list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
@@ -59,7 +77,7 @@ export class HostRecords {
 
   async need(principal: Principal, host: string): Promise<HostRecord> {
     const record = await this.find(principal, host);
-    if (!record) throw new AppError("not_found", `There is no host ${host}.`);
+    if (!record) throw noHost(host);
     return record;
   }
 
@@ -67,23 +85,37 @@ export class HostRecords {
    * Creates the host, or changes the named members. A change of the SSH destination or of its expected key removes the
    * stored credentials that the same call does not supply; `warn` is called then.
    */
-  async save(principal: Principal, input: HostInput, warn: (text: string) => void = noop): Promise<HostView> {
+  async save(principal: Principal, input: HostInput, { warn = noop, expected }: SaveOptions = {}): Promise<HostView> {
     const host = checkHostName(input.host);
-    const existing = await this.#own(principal, host);
-    const change = this.#changeOf(principal.tenant, input, existing);
-    await this.#write(principal, host, change.edits, existing !== undefined);
-    for (const warning of change.warnings) warn(warning);
+    let warnings: readonly string[] = [];
+    await this.#changes.make(principal, host, async (row) => {
+      const existing = await this.#own(principal, host, row);
+      requireExpected(expected, `The host ${host}`, existing);
+      const change = this.#changeOf(principal.tenant, input, existing);
+      warnings = change.warnings;
+      return { kind: "write", edits: change.edits };
+    });
+    for (const warning of warnings) warn(warning);
     return this.view(principal, await this.need(principal, host));
   }
 
-  async remove(principal: Principal, host: string): Promise<void> {
-    const record = await this.need(principal, host);
-    await this.#with.objects.unrestricted.remove(asOwner(principal), [{ id: record.id, class: record.class }]);
+  async remove(principal: Principal, host: string, expected?: Expected): Promise<void> {
+    await this.#changes.make(principal, host, async (row) => {
+      const record = row && (await this.#visible(principal, host))(row.id) ? recordOf(row) : undefined;
+      if (!record) throw noHost(host);
+      requireExpected(expected, `The host ${host}`, record);
+      return { kind: "remove" };
+    });
+  }
+
+  /** Adds and removes tags. Returns false if the host no longer exists. */
+  retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
+    return this.#changes.make(principal, host, (row) => Promise.resolve(row && { kind: "write", edits }));
   }
 
   /**
-   * Writes columns that the platform itself maintains: facts, status, depots, the SSH key. Returns false if the host no
-   * longer exists.
+   * Writes columns that the platform itself maintains: facts, status, depots, the first SSH key. The host keeps its
+   * revision. Returns false if the host no longer exists.
    */
   note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
     return this.#with.objects.unrestricted.update(
@@ -104,7 +136,8 @@ export class HostRecords {
     const filter = await this.#with.objects.visible.records(principal, classPath(principal));
     return records.map((record) => {
       const { id, class: path, host } = record;
-      return { ...filled(filter.shown(this.#whole(principal, record))), id, class: path, host };
+      const revision = revisionOf(record);
+      return { ...filled(filter.shown(this.#whole(principal, record))), id, class: path, host, revision };
     });
   }
 
@@ -128,26 +161,18 @@ export class HostRecords {
       config: { ...record.config, ...secrets },
       // A check for sessions of other controllers would cost one read per host.
       status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
+      revision: revisionOf(record),
     };
   }
 
   /** A record that the principal may not see must not be treated as absent: a write would overwrite it. */
-  async #own(principal: Principal, host: string): Promise<HostRecord | undefined> {
-    const [row] = await this.#with.objects.unrestricted.get(asOwner(principal), [
-      { id: idOf(host), class: classPath(principal) },
-    ]);
+  async #own(principal: Principal, host: string, row: ObjectRow | undefined): Promise<HostRecord | undefined> {
     if (!row) return undefined;
     if ((await this.#visible(principal, host))(row.id)) return recordOf(row);
     throw new AppError("denied", `${principal.user} may not change the host ${host}.`);
   }
 
-  async #write(principal: Principal, host: string, edits: readonly Edit[], exists: boolean): Promise<void> {
-    const { objects } = this.#with;
-    if (exists && (await this.note(principal, host, edits))) return;
-    await objects.unrestricted.insert(asOwner(principal), classPath(principal), [rowOf(host, edits)]);
-  }
-
-  #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): HostChange {
+  #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): InputChange {
     const { host, config = {}, secret, ...columns } = input;
     const named = splitConfig(config, existing?.config);
     const after = placeAfter(input, named, existing);
@@ -201,21 +226,19 @@ export class HostRecords {
   }
 }
 
-function asOwner(principal: Principal): Principal {
-  return byRulesAlone(principal, "hosts:read");
-}
-
-function idOf(host: string): string {
-  return `hostinfo:${host}`;
-}
-
-export function classPath(principal: Principal): string {
-  return principal.ospace + HOST_CLASS;
-}
-
 const noop = (): void => undefined;
 
-interface HostChange {
+export interface SaveOptions {
+  /** Called with each warning. */
+  readonly warn?: ((text: string) => void) | undefined;
+  readonly expected?: Expected | undefined;
+}
+
+function noHost(host: string): AppError {
+  return new AppError("not_found", `There is no host ${host}.`);
+}
+
+interface InputChange {
   readonly edits: readonly Edit[];
   /** Warnings about values that the change removed and that the call did not name. */
   readonly warnings: readonly string[];
@@ -307,7 +330,7 @@ function takeEdit(column: string, names: readonly string[]): Edit[] {
 }
 
 /** Hidden columns do not exist for the principal: they appear as if they were never set. */
-function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host"> {
+function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host" | "revision"> {
   return {
     iplist: [],
     domain: "",

@@ -38,10 +38,12 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
       input: HostInput,
       output: HostView,
       body: "json",
-      handler: async ({ principal, input }) => {
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
         const warnings: string[] = [];
-        const message = await hosts.save(principal, input, (text) => warnings.push(text));
-        return { message, ...(warnings.length > 0 && { warnings }) };
+        const warn = (text: string) => warnings.push(text);
+        const message = await hosts.save(principal, input, { warn, expected });
+        return { message, revision: message.revision, ...(warnings.length > 0 && { warnings }) };
       },
     }),
     endpoint({
@@ -51,7 +53,11 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
       summary: "One host.",
       input: HostName,
       output: HostView,
-      handler: async ({ principal, input }) => ({ message: await hosts.get(principal, input.name) }),
+      revised: true,
+      handler: async ({ principal, input }) => {
+        const message = await hosts.get(principal, input.name);
+        return { message, revision: message.revision };
+      },
     }),
     endpoint({
       method: "DELETE",
@@ -60,9 +66,10 @@ function recordRoutes(hosts: HostService): readonly Endpoint[] {
       summary: "Removes a host; its agent's certificate is no longer good.",
       input: HostName,
       output: Type.String(),
-      handler: async ({ principal, input }) => {
-        await hosts.remove(principal, input.name);
-        return { message: "" };
+      revised: true,
+      handler: async ({ principal, input, expected }) => {
+        await hosts.remove(principal, input.name, expected);
+        return { message: "", revision: undefined };
       },
     }),
   ];

@@ -7,15 +7,16 @@ import type { ObjectService, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AUTHORITY, type StoredAuthority } from "./authority/authority.ts";
 import { TOKENS, type StoredToken } from "./enrolment.ts";
-import { classPath } from "./records.ts";
 import { credentialContexts } from "./ssh/destination.ts";
-import { recordOf, secretContext, type HostRecord } from "./store.ts";
+import { classPath, recordOf, secretContext, type HostRecord } from "./store.ts";
 
 export interface SealedHostsDependencies {
   readonly stores: Stores;
   readonly objects: Pick<ObjectService, "exchangeSealed"> & Unrestricted<"read">;
   readonly secrets: Pick<KeyRing, "sealAnew">;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+  /** Finishes changes of hosts that are not in the records yet, because their secrets are sealed as well. */
+  readonly finish: (tenant: string) => Promise<void>;
 }
 
 /** Sealed secrets: credentials of hosts, the key of the agents' authority, and join tokens, which expire. */
@@ -46,9 +47,10 @@ export function sealedHosts(dependencies: SealedHostsDependencies): readonly Sea
 }
 
 async function* hostItems(
-  { objects, secrets, actAs }: SealedHostsDependencies,
+  { objects, secrets, actAs, finish }: SealedHostsDependencies,
   tenant: string,
 ): AsyncGenerator<SealedItem> {
+  await finish(tenant);
   const principal = await actAs(tenant, "");
   const ofClass = { class: classPath(principal), subtree: false, where: [] };
   for await (const rows of objects.unrestricted.read(principal, ofClass)) {

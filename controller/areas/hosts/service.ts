@@ -1,12 +1,14 @@
 import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
 import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { errorText } from "../../../common/errors.ts";
+import type { Expected } from "../../../common/revisions.ts";
 import { findTimeZone } from "../../../common/times/index.ts";
 import type { Edit } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { HostAgents } from "./agents.ts";
 import { HostComponents, type HostServiceDependencies } from "./components.ts";
 import { HostPeers } from "./peers.ts";
+import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
@@ -45,6 +47,11 @@ export class HostService implements Hosts {
     await this.#components.status.close();
   }
 
+  /** Finishes changes of hosts whose controllers are gone. */
+  maintain(tenant: string): Promise<void> {
+    return this.#components.records.maintain(tenant);
+  }
+
   list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
     requirePermission(principal, "hosts:read");
     return this.#components.records.list(principal, filter);
@@ -62,10 +69,10 @@ export class HostService implements Hosts {
     return this.#components.records.view(principal, await this.#components.records.need(principal, host));
   }
 
-  async save(principal: Principal, input: HostInput, warn?: (text: string) => void): Promise<HostView> {
+  async save(principal: Principal, input: HostInput, options?: SaveOptions): Promise<HostView> {
     requirePermission(principal, "hosts:write");
     await this.#components.room.requireServer(principal.tenant, input.host);
-    return this.#components.records.save(principal, input, warn);
+    return this.#components.records.save(principal, input, options);
   }
 
   /** Returns the record including data that only the controller may read. */
@@ -82,9 +89,9 @@ export class HostService implements Hosts {
   }
 
   /** Removes the record, the host's certificates and its session. */
-  async remove(principal: Principal, host: string): Promise<void> {
+  async remove(principal: Principal, host: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "hosts:write");
-    await this.#components.records.remove(principal, host);
+    await this.#components.records.remove(principal, host, expected);
     await this.#components.enrolment.forget(principal.tenant, host);
     await this.#components.sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
     await this.#components.journal.forget(principal.tenant, host);
@@ -93,7 +100,7 @@ export class HostService implements Hosts {
 
   async retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
     requirePermission(principal, "hosts:write");
-    return this.#components.records.note(principal, host, edits);
+    return this.#components.records.retag(principal, host, edits);
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {

@@ -1,12 +1,29 @@
 import { AppError } from "../../../common/errors.ts";
+import type { Stamp } from "../../../common/revisions.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Edit, ObjectRow } from "../objects/index.ts";
+import { byRulesAlone, type Principal } from "../permissions/index.ts";
 
 /** Paths of the classes of hosts, commands and their outputs, relative to the tenant's ospace. */
 
 export const HOST_CLASS = "/system/hostinfo";
 export const COMMAND_CLASS = "/system/command";
 export const OUTPUT_CLASS = "/system/commandoutput";
+
+/** Column with the stamp of the last change of the definition, as JSON. */
+export const STAMP_COLUMN = "stamp";
+
+export function classPath(principal: Principal): string {
+  return principal.ospace + HOST_CLASS;
+}
+
+export function idOf(host: string): string {
+  return `hostinfo:${host}`;
+}
+
+export function asOwner(principal: Principal): Principal {
+  return byRulesAlone(principal, "hosts:read");
+}
 
 /** Prefix of policy states among an agent's values. The bare prefix means that the states are complete. */
 export const POLICY_STATE = "policy/";
@@ -31,6 +48,7 @@ export interface HostRecord {
   readonly policies: Readonly<Record<string, string>>;
   readonly secret: string | undefined;
   readonly credentials: Readonly<Record<string, string>>;
+  readonly stamp: Stamp | undefined;
 }
 
 export function recordOf(row: ObjectRow): HostRecord {
@@ -54,6 +72,7 @@ export function recordOf(row: ObjectRow): HostRecord {
     policies: mapOf(values.policies),
     secret: typeof values.secret === "string" ? values.secret : undefined,
     credentials: mapOf(values.credentials),
+    stamp: stampOf(values[STAMP_COLUMN]),
   };
 }
 
@@ -76,6 +95,10 @@ export function rowOf(host: string, edits: readonly Edit[]): Row {
     if (edit.operation !== "take" && edit.value !== undefined) row[edit.column] = edit.value;
   }
   return row;
+}
+
+function stampOf(value: Value | undefined): Stamp | undefined {
+  return typeof value === "string" ? (JSON.parse(value) as Stamp) : undefined;
 }
 
 function textOf(value: Value | undefined): string {
