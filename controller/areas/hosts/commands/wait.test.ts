@@ -135,6 +135,24 @@ describe("a command that is waited for", () => {
     expect(await wait.outcome).toMatchObject({ state: "ok" });
   });
 
+  it("passes nothing on after its end, though more is being read", async () => {
+    const piece = (offset: number, text: string): CommandOutput => {
+      return { commandId: "c", stderr: false, offset, data: Buffer.from(text) };
+    };
+    const { wait, heard } = waitFor({
+      result: () => Promise.resolve(undefined),
+      async *output() {
+        yield await Promise.resolve(piece(0, "a"));
+        wait.finish({ state: "cancelled", message: "" });
+        yield piece(1, "b");
+      },
+    });
+    wait.catchUp();
+    await wait.outcome;
+    await turns({ ...seededRandom(1), next: () => 1 }, 50);
+    expect(heard()).toBe("a");
+  });
+
   it("ends once", async () => {
     const { wait, ends } = waitFor(new StoredCommand(seededRandom(1)));
     wait.result(resultOf());
