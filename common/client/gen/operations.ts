@@ -34,9 +34,9 @@ export interface Operations {
         domain: string;
       };
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         tag: readonly string[];
-        /** At least 1 items. */
+        /** At least 1 item. */
         id: readonly string[];
         /** Without effect: all users of the tenant share its trees. */
         system?: boolean;
@@ -62,9 +62,9 @@ export interface Operations {
         domain: string;
       };
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         tag: readonly string[];
-        /** At least 1 items. */
+        /** At least 1 item. */
         id: readonly string[];
         /** Without effect: all users of the tenant share its trees. */
         system?: boolean;
@@ -85,7 +85,7 @@ export interface Operations {
       query: {
         /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** At least 1 characters. */
+        /** At least 1 character. */
         filename: string;
         /** Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent. */
         encoding?: string;
@@ -138,9 +138,9 @@ export interface Operations {
   postAdminPermsApi: {
     request: {
       body: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         name: string;
-        /** Folders, each with all below it, and files. At least 1 items. */
+        /** Folders, each with all below it, and files. At least 1 item. */
         path: readonly string[];
       };
     };
@@ -185,7 +185,7 @@ export interface Operations {
         name: string;
       };
       body: {
-        /** Folders, each with all below it, and files. At least 1 items. */
+        /** Folders, each with all below it, and files. At least 1 item. */
         path: readonly string[];
       };
     };
@@ -223,7 +223,7 @@ export interface Operations {
         name: string;
       };
       body: {
-        /** Full names of groups. At least 1 items. */
+        /** Full names of groups. At least 1 item. */
         group: readonly string[];
       };
     };
@@ -244,7 +244,7 @@ export interface Operations {
         name: string;
       };
       query: {
-        /** Full names of groups. At least 1 items. */
+        /** Full names of groups. At least 1 item. */
         group: readonly string[];
       };
     };
@@ -353,9 +353,9 @@ export interface Operations {
   putAdminPermsGroup: {
     request: {
       body: {
-        /** Absent: the group that name and parent say. At least 1 characters. */
+        /** Absent: the group that name and parent say. At least 1 character. */
         id?: string;
-        /** At least 1 characters. */
+        /** At least 1 character. */
         name?: string;
         /** Full name of the group whose name it continues; empty: none. */
         parent?: string;
@@ -387,7 +387,7 @@ export interface Operations {
   postAdminPermsGroup: {
     request: {
       body: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         name: string;
         /** Full name of the group whose name it continues; empty: none. */
         parent?: string;
@@ -1277,9 +1277,9 @@ export interface Operations {
   getAuditExport: {
     request: {
       query?: {
-        /** milliseconds since 1970: entries from then on. -9007199254740991 to 9007199254740991. */
+        /** milliseconds since 1970: entries from then on. */
         from?: number;
-        /** milliseconds since 1970: entries before. -9007199254740991 to 9007199254740991. */
+        /** milliseconds since 1970: entries before. */
         to?: number;
       };
     };
@@ -2021,7 +2021,7 @@ export interface Operations {
   postConfigDel: {
     request: {
       body: {
-        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        /** A key such as /matrix/etc/mail. At least 1 character. */
         key: string;
       };
     };
@@ -2039,11 +2039,11 @@ export interface Operations {
   getConfigDiff: {
     request: {
       query: {
-        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        /** A key such as /matrix/etc/mail. At least 1 character. */
         key: string;
-        /** A version; 0: from nothing. 0 to 9007199254740991. */
+        /** A version; 0: from nothing. At least 0. */
         from: number;
-        /** A version. 1 to 9007199254740991. */
+        /** A version. At least 1. */
         to: number;
       };
     };
@@ -2114,7 +2114,7 @@ export interface Operations {
   getConfigGet: {
     request: {
       query: {
-        /** A key such as /matrix/etc/mail, or / for all. At least 1 characters. */
+        /** A key such as /matrix/etc/mail, or / for all. At least 1 character. */
         key: string;
         /** The answer may be as old as two seconds, and comes sooner; without it, it is what was written last. */
         cached?: boolean;
@@ -2145,7 +2145,7 @@ export interface Operations {
   getConfigHistory: {
     request: {
       query: {
-        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        /** A key such as /matrix/etc/mail. At least 1 character. */
         key: string;
       };
     };
@@ -2250,9 +2250,9 @@ export interface Operations {
   postConfigRollback: {
     request: {
       body: {
-        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        /** A key such as /matrix/etc/mail. At least 1 character. */
         key: string;
-        /** What the key is to hold again; a delete deletes it. 1 to 9007199254740991. */
+        /** What the key is to hold again; a delete deletes it. At least 1. */
         version: number;
       };
     };
@@ -2270,7 +2270,7 @@ export interface Operations {
   getConfigSchema: {
     request: {
       query: {
-        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 character. */
         key: string;
       };
     };
@@ -2312,17 +2312,17 @@ export interface Operations {
   postConfigSchema: {
     request: {
       body: {
-        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 character. */
         key: string;
         /** string, integer, number, boolean (true or false) or json (any JSON text). */
         type: "string" | "integer" | "number" | "boolean" | "json";
-        /** Of integer and number. -9007199254740991 to 9007199254740991. */
+        /** Of integer and number. */
         minimum?: number;
-        /** Of integer and number. -9007199254740991 to 9007199254740991. */
+        /** Of integer and number. */
         maximum?: number;
-        /** Characters of a string. 0 to 9007199254740991. */
+        /** Characters of a string. At least 0. */
         minLength?: number;
-        /** Characters of a string. 0 to 9007199254740991. */
+        /** Characters of a string. At least 0. */
         maxLength?: number;
         /** The values there may be, as they are written. 1 to 1000 items. */
         enum?: readonly string[];
@@ -2345,7 +2345,7 @@ export interface Operations {
   deleteConfigSchema: {
     request: {
       query: {
-        /** A key or a directory, such as /matrix/etc/mail. At least 1 characters. */
+        /** A key or a directory, such as /matrix/etc/mail. At least 1 character. */
         key: string;
       };
     };
@@ -2362,7 +2362,7 @@ export interface Operations {
   postConfigSet: {
     request: {
       body: {
-        /** A key such as /matrix/etc/mail. At least 1 characters. */
+        /** A key such as /matrix/etc/mail. At least 1 character. */
         key: string;
         /** ******** keeps the secret that is there. */
         value: string;
@@ -2392,9 +2392,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2460,9 +2460,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2518,9 +2518,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2586,9 +2586,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2644,9 +2644,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2712,9 +2712,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -3295,6 +3295,8 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     }[];
   };
   /**
@@ -3348,7 +3350,10 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     };
+    revised: true;
   };
   /**
    * One host.
@@ -3382,6 +3387,8 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     };
   };
   /**
@@ -3400,6 +3407,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Lists the jobs.
@@ -3490,7 +3498,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3506,7 +3513,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -3597,7 +3604,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3614,7 +3620,7 @@ export interface Operations {
         /** command lines for the host's shell. 1 to 50 items. */
         exec: readonly string[];
         /**
-         * seconds. -9007199254740991 to 9007199254740991.
+         * seconds.
          * @default 60
          */
         timeout?: number;
@@ -3690,7 +3696,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -3754,10 +3760,10 @@ export interface Operations {
           name: string;
           /** JSON text of an object. */
           param?: string;
-          /** seconds. -9007199254740991 to 9007199254740991. */
+          /** seconds. */
           timeout?: number;
         }[];
-        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. -9007199254740991 to 9007199254740991. */
+        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. */
         timeout?: number;
       };
     };
@@ -3942,7 +3948,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -4022,7 +4028,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -4038,7 +4043,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -4108,13 +4113,13 @@ export interface Operations {
         host: string;
       };
       query?: {
-        /** bytes of the output that the reader has. 0 to 9007199254740991. */
+        /** bytes of the output that the reader has. At least 0. */
         from?: number;
-        /** ends before this byte, without waiting for the run. 0 to 9007199254740991. */
+        /** ends before this byte, without waiting for the run. At least 0. */
         to?: number;
-        /** begins so many bytes before the end of what is there, not before from. 0 to 9007199254740991. */
+        /** begins so many bytes before the end of what is there, not before from. At least 0. */
         tail?: number;
-        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. 0 to 9007199254740991. */
+        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. At least 0. */
         lines?: number;
       };
     };
@@ -4149,7 +4154,7 @@ export interface Operations {
       body?: {
         /** JSON object, as of the run that is tried again: what that was given is not kept. */
         param?: string;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -4283,18 +4288,18 @@ export interface Operations {
   postMonitoringDeploy: {
     request: {
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         hosts: readonly string[];
-        /** At least 1 items. */
+        /** At least 1 item. */
         depots: readonly string[];
-        /** as many as depots. At least 1 items. */
+        /** as many as depots. At least 1 item. */
         versions: readonly string[];
         /** At most 8000 characters. */
         command?: string;
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. 1 to 9007199254740991.
+         * seconds. At least 1.
          * @default 60
          */
         timeout?: number;
@@ -5252,18 +5257,18 @@ export interface Operations {
   postMonitoringUndeploy: {
     request: {
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         hosts: readonly string[];
-        /** At least 1 items. */
+        /** At least 1 item. */
         depots: readonly string[];
-        /** as many as depots. At least 1 items. */
+        /** as many as depots. At least 1 item. */
         versions: readonly string[];
         /** At most 8000 characters. */
         command?: string;
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. 1 to 9007199254740991.
+         * seconds. At least 1.
          * @default 60
          */
         timeout?: number;
@@ -5298,7 +5303,7 @@ export interface Operations {
   postMxobjectActiontoclass: {
     request: {
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         data: readonly Record<string, unknown>[];
         ctype?: "insert" | "update";
       };
@@ -5323,7 +5328,7 @@ export interface Operations {
         class?: string;
         /** With all subclasses. */
         recursive?: boolean;
-        /** Objects of each class at most; 0: definitions only; -1 or absent: all. -9007199254740991 to 9007199254740991. */
+        /** Objects of each class at most; 0: definitions only; -1 or absent: all. */
         limit?: number;
         /** mql (default) or xlsx. */
         filetype?: string;
@@ -5500,7 +5505,7 @@ export interface Operations {
   getMxobjectMql: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5522,7 +5527,7 @@ export interface Operations {
   postMxobjectMql: {
     request: {
       query?: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         mql?: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5531,7 +5536,7 @@ export interface Operations {
       };
       /** The statements. */
       body: Content | {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         mql: string;
         meta?: boolean;
         values?: readonly unknown[];
@@ -5621,7 +5626,7 @@ export interface Operations {
   postMxobjectRuleNew: {
     request: {
       body: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         class: string;
         type: "text" | "json" | "csv" | "grok";
         /** Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields. */
@@ -5648,7 +5653,7 @@ export interface Operations {
         key?: string;
         /** A rule's text; without it, the stored rule of the key is tried. */
         text?: string;
-        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. At least 1 characters. */
+        /** A grok expression, tried alone, in place of a rule: what it captures is in fields. At least 1 character. */
         pattern?: string;
         /** Sample records; without them, those of the policy. */
         lines?: readonly string[];
@@ -5713,7 +5718,7 @@ export interface Operations {
   getMxobjectSchemaClass: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         class: string;
       };
     };
@@ -5799,9 +5804,9 @@ export interface Operations {
         class?: string;
         name?: string;
         fields?: readonly ({
-          /** At least 1 characters. */
+          /** At least 1 character. */
           name?: string;
-          /** At least 1 characters. */
+          /** At least 1 character. */
           colname?: string;
           type?: string;
           ftype?: string;
@@ -5828,9 +5833,9 @@ export interface Operations {
           class?: string;
           name?: string;
           fields?: readonly ({
-            /** At least 1 characters. */
+            /** At least 1 character. */
             name?: string;
-            /** At least 1 characters. */
+            /** At least 1 character. */
             colname?: string;
             type?: string;
             ftype?: string;
@@ -5930,7 +5935,7 @@ export interface Operations {
   deleteMxobjectSchemaClass: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         cid: string;
       };
     };
@@ -5948,7 +5953,7 @@ export interface Operations {
   getMxobjectSchemaClassFields: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         id: string;
       };
     };
@@ -6081,7 +6086,7 @@ export interface Operations {
   getMxobjectSearch: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6100,14 +6105,14 @@ export interface Operations {
   postMxobjectSearch: {
     request: {
       query?: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         cond?: string;
         meta?: boolean;
         time_zone?: string;
       };
       /** The condition. */
       body: Content | {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         cond: string;
         meta?: boolean;
         time_zone?: string;
@@ -6158,7 +6163,7 @@ export interface Operations {
   getMxobjectTrigger: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         class: string;
       };
     };
@@ -6184,9 +6189,9 @@ export interface Operations {
   putMxobjectTrigger: {
     request: {
       body: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         class: string;
-        /** Letters, digits, `_`, `-` and `.`. At least 1 characters. */
+        /** Letters, digits, `_`, `-` and `.`. At least 1 character. */
         name: string;
         /** Lua 5.1, or JavaScript where `attr.language` or the first line says so. */
         script: string;
@@ -6213,9 +6218,9 @@ export interface Operations {
   deleteMxobjectTrigger: {
     request: {
       query: {
-        /** At least 1 characters. */
+        /** At least 1 character. */
         class: string;
-        /** Letters, digits, `_`, `-` and `.`. At least 1 characters. */
+        /** Letters, digits, `_`, `-` and `.`. At least 1 character. */
         name: string;
       };
     };
@@ -6279,7 +6284,7 @@ export interface Operations {
         name: string;
       };
       body: {
-        /** A regular expression that names others as %{NAME} or %{NAME:field}. At least 1 characters. */
+        /** A regular expression that names others as %{NAME} or %{NAME:field}. At least 1 character. */
         pattern: string;
         /** A sample that the pattern is tried on; where it does not match, warnings say so. */
         eg?: string;
@@ -6538,9 +6543,9 @@ export interface Operations {
         domain: string;
       };
       body: {
-        /** At least 1 items. */
+        /** At least 1 item. */
         tag: readonly string[];
-        /** At least 1 items. */
+        /** At least 1 item. */
         id: readonly string[];
         /** Without effect: all users of the tenant share its trees. */
         system?: boolean;

@@ -119,7 +119,7 @@ export async function refused(client: OdpClient): Promise<void> {
   // @ts-expect-error The member has another type.
   await client.call("postJob", { body: { name: "backup", exec: "true" } });
   // @ts-expect-error The operation has no revisions.
-  await client.call("postHost", { body: { host: "web-1" } }, { ifMatch: "0" });
+  await client.call("postUserTokens", { body: { name: "n", scopes: ["*:read"] } }, { ifMatch: "0" });
   // @ts-expect-error It answers no lines.
   for await (const line of client.lines("getHost")) console.log(line);
   // @ts-expect-error The message is a list.

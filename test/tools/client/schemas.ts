@@ -143,9 +143,9 @@ function sentence(text: string): string {
 function boundsOf(schema: Schema): readonly string[] {
   const { minLength, maxLength, minimum, maximum, minItems, maxItems } = schema;
   return [
-    rangeOf(minLength, maxLength, "characters"),
+    rangeOf(minLength, maxLength, "character"),
     rangeOf(ownBound(minimum), ownBound(maximum), ""),
-    rangeOf(minItems, maxItems, "items"),
+    rangeOf(minItems, maxItems, "item"),
   ].filter((text) => text !== "");
 }
 
@@ -155,7 +155,7 @@ function ownBound(bound: number | undefined): number | undefined {
 }
 
 function rangeOf(least: number | undefined, most: number | undefined, unit: string): string {
-  const end = unit === "" ? "." : ` ${unit}.`;
+  const end = unit === "" ? "." : ` ${unit}${(most ?? least) === 1 ? "" : "s"}.`;
   if (least !== undefined && most !== undefined) return `${least} to ${most}${end}`;
   if (most !== undefined) return `At most ${most}${end}`;
   return least === undefined ? "" : `At least ${least}${end}`;
