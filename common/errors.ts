@@ -24,7 +24,7 @@ export const ERROR_CODES = {
   internal: { status: 500, meaning: "A bug or a fault of ours; the log has the details." },
   unsupported: { status: 501, meaning: "Known, but not offered here." },
   unavailable: { status: 503, meaning: "Something needed is away; nothing was changed, repeating is safe." },
-  unknown_outcome: { status: 503, meaning: "The change may or may not have happened; repeating is safe." },
+  unknown_outcome: { status: 503, meaning: "The change may or may not have happened: read before you repeat it." },
   deadline: { status: 504, meaning: "The deadline passed." },
 } as const;
 

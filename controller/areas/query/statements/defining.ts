@@ -66,7 +66,7 @@ async function nearestTold({ names, span }: Named, work: () => Promise<unknown>)
   }
 }
 
-/** What a definition needs of the run of a statement. */
+/** The part of a statement's context that a definition needs. */
 export type DefiningContext = Pick<PrepareContext, "principal" | "objects" | "catalog" | "executions">;
 
 /** Checks the right to define now, so that a script or batch is refused before its first change. Returns the work. */
