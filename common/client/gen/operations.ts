@@ -1277,9 +1277,9 @@ export interface Operations {
   getAuditExport: {
     request: {
       query?: {
-        /** milliseconds since 1970: entries from then on. -9007199254740991 to 9007199254740991. */
+        /** milliseconds since 1970: entries from then on. */
         from?: number;
-        /** milliseconds since 1970: entries before. -9007199254740991 to 9007199254740991. */
+        /** milliseconds since 1970: entries before. */
         to?: number;
       };
     };
@@ -2041,9 +2041,9 @@ export interface Operations {
       query: {
         /** A key such as /matrix/etc/mail. At least 1 characters. */
         key: string;
-        /** A version; 0: from nothing. 0 to 9007199254740991. */
+        /** A version; 0: from nothing. At least 0. */
         from: number;
-        /** A version. 1 to 9007199254740991. */
+        /** A version. At least 1. */
         to: number;
       };
     };
@@ -2252,7 +2252,7 @@ export interface Operations {
       body: {
         /** A key such as /matrix/etc/mail. At least 1 characters. */
         key: string;
-        /** What the key is to hold again; a delete deletes it. 1 to 9007199254740991. */
+        /** What the key is to hold again; a delete deletes it. At least 1. */
         version: number;
       };
     };
@@ -2316,13 +2316,13 @@ export interface Operations {
         key: string;
         /** string, integer, number, boolean (true or false) or json (any JSON text). */
         type: "string" | "integer" | "number" | "boolean" | "json";
-        /** Of integer and number. -9007199254740991 to 9007199254740991. */
+        /** Of integer and number. */
         minimum?: number;
-        /** Of integer and number. -9007199254740991 to 9007199254740991. */
+        /** Of integer and number. */
         maximum?: number;
-        /** Characters of a string. 0 to 9007199254740991. */
+        /** Characters of a string. At least 0. */
         minLength?: number;
-        /** Characters of a string. 0 to 9007199254740991. */
+        /** Characters of a string. At least 0. */
         maxLength?: number;
         /** The values there may be, as they are written. 1 to 1000 items. */
         enum?: readonly string[];
@@ -2392,9 +2392,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2460,9 +2460,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2518,9 +2518,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2586,9 +2586,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2644,9 +2644,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -2712,9 +2712,9 @@ export interface Operations {
         level?: readonly string[];
         /** Numbers 0 to 6 or English names; all when absent. */
         levels?: readonly string[];
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         mintime?: number;
-        /** Milliseconds since 1970; belongs to the range. 0 to 9007199254740991. */
+        /** Milliseconds since 1970; belongs to the range. At least 0. */
         maxtime?: number;
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
@@ -3295,6 +3295,8 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     }[];
   };
   /**
@@ -3348,7 +3350,10 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     };
+    revised: true;
   };
   /**
    * One host.
@@ -3382,6 +3387,8 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
+      /** Of the definition; facts and states that odp notes leave it as it is. */
+      revision: string;
     };
   };
   /**
@@ -3400,6 +3407,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Lists the jobs.
@@ -3490,7 +3498,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3506,7 +3513,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -3597,7 +3604,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -3614,7 +3620,7 @@ export interface Operations {
         /** command lines for the host's shell. 1 to 50 items. */
         exec: readonly string[];
         /**
-         * seconds. -9007199254740991 to 9007199254740991.
+         * seconds.
          * @default 60
          */
         timeout?: number;
@@ -3690,7 +3696,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -3754,10 +3760,10 @@ export interface Operations {
           name: string;
           /** JSON text of an object. */
           param?: string;
-          /** seconds. -9007199254740991 to 9007199254740991. */
+          /** seconds. */
           timeout?: number;
         }[];
-        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. -9007199254740991 to 9007199254740991. */
+        /** seconds; 0 or more waits for the output, more than 0 is the most that any of the jobs takes; else the ids of the runs are answered at once. */
         timeout?: number;
       };
     };
@@ -3942,7 +3948,7 @@ export interface Operations {
         receive_output?: boolean;
         /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
         stream?: boolean;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -4022,7 +4028,6 @@ export interface Operations {
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
-        /** -9007199254740991 to 9007199254740991. */
         limit?: number;
         /** At most 200 characters. */
         queue?: string;
@@ -4038,7 +4043,7 @@ export interface Operations {
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
         /** 0 to 1. */
         enable?: number;
@@ -4108,13 +4113,13 @@ export interface Operations {
         host: string;
       };
       query?: {
-        /** bytes of the output that the reader has. 0 to 9007199254740991. */
+        /** bytes of the output that the reader has. At least 0. */
         from?: number;
-        /** ends before this byte, without waiting for the run. 0 to 9007199254740991. */
+        /** ends before this byte, without waiting for the run. At least 0. */
         to?: number;
-        /** begins so many bytes before the end of what is there, not before from. 0 to 9007199254740991. */
+        /** begins so many bytes before the end of what is there, not before from. At least 0. */
         tail?: number;
-        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. 0 to 9007199254740991. */
+        /** begins so many lines before the end of what is there, at most 1048576 bytes before it. At least 0. */
         lines?: number;
       };
     };
@@ -4149,7 +4154,7 @@ export interface Operations {
       body?: {
         /** JSON object, as of the run that is tried again: what that was given is not kept. */
         param?: string;
-        /** seconds. -9007199254740991 to 9007199254740991. */
+        /** seconds. */
         timeout?: number;
       };
     };
@@ -4294,7 +4299,7 @@ export interface Operations {
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. 1 to 9007199254740991.
+         * seconds. At least 1.
          * @default 60
          */
         timeout?: number;
@@ -5263,7 +5268,7 @@ export interface Operations {
         /** At most 1024 characters. */
         remotepath?: string;
         /**
-         * seconds. 1 to 9007199254740991.
+         * seconds. At least 1.
          * @default 60
          */
         timeout?: number;
@@ -5323,7 +5328,7 @@ export interface Operations {
         class?: string;
         /** With all subclasses. */
         recursive?: boolean;
-        /** Objects of each class at most; 0: definitions only; -1 or absent: all. -9007199254740991 to 9007199254740991. */
+        /** Objects of each class at most; 0: definitions only; -1 or absent: all. */
         limit?: number;
         /** mql (default) or xlsx. */
         filetype?: string;

@@ -11,16 +11,7 @@ import {
   type Socket,
 } from "./document.ts";
 import { exampleOf, literal, type Request } from "./examples.ts";
-import {
-  comment,
-  deeper,
-  docOf,
-  memberOf,
-  objectText,
-  typeOf,
-  type Form,
-  type Member,
-} from "./schemas.ts";
+import { comment, deeper, docOf, memberOf, objectText, typeOf, type Form, type Member } from "./schemas.ts";
 
 /** The operations and sockets of the OpenAPI document as the typed client has them. */
 
