@@ -66,7 +66,9 @@ export const HostView = Type.Object({
   policies: Type.Record(Type.String(), Type.String()),
   status: Type.Union([Type.Literal("online"), Type.Literal("offline")]),
   tags: Type.Array(Type.String()),
-  revision: Type.String({ description: "Of the definition; facts and states that odp notes leave it as it is" }),
+  revision: Type.String({
+    description: "Revision of the definition; facts and states that odp notes leave it as it is",
+  }),
 });
 export type HostView = Static<typeof HostView>;
 

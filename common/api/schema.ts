@@ -53,7 +53,7 @@ export const ClassRecord = Type.Object({
   /** Store hints as the client gave them. */
   loption: AnyMembers,
   mtime: Type.Integer({ description: "milliseconds since 1970" }),
-  revision: Type.String({ description: "Of the class's own definition, without what it inherits" }),
+  revision: Type.String({ description: "Revision of the class's own definition, without what it inherits" }),
   tags: Texts,
   ttl: Type.Integer({ description: "Seconds; -1: for ever" }),
   /** The column that gives objects their version time; empty: the time of the write. */

@@ -3295,7 +3295,7 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
-      /** Of the definition; facts and states that odp notes leave it as it is. */
+      /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
     }[];
   };
@@ -3350,7 +3350,7 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
-      /** Of the definition; facts and states that odp notes leave it as it is. */
+      /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
     };
     revised: true;
@@ -3387,7 +3387,7 @@ export interface Operations {
       policies: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
-      /** Of the definition; facts and states that odp notes leave it as it is. */
+      /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
     };
   };
@@ -5770,7 +5770,7 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
-      /** Of the class's own definition, without what it inherits. */
+      /** Revision of the class's own definition, without what it inherits. */
       revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
@@ -5909,7 +5909,7 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
-      /** Of the class's own definition, without what it inherits. */
+      /** Revision of the class's own definition, without what it inherits. */
       revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
@@ -6021,7 +6021,7 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
-      /** Of the class's own definition, without what it inherits. */
+      /** Revision of the class's own definition, without what it inherits. */
       revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */
@@ -6067,7 +6067,7 @@ export interface Operations {
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
-      /** Of the class's own definition, without what it inherits. */
+      /** Revision of the class's own definition, without what it inherits. */
       revision: string;
       tags: string[];
       /** Seconds; -1: for ever. */

@@ -198,13 +198,13 @@ export class HostChanges {
   }
 
   async #apply(principal: Principal, host: string, { kind, edits, writeUs, createdMs }: PendingChange): Promise<void> {
-    const { unrestricted } = this.#with.objects;
+    const { objects } = this.#with;
     const [owner, ref] = [asOwner(principal), refOf(principal, host)];
-    if (kind === "update") await unrestricted.update(owner, ref, edits, { writeUs });
-    else if (kind === "remove") await unrestricted.remove(owner, [ref], { writeUs });
+    if (kind === "update") await objects.unrestricted.update(owner, ref, edits, { writeUs });
+    else if (kind === "remove") await objects.unrestricted.remove(owner, [ref], { writeUs });
     else {
       const record = { values: rowOf(host, edits), timeMs: createdMs, identity: ref.id, writeUs, createdMs };
-      await unrestricted.ingest(owner, ref.class, [record]);
+      await objects.unrestricted.ingest(owner, ref.class, [record]);
     }
   }
 
