@@ -7,7 +7,7 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { Audit } from "../audit/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, Rehearsals } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 import { Authority } from "./authority/authority.ts";
@@ -28,7 +28,7 @@ import type { AgentIdentity, Controllers, DesiredStateSource, EntrySink, Peers, 
 
 export interface HostServiceDependencies {
   readonly stores: Stores;
-  readonly objects: Objects;
+  readonly objects: Objects & Rehearsals;
   readonly query: Query;
   readonly secrets: SecretBox;
   readonly runtime: Runtime;

@@ -7,7 +7,7 @@ import { timeZoneOf } from "../../../common/times/index.ts";
 import type { Value } from "../../../common/value.ts";
 import { setMember } from "../../../common/members.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
-import type { Edit, ObjectRow, Objects } from "../objects/index.ts";
+import type { Edit, ObjectRow, Objects, Rehearsals } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 import { HostChanges, type HostChangesDependencies } from "./changes.ts";
@@ -32,7 +32,7 @@ import {
 } from "./store.ts";
 
 export interface HostRecordsDependencies extends HostChangesDependencies {
-  readonly objects: Objects;
+  readonly objects: Objects & Rehearsals;
   readonly query: Query;
   readonly secrets: SecretBox;
   /** Returns true if any controller has a session of the host. */
