@@ -89,9 +89,9 @@ export class MemoryObjects implements Objects, UnrestrictedObjects {
     return Promise.resolve(tenant.addClass({ ...spec, modifiedAtMs: this.#now() }));
   }
 
-  alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
+  alterClass(principal: Principal, path: string, changes: ClassChange | readonly ClassChange[]): Promise<ClassView> {
     requirePermission(principal, "objects:write");
-    return Promise.resolve(this.#tenant(principal).alterClass(path, change));
+    return Promise.resolve(this.#tenant(principal).alterClass(path, [changes].flat()));
   }
 
   dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {

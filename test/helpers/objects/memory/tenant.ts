@@ -24,8 +24,8 @@ export class MemoryTenant {
     return this.classes.view(spec.path);
   }
 
-  alterClass(path: string, change: ClassChange): ClassView {
-    this.classes.alter(path, change);
+  alterClass(path: string, changes: readonly ClassChange[]): ClassView {
+    for (const change of changes) this.classes.alter(path, change);
     this.#renewViews();
     return this.classes.view(path);
   }
