@@ -95,6 +95,15 @@ function isComparable({ endpoint }: DrawnCall): boolean {
 
 const LOGS = /\/audit|consolelog/;
 
+/** Characters shown of each of two different answers, and those of them before the first difference. */
+const [SHOWN, SHOWN_BEFORE] = [1_000, 300];
+
+function firstDifference(one: string, other: string): number {
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at++;
+  return at;
+}
+
 /**
  * Compares the answers to a call and to its twin. A difference counts only if both are answered the same again: some
  * answers contain times, and some calls change what the next one is answered.
@@ -111,8 +120,9 @@ export async function compared({ folder }: Round, { by, call }: Look): Promise<s
   if (one === other || LOGS.test(one + other)) return undefined;
   const [oneAgain, otherAgain] = await answers();
   if (one !== oneAgain || other !== otherAgain) return undefined;
-  const both = `${one.slice(0, 1_000)}\nand about what does not exist\n${other.slice(0, 1_000)}`;
-  return `${by.login}: ${textOf(call)} was answered\n${both}`;
+  const from = Math.max(0, firstDifference(one, other) - SHOWN_BEFORE);
+  const both = [one, other].map((answer) => answer.slice(from, from + SHOWN)).join("\nand about what does not exist\n");
+  return `${by.login}: ${textOf(call)} was answered, from character ${from} on,\n${both}`;
 }
 
 function textOf({ endpoint: { method, path }, ...sent }: DrawnCall): string {

@@ -31,9 +31,27 @@ const PASSING = new RegExp(
 
 /**
  * The answer in a form in which answers to a call and to its twin are equal. Some answers repeat a path of the call
- * without its first slash.
+ * without its first slash, and an error of a parser only the word before a dot.
  */
 export function plainAnswer(answer: string, twins: readonly Twin[]): string {
-  const words = twins.map(([hidden, missing]): Twin => [hidden.replace(/^\//, ""), missing.replace(/^\//, "")]);
-  return replaced(answer, words).replace(PASSING, "…");
+  const whole = twins.map(([hidden, missing]): Twin => [hidden.replace(/^\//, ""), missing.replace(/^\//, "")]);
+  const words = whole.flatMap(([hidden, missing]): Twin[] => [
+    [hidden, missing],
+    [beforeDot(hidden), beforeDot(missing)],
+  ]);
+  return replaced(answer.replace(CURSOR, placeOf), words).replace(PASSING, "…");
+}
+
+function beforeDot(word: string): string {
+  return word.replace(/(?<=.)\..*/, "");
+}
+
+/** Also in a text within the answer, such as the result of a script. */
+const CURSOR = /(?<=\bcursor\\*":\\*")[\w-]+/g;
+
+/** Content of a cursor without the digest of its statement, which differs between a call and its twin. */
+function placeOf(cursor: string): string {
+  return Buffer.from(cursor, "base64url")
+    .toString()
+    .replace(/^\["[^"]*",/, "[");
 }

@@ -155,7 +155,7 @@ describe("a json rule", () => {
     const parsed = parse(rule, '{"status":1}', "not json", "[1]", "", '{"other":1}', '{"status":2}');
     expect(parsed.map((record) => (record.ok ? record.values : record.error))).toEqual([
       { status: 1 },
-      expect.stringContaining("not valid JSON"),
+      'Not valid JSON: unexpected "n" at line 1 column 1.',
       "It is no JSON object.",
       "It holds no field of the rule's class.",
       { status: 2 },
