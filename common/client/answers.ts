@@ -8,6 +8,7 @@ import {
   CLIENT_JSON_DEPTH_MAX,
   CLIENT_JSON_VALUES_MAX,
 } from "../limits.ts";
+import { beginningOf } from "../text/cut.ts";
 import { readable } from "./content.ts";
 import { failureIn, OdpError } from "./error.ts";
 import type { Plan } from "./plan.ts";
@@ -96,7 +97,7 @@ function parsed(text: string): unknown {
 }
 
 function shown(response: FetchResponse, text: string): string {
-  return `${mediaTypeOf(response)} ${JSON.stringify(text.slice(0, CLIENT_FOREIGN_SHOWN_CHARACTERS))}`;
+  return `${mediaTypeOf(response)} ${JSON.stringify(beginningOf(text, CLIENT_FOREIGN_SHOWN_CHARACTERS))}`;
 }
 
 interface Foreign {

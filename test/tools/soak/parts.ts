@@ -33,6 +33,7 @@ const RANDOM_TESTS = [
   "controller/areas/audit/tampering.test.ts",
   "controller/areas/config/many.test.ts",
   "controller/areas/files/work.test.ts",
+  "controller/areas/hosts/changes.test.ts",
   "controller/areas/ingest/holders.test.ts",
   "controller/areas/jobs/context/contexts.test.ts",
   "controller/areas/jobs/definitions/definitions.test.ts",
