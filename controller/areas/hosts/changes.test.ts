@@ -6,6 +6,9 @@ import { eventually } from "../../../test/helpers/programs/programs.ts";
 import { AGED_CHANGES, TIMES } from "../../../test/helpers/time/times.ts";
 import { TEST_SECRETS } from "../../../test/helpers/time/runtime.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvStore } from "../../store/kv.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
 import type { UnrestrictedObjects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -145,6 +148,85 @@ test("a refused change leaves nothing behind", async () => {
   expect([await revisionOf("refused"), await keysOf("refused")]).toEqual(before);
 });
 
+test("a change that its record cannot take is over: the next one is made", async () => {
+  const failure = new AppError("invalid", "not in this class");
+  await world.hosts.save(admin(), { host: "taken", domain: "a" });
+  const refusing = recordsOf((name) => name === "update", { failure });
+  await expect(refusing.save(admin(), { host: "taken", domain: "b" })).rejects.toMatchObject({ code: "invalid" });
+  expect(await keysOf("taken")).toEqual(["hosts/sequence/taken"]);
+  const refusedInsert = recordsOf((name) => name === "ingest", { failure });
+  await expect(refusedInsert.save(admin(), { host: "untaken" })).rejects.toMatchObject({ code: "invalid" });
+  expect(await keysOf("untaken")).toEqual([]);
+  expect(await world.hosts.save(admin(), { host: "taken", domain: "c" })).toMatchObject({ domain: "c" });
+});
+
+test("a save answers the revision that it made, also if another change follows at once", async () => {
+  const { revision: first } = await world.hosts.save(admin(), { host: "followed", domain: "a" });
+  let follows = true;
+  const slow = recordsOf(async (name) => {
+    if (name === "get" && follows && (await revisionOf("followed")) !== first) {
+      follows = false;
+      await other.hosts.save(admin(), { host: "followed", domain: "c" });
+    }
+    return false;
+  });
+  const { revision } = await slow.save(admin(), { host: "followed", domain: "b" });
+  expect(follows).toBe(false);
+  await expect(world.hosts.save(admin(), { host: "followed" }, on(revision))).rejects.toMatchObject(stale);
+});
+
+test("lists that statements change at the same time keep every item", async () => {
+  await world.hosts.save(admin(), { host: "listed", hostgroups: ["a"] });
+  const add = (item: string) =>
+    mql(`update /matrix/system/hostinfo hostgroups = hostgroups + '${item}' where host = 'listed'`);
+  await Promise.all(["b", "c", "d", "e"].map(add));
+  expect([...(await world.hosts.get(admin(), "listed")).hostgroups].sort()).toEqual(["a", "b", "c", "d", "e"]);
+});
+
+test("hosts need no room: a tenant whose objects are as many as it may have gets more", async () => {
+  const requireRoom = () => Promise.reject(new AppError("too_large", "no room"));
+  const records = recordsOf(() => false, { requireRoom });
+  expect(await records.save(admin(), { host: "roomless" })).toMatchObject({ host: "roomless" });
+});
+
+test("a host whose removal is decided enrols again as one with an agent", async () => {
+  await world.enrol("again");
+  await expect(recordsOf((name) => name === "remove").remove(admin(), "again")).rejects.toMatchObject({
+    code: "unknown_outcome",
+  });
+  await world.enrol("again");
+  await world.hosts.maintain("matrix");
+  expect(await world.hosts.get(admin(), "again")).toMatchObject({ isagent: 1 });
+});
+
+test("maintenance that cannot finish a change says so", async () => {
+  const dead = recordsOf((name) => name === "ingest");
+  await expect(dead.save(admin(), { host: "unfinished" })).rejects.toMatchObject({ code: "unknown_outcome" });
+  await expect(dead.finish("matrix")).rejects.toMatchObject({ code: "internal" });
+  await world.hosts.maintain("matrix");
+  expect(await world.hosts.exists(admin(), "unfinished")).toBe(true);
+});
+
+test("a change whose answer was lost is told as made, although another controller has finished it", async () => {
+  const { revision } = await world.hosts.save(admin(), { host: "lost", domain: "a" });
+  let answers = 0;
+  const stores: Stores = {
+    system: () => world.engine.system(),
+    tenant: async (name) => {
+      const store = await world.engine.tenant(name);
+      const txn: KvStore["txn"] = async (request) => {
+        const answer = await store.kv.txn(request);
+        if (answers++ > 0) return answer;
+        await other.hosts.maintain("matrix");
+        throw new AppError("unknown_outcome", "the answer was lost");
+      };
+      return { ...store, kv: wrappedKv(store.kv, { txn }) };
+    },
+  };
+  const records = recordsOf(() => false, { stores });
+  expect(await records.save(admin(), { host: "lost", domain: "b" }, on(revision))).toMatchObject({ domain: "b" });
+});
+
 test("many changes of one host leave one entry, and its removal none", async () => {
   await world.hosts.save(admin(), { host: "aged" });
   const count = Math.ceil(AGED_CHANGES / 20);
@@ -202,7 +284,8 @@ describe("a controller that dies between its decision and the record", () => {
 
 test("no change is lost among controllers that fail at random", async () => {
   const random = seededRandom(7);
-  const writers = [recordsOf(() => random.next() < 0.3), recordsOf(() => random.next() < 0.3), recordsOf(() => false)];
+  const fails = (name: CallName) => name !== "get" && random.next() < 0.3;
+  const writers = [recordsOf(fails), recordsOf(fails), recordsOf(() => false)];
   await world.hosts.save(admin(), { host: "counted", domain: "0" });
   let made = 0;
   const seen = new Map<string, Set<string>>();
@@ -225,27 +308,37 @@ test("no change is lost among controllers that fail at random", async () => {
   expect((await world.hosts.get(admin(), "counted")).domain).toBe(String(made));
 });
 
-type WriteName = keyof Pick<UnrestrictedObjects, "update" | "ingest" | "remove">;
+type CallName = keyof Pick<UnrestrictedObjects, "update" | "ingest" | "remove" | "get">;
 
-/** Records of another controller, whose writes of objects fail when `fails` says so. */
-function recordsOf(fails: (name: WriteName) => boolean | Promise<boolean>): HostRecords {
-  const { objects, runtime, engine } = world;
+interface Faults {
+  readonly failure?: AppError;
+  readonly stores?: Stores;
+  readonly requireRoom?: () => Promise<void>;
+}
+
+/** Records of another controller, whose calls of objects fail when `fails` says so. */
+function recordsOf(
+  fails: (name: CallName) => boolean | Promise<boolean>,
+  { failure = new AppError("internal", "This controller died."), stores = world.engine, requireRoom }: Faults = {},
+): HostRecords {
+  const { objects, runtime } = world;
   const failing = new Proxy(objects.unrestricted, {
-    get(target, name: WriteName) {
+    get(target, name: CallName) {
       const made = target[name] as (...given: unknown[]) => Promise<unknown>;
-      if (!["update", "ingest", "remove"].includes(name)) return made.bind(target);
+      if (!["update", "ingest", "remove", "get"].includes(name)) return made.bind(target);
       return async (...given: unknown[]) => {
-        if (await fails(name)) throw new AppError("internal", "This controller died.");
+        if (await fails(name)) throw failure;
         return made.apply(target, given);
       };
     },
   });
   return new HostRecords({
-    stores: engine,
+    stores,
     objects: {
       visible: objects.visible,
       unrestricted: failing,
-      rehearse: (principal: Principal) => objects.rehearse(principal),
+      rehearse: async (principal: Principal) =>
+        Object.assign(await objects.rehearse(principal), requireRoom && { requireRoom }),
     } as typeof objects,
     query: new QueryService({ objects, runtime }),
     runtime,

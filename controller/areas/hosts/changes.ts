@@ -73,36 +73,43 @@ export class HostChanges {
   }
 
   /**
-   * Makes the change that `plan` returns for the present record. `plan` runs again if another change came first, and
-   * its errors are thrown. Returns false if it returns `undefined`, for no change. `AppError("unknown_outcome")` if the
-   * change is decided, but not in the record yet.
+   * Makes the change that `plan` returns for the present record, and returns its revision. `plan` runs again if another
+   * change came first, and its errors are thrown. Returns `undefined` if `plan` does, for no change.
+   * `AppError("unknown_outcome")` if the change is decided, but not in the record yet.
    */
-  make(principal: Principal, host: string, plan: Plan): Promise<boolean> {
+  make(principal: Principal, host: string, plan: Plan): Promise<string | undefined> {
     return this.#queue.run([`${principal.tenant}/${host}`], async () => {
       for (let attempt = 1; attempt <= HOST_CHANGE_ATTEMPTS_MAX; attempt++) {
-        const now = await this.#now(principal, host);
-        if (now === undefined) continue;
+        const now = await this.#settled(principal, host);
         const planned = await plan(now.row);
-        if (planned === undefined) return false;
+        if (planned === undefined) return undefined;
         const change = await this.#timed(principal, host, { row: now.row, change: planned });
-        if (await this.#decided(principal, { host, ...now }, change)) return true;
+        if (await this.#decided(principal, { host, ...now }, change)) return change.stamp.revision;
       }
-      throw new AppError("conflict", `Others change the host ${host} all the time: nothing was changed.`);
+      throw busy(host);
     });
   }
 
-  /** Writes the decided changes that their controllers have not written. */
-  async maintain(tenant: string): Promise<void> {
+  /** Writes the decided changes that their controllers have not written. Throws if one of them cannot be written now. */
+  async finish(tenant: string): Promise<void> {
     const kv = await this.#kv(tenant);
+    let failure: unknown;
     for await (const entry of entriesUnder(kv, PENDING)) {
-      await this.#finishFound(tenant, kv, entry).catch((error: unknown) => {
-        // The next change of the host, or the next maintenance, tries again.
-        if (!isAppError(error)) throw error;
-      });
+      await this.#finishFound(tenant, kv, entry).catch((error: unknown) => (failure ??= error));
     }
+    if (failure !== undefined) throw failure;
   }
 
-  /** The host without a pending change; `undefined` if it has to be read again. */
+  /** The host without a pending change. Finishing those of others takes none of the attempts of a change. */
+  async #settled(principal: Principal, host: string): Promise<Now> {
+    for (let attempt = 1; attempt <= HOST_CHANGE_ATTEMPTS_MAX; attempt++) {
+      const now = await this.#now(principal, host);
+      if (now !== undefined) return now;
+    }
+    throw busy(host);
+  }
+
+  /** `undefined` if the host has to be read again. */
   async #now(principal: Principal, host: string): Promise<Now | undefined> {
     const kv = await this.#kv(principal.tenant);
     const sequence = (await this.#retry.run(() => kv.get(SEQUENCES + host)))?.revision ?? 0;
@@ -134,13 +141,12 @@ export class HostChanges {
     return { kind: row ? "update" : "insert", edits: [...change.edits, stamped], ...common };
   }
 
-  /** Throws if the values or the quota of the tenant would refuse the change, because a decided change is admitted. */
+  /** Throws if the class would refuse the values, because a decided change is admitted. Hosts need no room. */
   async #requireFit(principal: Principal, host: string, edits: readonly Edit[]): Promise<void> {
     const rehearsal = await this.#with.objects.rehearse(asOwner(principal));
     const path = classPath(principal);
     rehearsal.checkEdits(path, edits);
     rehearsal.checkRow(path, rowOf(host, edits));
-    await rehearsal.requireRoom();
   }
 
   /** False if another change came first. */
@@ -165,7 +171,7 @@ export class HostChanges {
       },
       (write) => this.#retry.run(write),
     );
-    if (!ok) return false;
+    if (!ok) return this.#isMade(kv, host, change);
     try {
       await this.#finish(principal, kv, { host, sequence: revision, change });
     } catch (error) {
@@ -175,6 +181,12 @@ export class HostChanges {
       });
     }
     return true;
+  }
+
+  /** True if another controller has finished the change already, after its answer was lost. */
+  async #isMade(kv: KvStore, host: string, { stamp }: PendingChange): Promise<boolean> {
+    const entry = await this.#retry.run(() => kv.get(SEQUENCES + host));
+    return entry !== undefined && decodeStored<{ readonly change?: string }>(entry.value).change === stamp.revision;
   }
 
   async #finishFound(tenant: string, kv: KvStore, { key, value, revision }: KvEntry): Promise<void> {
@@ -225,6 +237,10 @@ export class HostChanges {
   async #kv(tenant: string): Promise<KvStore> {
     return (await this.#with.stores.tenant(tenant)).kv;
   }
+}
+
+function busy(host: string): AppError {
+  return new AppError("conflict", `Others change the host ${host} all the time: nothing was changed.`);
 }
 
 function refOf(principal: Principal, host: string) {

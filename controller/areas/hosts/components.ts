@@ -160,8 +160,7 @@ export class HostComponents {
       controllers: () => this.addresses(),
       onEnrolled: async (tenant, host) => {
         const principal = await this.#with.actAs(tenant, "");
-        const isKnown = (await this.records.find(principal, host))?.isagent === 1;
-        if (!isKnown) await this.records.save(principal, { host, isagent: 1 });
+        await this.records.noteAgent(principal, host);
         await this.#dropOutdated(tenant, host);
       },
     });

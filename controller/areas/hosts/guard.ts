@@ -9,8 +9,9 @@ import type { HostRecord } from "./store.ts";
 /** Functions that MQL calls instead of writing host records itself. */
 export interface HostWrites {
   save(principal: Principal, input: HostInput): Promise<{ readonly id: string }>;
+  /** Makes a change of the record as it is at the time of the write. Returns false if there is no such host. */
+  edit(principal: Principal, host: string, change: (record: HostRecord) => HostInput): Promise<boolean>;
   remove(principal: Principal, host: string): Promise<void>;
-  find(principal: Principal, host: string): Promise<HostRecord | undefined>;
   /** Adds and removes tags; safe with concurrent edits. Returns false if the host no longer exists. */
   retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean>;
 }
@@ -27,14 +28,10 @@ export function hostGuard(writes: HostWrites): ClassGuard {
       for (const input of inputs) ids.push((await writes.save(principal, input)).id);
       return ids;
     },
-    update: async (principal, id, edits) => {
-      const record = await writes.find(principal, hostOf(id));
-      if (!record) return false;
-      if (edits.every(({ column, operation }) => column === TAGS_COLUMN && operation !== "set"))
-        return writes.retag(principal, record.host, edits);
-      await writes.save(principal, inputOf({ host: record.host, ...changed(record, edits) }));
-      return true;
-    },
+    update: (principal, id, edits) =>
+      edits.every(({ column, operation }) => column === TAGS_COLUMN && operation !== "set")
+        ? writes.retag(principal, hostOf(id), edits)
+        : writes.edit(principal, hostOf(id), (record) => inputOf({ host: record.host, ...changed(record, edits) })),
     remove: async (principal, ids) => {
       for (const id of ids) await writes.remove(principal, hostOf(id));
       return ids.length;

@@ -51,9 +51,9 @@ export class HostRecords {
     this.#changes = new HostChanges(dependencies);
   }
 
-  /** Finishes changes of controllers that are gone. */
-  maintain(tenant: string): Promise<void> {
-    return this.#changes.maintain(tenant);
+  /** Finishes changes of controllers that are gone. Throws if one of them cannot be written now. */
+  finish(tenant: string): Promise<void> {
+    return this.#changes.finish(tenant);
   }
 
   async *list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
@@ -88,7 +88,7 @@ export class HostRecords {
   async save(principal: Principal, input: HostInput, { warn = noop, expected }: SaveOptions = {}): Promise<HostView> {
     const host = checkHostName(input.host);
     let warnings: readonly string[] = [];
-    await this.#changes.make(principal, host, async (row) => {
+    const revision = await this.#changes.make(principal, host, async (row) => {
       const existing = await this.#own(principal, host, row);
       requireExpected(expected, `The host ${host}`, existing);
       const change = this.#changeOf(principal.tenant, input, existing);
@@ -96,7 +96,32 @@ export class HostRecords {
       return { kind: "write", edits: change.edits };
     });
     for (const warning of warnings) warn(warning);
-    return this.view(principal, await this.need(principal, host));
+    const view = await this.view(principal, await this.need(principal, host));
+    // Another change may have followed: a caller that expects this revision must then be refused.
+    return { ...view, revision: revision ?? view.revision };
+  }
+
+  /**
+   * Changes a host by what `change` makes of its record, which is called again if another change came first. Returns
+   * false if there is no such record, or if the principal may not see it.
+   */
+  async edit(principal: Principal, host: string, change: (record: HostRecord) => HostInput): Promise<boolean> {
+    const revision = await this.#changes.make(principal, host, async (row) => {
+      if (row === undefined || !(await this.#visible(principal, host))(row.id)) return undefined;
+      const record = recordOf(row);
+      return { kind: "write", edits: this.#changeOf(principal.tenant, change(record), record).edits };
+    });
+    return revision !== undefined;
+  }
+
+  /** Makes the host one with an agent, unless it is. */
+  async noteAgent(principal: Principal, host: string): Promise<void> {
+    const input = { host: checkHostName(host), isagent: 1 };
+    await this.#changes.make(principal, host, async (row) => {
+      const existing = await this.#own(principal, host, row);
+      if (existing?.isagent === 1) return undefined;
+      return { kind: "write", edits: this.#changeOf(principal.tenant, input, existing).edits };
+    });
   }
 
   async remove(principal: Principal, host: string, expected?: Expected): Promise<void> {
@@ -109,8 +134,11 @@ export class HostRecords {
   }
 
   /** Adds and removes tags. Returns false if the host no longer exists. */
-  retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
-    return this.#changes.make(principal, host, (row) => Promise.resolve(row && { kind: "write", edits }));
+  async retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
+    const revision = await this.#changes.make(principal, host, (row) =>
+      Promise.resolve(row && { kind: "write", edits }),
+    );
+    return revision !== undefined;
   }
 
   /**

@@ -1,6 +1,6 @@
 import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
 import { TIME_ZONE } from "../../../common/api/policies.ts";
-import { errorText } from "../../../common/errors.ts";
+import { errorText, isAppError } from "../../../common/errors.ts";
 import type { Expected } from "../../../common/revisions.ts";
 import { findTimeZone } from "../../../common/times/index.ts";
 import type { Edit } from "../objects/index.ts";
@@ -47,9 +47,9 @@ export class HostService implements Hosts {
     await this.#components.status.close();
   }
 
-  /** Finishes changes of hosts whose controllers are gone. */
+  /** Finishes changes of hosts whose controllers are gone. Throws if one of them cannot be made now. */
   maintain(tenant: string): Promise<void> {
-    return this.#components.records.maintain(tenant);
+    return this.#components.records.finish(tenant);
   }
 
   list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
@@ -75,6 +75,12 @@ export class HostService implements Hosts {
     return this.#components.records.save(principal, input, options);
   }
 
+  /** Changes a host by what `change` makes of its record at the time of the write. Returns false if there is none. */
+  edit(principal: Principal, host: string, change: (record: HostRecord) => HostInput): Promise<boolean> {
+    requirePermission(principal, "hosts:write");
+    return this.#components.records.edit(principal, host, change);
+  }
+
   /** Returns the record including data that only the controller may read. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     requirePermission(principal, "hosts:write");
@@ -91,7 +97,17 @@ export class HostService implements Hosts {
   /** Removes the record, the host's certificates and its session. */
   async remove(principal: Principal, host: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "hosts:write");
-    await this.#components.records.remove(principal, host, expected);
+    try {
+      await this.#components.records.remove(principal, host, expected);
+    } catch (error) {
+      // It is decided and will be made, so the host's certificates end now.
+      if (isAppError(error, "unknown_outcome")) await this.#forget(principal, host);
+      throw error;
+    }
+    await this.#forget(principal, host);
+  }
+
+  async #forget(principal: Principal, host: string): Promise<void> {
     await this.#components.enrolment.forget(principal.tenant, host);
     await this.#components.sessions.drop(principal.tenant, host, `The host ${host} was removed.`);
     await this.#components.journal.forget(principal.tenant, host);

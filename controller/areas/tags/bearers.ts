@@ -69,13 +69,13 @@ export class BearerChanges {
     }
   }
 
-  /** Rows of some system classes are not stored as objects; the owner of the class changes them. */
+  /** The owner of a system class changes its rows: they may not be stored as objects, or have revisions. */
   async #write({ id, class: view }: ObjectRow, edits: readonly Edit[]): Promise<boolean> {
+    if (view.system && view.guard?.update) return view.guard.update(this.#platform, id, edits);
     if (await this.#objects.unrestricted.update(this.#platform, { id, class: view.path }, edits, { admitted: true }))
       return true;
     if (!view.system) return false;
-    if (!view.guard?.update) throw new AppError("unsupported", `Tags of ${view.path} are kept by its owner.`);
-    return view.guard.update(this.#platform, id, edits);
+    throw new AppError("unsupported", `Tags of ${view.path} are kept by its owner.`);
   }
 
   #refuse(name: string, error: AppError): void {
