@@ -64,21 +64,32 @@ export function mediaTypeOf({ headers }: Pick<FetchResponse, "headers">): string
 
 /** Status of an envelope all of whose parts failed; proxies use it, too. */
 const ALL_FAILED = 502;
+/** Statuses by which controllers redirect; 0 is all that browsers show of one. */
+const OWN_REDIRECTS: readonly number[] = [0, 302, 303];
 
 /**
  * Throws the failure that an answer is. A redirect that the operation does not have is none that a client follows:
  * it would send its credentials to another address, or make a GET of a POST.
  */
-export async function requireSuccess(response: FetchResponse, plan: Plan, base: string): Promise<void> {
+export async function requireSuccess(
+  response: FetchResponse,
+  plan: Plan,
+  { base, isStreamed }: { readonly base: string; readonly isStreamed: boolean },
+): Promise<void> {
   const { status, headers } = response;
   if (isRedirect(response)) {
-    if (plan.mayRedirect) return;
+    if (plan.mayRedirect && OWN_REDIRECTS.includes(status)) return;
     await response.body?.cancel();
     const target = headers.get("location");
     throw foreign(plan, { base, status, cause: target === null ? "a redirect" : `a redirect to ${target}` });
   }
-  if (status < 400 || (status === ALL_FAILED && mediaTypeOf(response) === "application/json")) return;
-  const text = await textOf(bodyOf(response), CLIENT_FAILURE_MAX_BYTES);
+  const isEnvelope = !isStreamed && status === ALL_FAILED && mediaTypeOf(response) === "application/json";
+  if (status < 400 || isEnvelope) return;
+  const text = await textOf(bodyOf(response), CLIENT_FAILURE_MAX_BYTES).catch((error: unknown) => {
+    // No controller answers a failure of that length.
+    if (isAppError(error, "too_large")) return "a long text";
+    throw error;
+  });
   const failure = failureIn(parsed(text), status, headers.get("retry-after"));
   throw failure ?? foreign(plan, { base, status, cause: shown(response, text) });
 }

@@ -37,8 +37,9 @@ function isContent(body: unknown): body is Content {
 
 function contentBody(content: Content, contentType: string | undefined): Body {
   if (isStream(content)) return streamBody(() => piecesOf(content), contentType ?? "text/plain");
-  const type = typeof content === "string" ? "text/plain; charset=utf-8" : "text/plain";
-  return { make: () => ({ body: content }), type: contentType ?? type, isReplayable: true };
+  const plain = typeof content === "string" ? "text/plain; charset=utf-8" : "text/plain";
+  const own = content instanceof Blob && content.type !== "" ? content.type : plain;
+  return { make: () => ({ body: content }), type: contentType ?? own, isReplayable: true };
 }
 
 function streamBody(pieces: () => AsyncGenerator<Uint8Array>, type: string): Body {

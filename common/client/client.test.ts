@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { OdpClient, OdpError, type ClientOptions, type Socket } from "./index.ts";
+import { linesOf } from "./streams.ts";
 import { CLIENT_FRAMES_MAX, CLIENT_RETRIES_MAX } from "../limits.ts";
 
 /** The client against servers that misbehave. `test/openapi/client.test.ts` has it call a real controller. */
@@ -356,4 +357,84 @@ test("frames wait for a slow reader up to a bound, and the reason of a close is 
   leave.abort();
   expect(await left).toMatchObject({ code: "cancelled" });
   expect(sockets.at(-1)?.isClosed).toBe(true);
+});
+
+test("what runs jobs, policies or deployments is not repeated after any answer", async () => {
+  const { client, requests } = await clientOf((_request, response) => send(response, 503, problem("unavailable")));
+  await failure(client.call("postJobRetryByRunid", { path: { runid: "r" } }));
+  await failure(
+    client.call("postMonitoringPolicyDeployByName", { path: { name: "p" }, body: { host: ["h"] } } as never),
+  );
+  await failure(
+    client.call("postMonitoringPolicyUndeployByName", { path: { name: "p" }, body: { host: ["h"] } } as never),
+  );
+  expect(requests).toHaveLength(3);
+});
+
+test("an unread download closes its connection when it is cancelled", async () => {
+  let isClosed = (): void => undefined;
+  const closed = new Promise<void>((resolve) => (isClosed = resolve));
+  const { client } = await clientOf((request, response) => {
+    request.socket.once("close", () => isClosed());
+    response.writeHead(200, { "content-type": "application/octet-stream" }).write("a");
+  });
+  const file = await client.download("getFsByPath", { path: { path: "a" } });
+  await file.body.cancel();
+  await closed;
+});
+
+test("the 502 of a proxy is no file and no line, though it is JSON", async () => {
+  const { client } = await clientOf((_request, response) => send(response, 502, { message: "Bad Gateway" }), {
+    attempts: 1,
+  });
+  const path = { path: { path: "a" } };
+  expect(await failure(client.download("getFsByPath", path))).toMatchObject({ code: "unavailable", status: 502 });
+  expect(await failure(client.lines("getAuditExport", { query: { from: 0 } }).next())).toMatchObject({ status: 502 });
+});
+
+test("what a platform would not send is refused before anything is sent", async () => {
+  const { client, requests, url } = await clientOf((_request, response) => ok(response, []));
+  const circle: Record<string, unknown> = {};
+  circle["self"] = circle;
+  const invalid = { code: "invalid", isUndone: true };
+  expect(await failure(new OdpClient({ url, token: "€" }).call("getHost"))).toMatchObject(invalid);
+  expect(await failure(client.call("postHost", { body: circle as never }))).toMatchObject(invalid);
+  expect(await failure(client.call("getConfigGet", { query: { key: "/\ud800" } }))).toMatchObject(invalid);
+  for (const address of [`${url}/?`, `${url}/#`]) expect(() => new OdpClient({ url: address })).toThrow(OdpError);
+  expect(await new OdpClient({ url: `${url}/ `, token: "t" }).call("getHost")).toEqual([]);
+  expect(requests).toHaveLength(1);
+});
+
+test("an upload whose source fails is not told as a connection that was refused", async () => {
+  const { client } = await clientOf((request) => void request.resume());
+  async function* source(): AsyncGenerator<Uint8Array> {
+    throw Object.assign(new Error("no such file"), { code: "ECONNREFUSED", syscall: "connect" });
+  }
+  const body = { uploadfile: [{ name: "a", content: source() }] };
+  const error = await failure(client.call("postFsByPath", { path: { path: "a" }, body }));
+  expect(error).toMatchObject({ code: "unknown_outcome", isUndone: false, cause: { message: "no such file" } });
+});
+
+test("ten calls that succeed give back one repetition", async () => {
+  let fails = true;
+  const { client, requests } = await clientOf((_request, response) =>
+    fails ? send(response, 503, problem("unavailable")) : ok(response, []),
+  );
+  await Promise.all(Array.from({ length: 20 }, () => failure(client.call("getHost"))));
+  fails = false;
+  for (let made = 0; made < 10; made++) await client.call("getHost");
+  fails = true;
+  requests.length = 0;
+  await failure(client.call("getHost"));
+  expect(requests).toHaveLength(2);
+});
+
+test("lines are whole whatever pieces they come in: half characters, half line ends", async () => {
+  const bytes = new TextEncoder().encode("ä\r\n€b\n\nlast");
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    for (const byte of bytes) yield Uint8Array.of(byte);
+  }
+  const lines: string[] = [];
+  for await (const line of linesOf(pieces())) lines.push(line);
+  expect(lines).toEqual(["ä", "€b", "", "last"]);
 });

@@ -147,7 +147,7 @@ export class OdpClient {
     const plan = planOf(id);
     const asked = plan.stream === undefined ? request : withMember(request, plan.stream, { stream: true });
     const stream = await this.#begin(plan, asked, options);
-    for await (const line of linesOf(stream.pieces)) if (line !== "") yield lineValue(line) as LineOf<Id>;
+    for await (const line of linesOf(stream.pieces)) if (line !== "") yield lineValue(line, plan.isRead) as LineOf<Id>;
   }
 
   /**
@@ -222,7 +222,7 @@ export class OdpClient {
 
   async #answer(id: OperationId, request: AnyRequest | undefined, options?: AnyOptions): Promise<Answer<unknown>> {
     const plan = planOf(id);
-    const call = this.#prepare(plan, request, options);
+    const call = { ...this.#prepare(plan, request, options), isStreamed: false };
     const isBare = plan.isBare === "rawdata" ? asksForRawData(request) : plan.isBare;
     const { base } = this.#place;
     const watch = new Watch(this.#clock, options?.signal);
@@ -246,7 +246,7 @@ export class OdpClient {
   ): Promise<{ readonly response: FetchResponse; readonly pieces: AsyncGenerator<Uint8Array> }> {
     const { headers, silenceMs = CLIENT_SILENCE_MS, timeoutMs = this.#timeoutMs, signal } = options;
     const prepared = this.#prepare(plan, request, options);
-    const call = { ...prepared, headers: { ...prepared.headers, ...headers } };
+    const call = { ...prepared, headers: { ...prepared.headers, ...headers }, isStreamed: true };
     const watch = new Watch(this.#clock, signal);
     try {
       watch.within(waitOf(timeoutMs), "The answer did not begin");
@@ -266,7 +266,7 @@ export class OdpClient {
     return this.#retries.run({ plan, isReplayable: body.isReplayable, isRepeatable, watch }, attempt);
   }
 
-  #prepare(plan: Plan, request: AnyRequest = {}, options: AnyOptions = {}): Prepared {
+  #prepare(plan: Plan, request: AnyRequest = {}, options: AnyOptions = {}): Omit<Prepared, "isStreamed"> {
     const { contentType, ifMatch, ifNoneMatch } = options;
     const boundary = `odp-${Array.from({ length: 4 }, () => this.#random.next().toString(36).slice(2)).join("")}`;
     const body = bodyOf(plan, request.body, { contentType, boundary });

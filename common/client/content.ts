@@ -1,3 +1,8 @@
+import { AppError } from "../errors.ts";
+import { OdpError } from "./error.ts";
+
+const SOURCE_FAILED = "The source of the content failed while it was sent.";
+
 /** Content that is sent as it is: text, bytes, or a stream of bytes. */
 export type Content = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -63,7 +68,9 @@ export function streamOf(pieces: AsyncGenerator<Uint8Array>, signal?: AbortSigna
         });
       },
       async pull(controller) {
-        const { done, value } = await pieces.next();
+        const { done, value } = await pieces.next().catch((error: unknown) => {
+          throw error instanceof AppError ? error : new OdpError("unknown_outcome", SOURCE_FAILED, { cause: error });
+        });
         if (signal?.aborted === true) return;
         if (done === true) controller.close();
         else controller.enqueue(value);

@@ -28,18 +28,27 @@ export async function* followed(options: FollowedOptions): AsyncGenerator<Server
   let { lastEventId } = options;
   for (let vain = 1; ; vain++) {
     const beganMs = clock.monotonicMs();
+    let hasBytes = false;
     const broken = yield* connection();
     if (broken === undefined) return;
-    if (clock.monotonicMs() - beganMs >= CLIENT_EVENTS_SILENCE_MS) vain = 1;
+    // A connection that lived by its heartbeat was not in vain, although nothing happened.
+    if (hasBytes && clock.monotonicMs() - beganMs >= CLIENT_EVENTS_SILENCE_MS) vain = 1;
     if (vain >= attempts) throw broken;
     const pauseMs = Math.min(head.retryMs ?? HTTP_EVENTS_RETRY_MS, CLIENT_RETRY_PAUSE_MAX_MS);
     await pause(pauseMs * (0.5 + random.next()));
+
+    async function* noted(pieces: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const piece of pieces) {
+        hasBytes = true;
+        yield piece;
+      }
+    }
 
     /** The events of one connection. Returns the error after which to connect again, or nothing at the end. */
     async function* connection(): AsyncGenerator<ServerEvent<unknown>, OdpError | undefined> {
       try {
         const { response, pieces } = await connect(lastEventId);
-        for await (const event of eventsOf(pieces, head)) {
+        for await (const event of eventsOf(noted(pieces), head)) {
           vain = 0;
           lastEventId = event.id ?? lastEventId;
           yield event;

@@ -5,6 +5,7 @@ import { readable } from "./content.ts";
 import { OdpError } from "./error.ts";
 import type { Plan } from "./plan.ts";
 import type { Fetch, FetchResponse } from "./platform.ts";
+import { refusal } from "./request.ts";
 import type { Watch } from "./watch.ts";
 
 /** A call that is ready to be sent. */
@@ -13,6 +14,8 @@ export interface Prepared {
   readonly target: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
+  /** True if the answer is read as it arrives: it is no envelope that tells of parts that failed. */
+  readonly isStreamed: boolean;
 }
 
 export interface Place {
@@ -24,10 +27,15 @@ export interface Place {
 /** By the first type, failures have precise statuses. */
 const ACCEPTED = "application/problem+json, application/json, */*;q=0.5";
 
+/** Bytes of Latin-1 without control characters: `fetch` takes no others. */
+const SENDABLE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
 /** Sends a call and returns its answer, whose body is not read yet. Throws `OdpError` for a failure. */
 export async function exchange(call: Prepared, watch: Watch, { fetch, base }: Place): Promise<FetchResponse> {
   watch.check();
   const { plan, target, headers, body } = call;
+  const unsendable = Object.keys(headers).find((name) => !SENDABLE.test(headers[name] ?? ""));
+  if (unsendable !== undefined) throw refusal(`The header ${unsendable} has a character that headers cannot have.`);
   return failing({ plan, watch, base }, async () => {
     const response = await fetch(`${base}${target}`, {
       method: plan.method,
@@ -38,7 +46,7 @@ export async function exchange(call: Prepared, watch: Watch, { fetch, base }: Pl
       cache: "no-store",
       ...body.make(watch.signal),
     });
-    await requireSuccess(response, plan, base);
+    await requireSuccess(response, plan, { base, isStreamed: call.isStreamed });
     return response;
   });
 }
@@ -66,6 +74,8 @@ export async function failing<T>({ plan, watch, base }: Failing, work: () => Pro
 
 /** The error of a connection that could not be made, or broke. */
 function broken(error: unknown, { isRead }: Plan, base: string): OdpError {
+  // The source of an upload failed, so the call broke off.
+  if (error instanceof Error && error.cause instanceof OdpError) return error.cause;
   const isUndone = isUnconnected(error);
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   const text = `${base} does not answer: ${errorText(cause) || errorText(error)}.`;
@@ -91,10 +101,31 @@ function isUnconnected(error: unknown): boolean {
   return cause !== undefined && isUnconnected(cause);
 }
 
-/** The pieces of a body, each within the time of silence. Ends the watch. */
-export async function* pieces(
+interface Reading extends Failing {
+  readonly silenceMs: number;
+}
+
+/** The pieces of a body, each within the time of silence. Its end ends the watch, also if nothing was read. */
+export function pieces(response: Pick<FetchResponse, "body">, reading: Reading): AsyncGenerator<Uint8Array> {
+  const read = piecesRead(response, reading);
+  const leave = read.return.bind(read);
+  let isBegun = false;
+  const next = read.next.bind(read);
+  read.next = () => ((isBegun = true), next());
+  // A generator that has not begun ends without its `finally`.
+  read.return = async (value) => {
+    if (!isBegun) {
+      reading.watch.leave();
+      await response.body?.cancel();
+    }
+    return leave(value);
+  };
+  return read;
+}
+
+async function* piecesRead(
   { body }: Pick<FetchResponse, "body">,
-  { silenceMs, ...failingIn }: Failing & { readonly silenceMs: number },
+  { silenceMs, ...failingIn }: Reading,
 ): AsyncGenerator<Uint8Array> {
   const { watch } = failingIn;
   const source = body === null ? undefined : readable(body);

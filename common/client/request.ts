@@ -12,14 +12,16 @@ export function refusal(text: string): OdpError {
   return new OdpError("invalid", text, { isUndone: true });
 }
 
+const HALF_CHARACTER = /\p{Surrogate}/u;
+
 /** The address of a controller without a slash at its end. */
 export function baseOf(url: string): string {
   if (!URL.canParse(url)) throw refusal(`${url} is no address. It begins with http:// or https://.`);
-  const { protocol, username, password, search, hash } = new URL(url);
+  const { protocol, username, password, origin, pathname } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") throw refusal(`The address begins with ${protocol}//.`);
   if (username !== "" || password !== "") throw refusal("The address has a user name. Give it as user and password.");
-  if (search !== "" || hash !== "") throw refusal("The address has a query or a fragment.");
-  return url.replace(/\/+$/, "");
+  if (/[?#]/.test(url)) throw refusal("The address has a query or a fragment.");
+  return (origin + pathname).replace(/\/+$/, "");
 }
 
 /** Path and query of a call. */
@@ -63,14 +65,23 @@ export function textsOf(name: string, value: unknown): readonly string[] {
 }
 
 function textOf(value: unknown): string {
-  return typeof value === "object" ? jsonOf(value) : String(checked(value));
+  const text = typeof value === "object" ? jsonOf(value) : String(checked(value));
+  // A query or a form would replace it silently.
+  if (HALF_CHARACTER.test(text)) throw refusal("A text has half a character.");
+  return text;
 }
 
 /** The JSON of a value. A `bigint` becomes a text of digits, which the controller takes for a number. */
 export function jsonOf(value: unknown): string {
-  return JSON.stringify(value, (_name, member: unknown) =>
-    typeof member === "bigint" ? member.toString() : checked(member),
-  );
+  try {
+    return JSON.stringify(value, (_name, member: unknown) =>
+      typeof member === "bigint" ? member.toString() : checked(member),
+    );
+  } catch (error) {
+    // For a value that contains itself.
+    if (error instanceof TypeError) throw new OdpError("invalid", error.message, { cause: error, isUndone: true });
+    throw error;
+  }
 }
 
 function checked(value: unknown): unknown {

@@ -2,7 +2,7 @@ import {
   CLIENT_RETRIES_MAX,
   CLIENT_RETRY_PAUSE_MAX_MS,
   CLIENT_RETRY_PAUSE_MS,
-  CLIENT_RETRY_REFILL,
+  CLIENT_RETRY_SUCCESSES,
 } from "../limits.ts";
 import type { Random } from "../time.ts";
 import { isOdpError } from "./error.ts";
@@ -41,7 +41,7 @@ export class Retries {
     for (let made = 1; ; made++) {
       try {
         const answer = await attempt();
-        this.#left = Math.min(CLIENT_RETRIES_MAX, this.#left + CLIENT_RETRY_REFILL);
+        this.#left = Math.min(CLIENT_RETRIES_MAX, this.#left + 1 / CLIENT_RETRY_SUCCESSES);
         return answer;
       } catch (error) {
         const pauseMs = made < this.#options.attempts && mayRepeat(error, call) ? this.pauseMs(error, made) : Infinity;
@@ -54,7 +54,8 @@ export class Retries {
 
   /** Takes one repetition from the budget; false if there is none. */
   take(): boolean {
-    if (this.#left < 1) return false;
+    // Tenths do not add up to a whole number.
+    if (this.#left < 1 - 1e-9) return false;
     this.#left--;
     return true;
   }

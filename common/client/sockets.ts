@@ -1,3 +1,4 @@
+import { errorText } from "../errors.ts";
 import { CLIENT_FRAMES_MAX, CLIENT_FRAMES_MAX_CHARACTERS } from "../limits.ts";
 import { tooLarge } from "./answers.ts";
 import { OdpError } from "./error.ts";
@@ -16,7 +17,7 @@ export async function* framesOf(open: () => Socket, watch: Watch, timeoutMs: num
   const queue = new FrameQueue();
   watch.within(timeoutMs, "The WebSocket was not opened");
   watch.check();
-  const socket = open();
+  const socket = opened(open);
   const stop = (): void => queue.end(watch.signal.reason as OdpError);
   watch.signal.addEventListener("abort", stop, { once: true });
   socket.onopen = () => watch.within(Infinity);
@@ -31,6 +32,17 @@ export async function* framesOf(open: () => Socket, watch: Watch, timeoutMs: num
     socket.onclose = null;
     socket.onmessage = null;
     socket.close(NORMAL, "left");
+  }
+}
+
+function opened(open: () => Socket): Socket {
+  try {
+    return open();
+  } catch (error) {
+    throw new OdpError("unavailable", `The WebSocket was not opened: ${errorText(error)}.`, {
+      cause: error,
+      isUndone: true,
+    });
   }
 }
 

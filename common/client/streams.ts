@@ -8,7 +8,9 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
   const decoder = new TextDecoder();
   let rest = "";
   for await (const bytes of pieces) {
-    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    // Only the new piece is searched: a long line comes in many pieces.
+    const lines = decoder.decode(bytes, { stream: true }).split("\n");
+    lines[0] = rest + (lines[0] ?? "");
     rest = lines.pop() ?? "";
     requireShort(rest);
     for (const line of lines) yield line.endsWith("\r") ? line.slice(0, -1) : line;
@@ -23,12 +25,14 @@ function requireShort(text: string): void {
   throw tooLarge(`A line or an event is longer than ${max}.`, "CLIENT_LINE_MAX_CHARACTERS");
 }
 
-/** A value on one line. A line that is no JSON means that the stream is broken. */
-export function lineValue(line: string): unknown {
+/** A value on one line. A line that is no JSON means that the stream is broken. `isRead`: as of a `Plan`. */
+export function lineValue(line: string, isRead = true): unknown {
   try {
     return valueIn(line);
   } catch (error) {
-    throw new OdpError("unavailable", "A line of the stream is not JSON: it broke off.", { cause: error });
+    throw new OdpError(isRead ? "unavailable" : "unknown_outcome", "A line of the stream is not JSON: it broke off.", {
+      cause: error,
+    });
   }
 }
 

@@ -24,9 +24,9 @@ export const CLIENT_ATTEMPTS_MAX = 4;
 /** Pause before the first repetition, at most; it doubles with each one, up to `CLIENT_RETRY_PAUSE_MAX_MS`. */
 export const CLIENT_RETRY_PAUSE_MS = 250;
 export const CLIENT_RETRY_PAUSE_MAX_MS = 5_000;
-/** Repetitions that one client makes in a burst. A success gives back `CLIENT_RETRY_REFILL` of one. */
+/** Repetitions that one client makes in a burst. `CLIENT_RETRY_SUCCESSES` calls that succeed give back one. */
 export const CLIENT_RETRIES_MAX = 10;
-export const CLIENT_RETRY_REFILL = 0.1;
+export const CLIENT_RETRY_SUCCESSES = 10;
 /** Nesting, members and elements of the JSON of an answer. */
 export const CLIENT_JSON_DEPTH_MAX = 1_000;
 export const CLIENT_JSON_VALUES_MAX = 50_000_000;

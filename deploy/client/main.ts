@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
@@ -13,6 +13,7 @@ import packageJson from "../../package.json" with { type: "json" };
  */
 const folder = resolve(process.argv[2] ?? ".builds/client");
 const ENTRY = "common/client/index.ts";
+const NAME = "odp-client";
 const STEP_DEADLINE_MS = 120_000;
 
 /** Gives each limit as its value. esbuild keeps an unused limit that is computed from others. */
@@ -29,7 +30,7 @@ const LIMITS_AS_VALUES: Plugin = {
 const run = (program: string, args: readonly string[], cwd = ".") =>
   promisify(execFile)(program, args, { cwd, timeout: STEP_DEADLINE_MS });
 
-await rm(folder, { recursive: true, force: true });
+await empty();
 await mkdir(folder, { recursive: true });
 await Promise.all([bundle(), declare(), describe()]);
 const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--pack-destination", dirname(folder)], folder);
@@ -37,6 +38,18 @@ const code = await readFile(join(folder, "index.js"));
 const { size } = await stat(join(dirname(folder), stdout.trim()));
 console.error(`index.js: ${code.length} bytes, ${gzipSync(code).length} compressed; package: ${size} bytes`);
 console.log(join(dirname(folder), stdout.trim()));
+
+/** Removes an earlier package. A folder that holds anything else stays as it is, and nothing is made. */
+async function empty(): Promise<void> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  const text = names.includes("package.json") ? await readFile(join(folder, "package.json"), "utf8") : "{}";
+  if (names.length > 0 && (JSON.parse(text) as { readonly name?: unknown }).name !== NAME)
+    throw new Error(`${folder} holds something else: name an empty folder, or one that does not exist.`);
+  await rm(folder, { recursive: true, force: true });
+}
 
 /** One module for Node and browsers. Names stay readable in errors and profiles. */
 async function bundle(): Promise<void> {
@@ -89,7 +102,7 @@ async function copyReached(file: string, root: string, done: Set<string>): Promi
 async function describe(): Promise<void> {
   const { version, license, engines } = packageJson;
   const described = {
-    name: "odp-client",
+    name: NAME,
     version,
     description: "Typed client of the HTTP interface of odp, for Node and browsers",
     license,

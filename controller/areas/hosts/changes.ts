@@ -1,4 +1,4 @@
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import { HOST_CHANGE_ATTEMPTS_MAX, HOST_CHANGE_MAX_BYTES } from "../../../common/limits.ts";
 import { newStamp, type Stamp } from "../../../common/revisions.ts";

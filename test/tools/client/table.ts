@@ -1,22 +1,11 @@
-import {
-  answersOf,
-  isPaged,
-  isRevised,
-  memberNames,
-  operationsIn,
-  redirects,
-  type Document,
-  type Operation,
-} from "./document.ts";
+import { answersOf, isPaged, memberNames, operationsIn, redirects, type Document, type Operation } from "./document.ts";
 
 /**
- * Operations that run statements, scripts or jobs, or make several changes, although method and permission may say less. The
- * client never repeats them by itself.
+ * Operations that run statements, scripts or jobs, or make several changes, although their permission does not end with
+ * `:run`. The client never repeats operations of either kind by itself.
  */
 const ACTS: ReadonlySet<string> = new Set([
   "getJobByPath",
-  "getJobExecByPath",
-  "postJobBatch",
   "getMxobjectMql",
   "postMxobjectMql",
   "postMxobjectActiontoclass",
@@ -26,8 +15,6 @@ const ACTS: ReadonlySet<string> = new Set([
   "postScriptExecJs",
   "getActionParsefile",
   "postAgent",
-  "postMonitoringDeploy",
-  "postMonitoringUndeploy",
   "postConfigImport",
 ]);
 
@@ -67,16 +54,19 @@ function rowOf(operation: Operation): string {
   const names = memberNames(described);
   const types = Object.keys(described.requestBody?.content ?? {});
   const marks = [
-    ...(ACTS.has(described.operationId) ? ["acts"] : isRead(operation) ? ["reads"] : []),
+    ...(isAct(operation) ? ["acts"] : isRead(operation) ? ["reads"] : []),
     ...(types.includes("multipart/form-data") ? ["multipart"] : []),
     ...(value !== undefined ? [message === undefined ? "bare" : "rawdata"] : []),
     ...(names.includes("stream") ? [described.requestBody === undefined ? "stream" : "streambody"] : []),
     ...(isContent ? ["content"] : []),
     ...(redirects(described) ? ["redirect"] : []),
     ...(PAGED[described.operationId] === undefined ? [] : [`pages=${PAGED[described.operationId]}`]),
-    ...(isRevised(described) ? ["revised"] : []),
   ];
   return [method.toUpperCase(), path, ...marks].join(" ");
+}
+
+function isAct({ described }: Operation): boolean {
+  return ACTS.has(described.operationId) || described["x-permission"]?.endsWith(":run") === true;
 }
 
 /** True if the operation certainly changes nothing: by its permission, or as a probe. */
