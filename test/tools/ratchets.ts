@@ -11,7 +11,16 @@ import { callSites, type ListedFiles, loweredFiles, unrestrictedComplaints } fro
  */
 const LIST = join(import.meta.dirname, "ratchets/list.json");
 const UNRESTRICTED = join(import.meta.dirname, "ratchets/unrestricted.json");
-const FILES = ["ls-files", "*.ts", "controller/areas/*README.md", ":!:*/gen/*", ":!:test/scripts/programs/*"];
+const FILES = [
+  "ls-files",
+  "--cached",
+  "--others",
+  "--exclude-standard",
+  "*.ts",
+  "controller/areas/*README.md",
+  ":!:*/gen/*",
+  ":!:test/scripts/programs/*",
+];
 
 const isCheck = process.argv.includes("--check");
 const paths = execFileSync("git", FILES, { encoding: "utf8" }).split("\n").filter(existsSync);

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { OdpClient, OdpError, type ClientOptions } from "../../../common/client/index.ts";
 
-/** What `clientOf` answers: the client, its server, and the requests that have arrived. */
+/** A client, its server, and the requests that have arrived. */
 export interface ClientWorld {
   readonly requests: IncomingMessage[];
   readonly url: string;
