@@ -110,15 +110,15 @@ export const JobInput = Type.Object({
 });
 export type JobInput = Static<typeof JobInput>;
 
+const changed = { ...members, exec: Type.Optional(Commands), timeout: Timeout({}), enable: Enable({}) };
+
 /** Members of a job to change; absent members stay unchanged. */
-export const JobChange = Type.Object({
-  ...naming,
-  ...members,
-  exec: Type.Optional(Commands),
-  timeout: Timeout({}),
-  enable: Enable({}),
-});
+export const JobChange = Type.Object({ ...naming, ...changed });
 export type JobChange = Static<typeof JobChange>;
+
+/** The same for a job that the path names. */
+export const JobPatch = Type.Object({ "*": Name, ...changed });
+export type JobPatch = Static<typeof JobPatch>;
 
 /** A job as clients read it, with all members. */
 export const JobRecord = Type.Object({

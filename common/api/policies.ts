@@ -85,6 +85,13 @@ export type CommandPolicyInput = Static<typeof CommandPolicyInput>;
 export const LogPolicyInput = Type.Omit(LogPolicySpec, ["kind"]);
 export type LogPolicyInput = Static<typeof LogPolicyInput>;
 
+/** Members of a policy to change; absent members stay unchanged. Its kind says which of them it has. */
+export const PolicyChange = Type.Object({
+  ...Type.Partial(Type.Object({ ...CommandPolicyInput.properties, ...LogPolicyInput.properties })).properties,
+  name: Common.name,
+});
+export type PolicyChange = Static<typeof PolicyChange>;
+
 export const PolicySelect = Type.Object({ name: Common.name });
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,

@@ -46,7 +46,7 @@ export interface OpenApi {
   };
 }
 
-const METHODS = ["get", "put", "post", "delete"] as const;
+const METHODS = ["get", "put", "post", "patch", "delete"] as const;
 
 export interface Operation {
   readonly method: string;

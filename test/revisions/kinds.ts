@@ -2,7 +2,7 @@ type Fields<T = string> = Readonly<Record<string, T | undefined>>;
 
 /** One call that writes. Without `json`, `form` or `parts` it has no body. */
 export interface Change {
-  readonly method: "POST" | "PUT" | "DELETE";
+  readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: string;
   /** Path of the endpoint, if it is not that of the url. */
   readonly path?: string;
@@ -55,6 +55,7 @@ export const KINDS: readonly Kind[] = [
       { method: "POST", url: "/job", json: job(name, "replaced") },
       { method: "PUT", url: "/job", json: { name, dir: "ops", description: "edited" } },
       { method: "POST", url: "/job/merge", json: { name, dir: "ops", description: "merged" } },
+      { method: "PATCH", url: `/job/${name}@ops`, path: "/job/*", json: { description: "patched" } },
       { method: "DELETE", url: `/job/${name}@ops`, path: "/job/*" },
     ],
     revision: (name, client) => tagged(client, `/job/${name}@ops`),
@@ -85,6 +86,7 @@ export const KINDS: readonly Kind[] = [
         path: "/monitoring/policy/undeploy/:name",
         json: {},
       },
+      { method: "PATCH", url: `/monitoring/policy/${name}`, path: "/monitoring/policy/:name", json: { interval: 9 } },
       { method: "DELETE", url: `/monitoring/policy/${name}`, path: "/monitoring/policy/:name" },
     ],
     revision: (name, client) => tagged(client, `/monitoring/policy/${name}`),

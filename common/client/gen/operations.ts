@@ -3726,6 +3726,108 @@ export interface Operations {
     };
   };
   /**
+   * Changes the members that are sent of the job <name>@<dir>.
+   *
+   * `PATCH /job/{path}`, permission: jobs:write.
+   *
+   * @example
+   * await client.call("patchJobByPath", {
+   *   path: { path: "backup@nightly" },
+   *   body: { description: "Dumps of all databases" },
+   * });
+   */
+  patchJobByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+      body?: {
+        /** At most 4000 characters. */
+        description?: string;
+        /** groups of hosts, separated by commas. At most 4000 characters. */
+        group?: string;
+        groupmode?: "one" | "parallel" | "sequence" | "";
+        /** At most 1500 items. */
+        host?: readonly string[];
+        /** At most 64000 characters. */
+        begin?: string;
+        /** At most 64000 characters. */
+        end?: string;
+        /** appended to every exec, each as one word. At most 50 items. */
+        arg?: readonly string[];
+        /** At most 100 characters. */
+        argenc?: string;
+        /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
+        schedule?: string;
+        /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
+        algorithm?: string;
+        limit?: number;
+        /** At most 200 characters. */
+        queue?: string;
+        /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
+        retry?: number;
+        /** seconds before each of these tries. 0 to 3600. */
+        retrydelay?: number;
+        /** most runs that are kept of it, the newest, with their output; 0: all of the days that they are kept. 0 to 10000. */
+        keep?: number;
+        /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
+        keepdays?: number;
+        /** At most 1000 items. */
+        tag?: readonly string[];
+        /** command lines for the host's shell. 1 to 50 items. */
+        exec?: readonly string[];
+        /** seconds. */
+        timeout?: number;
+        /** 0 to 1. */
+        enable?: number;
+      };
+    };
+    message: {
+      id: string;
+      class: string;
+      /** <name>@<dir>. */
+      fullname: string;
+      name: string;
+      dir: string;
+      description: string;
+      group: string;
+      groupmode: string;
+      host: string[];
+      begin: string;
+      end: string;
+      exec: string[];
+      arg: string[];
+      argenc: string;
+      schedule: string;
+      /** seconds. */
+      timeout: number;
+      algorithm: string;
+      limit: number;
+      enable: number;
+      queue: string;
+      retry: number;
+      /** seconds. */
+      retrydelay: number;
+      keep: number;
+      /** days. */
+      keepdays: number;
+      /** when its schedule comes next, in milliseconds. */
+      next?: number[];
+      tag: string[];
+      /** belongs to the platform. */
+      system: boolean;
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
+  };
+  /**
    * Deletes the job <name>@<dir>.
    *
    * `DELETE /job/{path}`, permission: jobs:write.
@@ -4967,6 +5069,106 @@ export interface Operations {
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
     };
+  };
+  /**
+   * Changes the members that are sent.
+   *
+   * `PATCH /monitoring/policy/{name}`, permission: policies:write.
+   *
+   * @example
+   * await client.call("patchMonitoringPolicyByName", { path: { name: "load" }, body: { interval: 10 } });
+   */
+  patchMonitoringPolicyByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+      body?: {
+        /** 1 to 500 characters. */
+        rule?: string;
+        /** At most 1000 characters. */
+        delimiter?: string;
+        delimitereol?: boolean;
+        tags?: readonly string[];
+        hosts?: readonly string[];
+        /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+        attrs?: Record<string, string>;
+        /** 1 to 8000 characters. */
+        command?: string;
+        /** 0 to 1. */
+        ctype?: number;
+        /** 1 to 200 characters. */
+        depotname?: string;
+        /** 1 to 50 characters. */
+        depotversion?: string;
+        /** At most 8000 characters. */
+        depotcommand?: string;
+        /** in the unit. 1 to 1000000. */
+        interval?: number;
+        unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+        split?: boolean;
+        isdaemon?: boolean;
+        /** 1 to 4000 characters. */
+        dir?: string;
+        /** 1 to 1000 characters. */
+        match?: string;
+        /** At most 1000 characters. */
+        matchregexp?: string;
+        priority?: readonly string[];
+        translation?: Record<string, Record<string, number>>;
+        /** At most 100 characters. */
+        differentiator?: string;
+      };
+    };
+    message: {
+      name: string;
+      rule: string;
+      /** At most 1000 characters. */
+      delimiter?: string;
+      delimitereol?: boolean;
+      tags: string[];
+      hosts: string[];
+      /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
+      attrs?: Record<string, string>;
+      /** 1 to 8000 characters. */
+      command?: string;
+      /** 0 to 1. */
+      ctype?: number;
+      /** 1 to 200 characters. */
+      depotname?: string;
+      /** 1 to 50 characters. */
+      depotversion?: string;
+      /** At most 8000 characters. */
+      depotcommand?: string;
+      /** in the unit. 1 to 1000000. */
+      interval?: number;
+      unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      split?: boolean;
+      isdaemon?: boolean;
+      /** 1 to 4000 characters. */
+      dir?: string;
+      /** 1 to 1000 characters. */
+      match?: string;
+      /** At most 1000 characters. */
+      matchregexp?: string;
+      priority?: string[];
+      translation?: Record<string, Record<string, number>>;
+      /** At most 100 characters. */
+      differentiator?: string;
+      id: string;
+      class: string;
+      kind: "command" | "log";
+      status: "deployed" | "undeployed";
+      /** milliseconds since 1970. */
+      created: number;
+      /** milliseconds since 1970. */
+      changed: number;
+      creator: string;
+      /** Changes with every change of the definition. If-Match of a change checks it. */
+      revision: string;
+    };
+    revised: true;
   };
   /**
    * Stops a policy everywhere and deletes it.

@@ -1,6 +1,7 @@
 import type { JobChange, JobInput, JobRecord } from "../../../common/api/jobs.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
+import { requireSomeMember } from "../../../common/members.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/limits.ts";
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
@@ -77,6 +78,19 @@ export class JobService {
     return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change), expected });
   }
 
+  /** Like `edit`, for a full name. `AppError("invalid")` if the change names no member. */
+  async patch(
+    principal: Principal,
+    fullName: string,
+    change: Omit<JobChange, "name" | "dir">,
+    expected?: Expected,
+  ): Promise<SavedJob> {
+    requirePermission(principal, "jobs:write");
+    requireSomeMember(change, `the job ${fullName}`);
+    const { name, dir } = await this.visible(principal, fullName);
+    return this.edit(principal, { ...change, name, dir }, expected);
+  }
+
   /** Like `edit`, but adds the job if it is missing. A new job needs an `exec`. */
   async merge(principal: Principal, change: JobChange, expected?: Expected): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
@@ -88,8 +102,7 @@ export class JobService {
   /** Sets whether schedules start the job. It can always be started on request. */
   async enable(principal: Principal, fullName: string, enable: boolean): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
-    const { name, dir } = await this.visible(principal, fullName);
-    return this.edit(principal, { name, dir, enable: enable ? 1 : 0 });
+    return this.patch(principal, fullName, { enable: enable ? 1 : 0 });
   }
 
   /** True if the job exists and the principal sees it. */

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => monitoring[Symbol.asyncDispose]());
 
-const call = (method: "GET" | "POST" | "DELETE", url: string, payload?: object, session = admin) =>
+const call = (method: "GET" | "POST" | "PATCH" | "DELETE", url: string, payload?: object, session = admin) =>
   monitoring.http.call(session, { method, url, ...(payload === undefined ? {} : { payload }) });
 const command = {
   name: "uptime",
@@ -53,6 +53,47 @@ test("a command policy is made from JSON, deployed to its hosts, undeployed, dep
   expect(await call("DELETE", "/monitoring/policy/uptime")).toMatchObject({ status: "ok" });
   expect(await call("GET", "/monitoring/policy/uptime")).toMatchObject({ status: "error", code: "not_found" });
   expect(new Set(monitoring.hosts.refreshed)).toEqual(new Set(["h1"]));
+});
+
+test("PATCH changes the members that are sent: agents restart only what became another task", async () => {
+  const made = { ...command, hosts: ["h1"], attrs: { a: "b" }, tags: ["one"] };
+  await call("POST", "/monitoring/policy", made);
+  const wanted = async () => (await monitoring.policies.desired("matrix", "h1")).policies;
+  const before = await wanted();
+  const tagged = await call("PATCH", "/monitoring/policy/uptime", { tags: ["two"] });
+  expect(tagged).toMatchObject({ status: "ok", message: { ...made, tags: ["two"], status: "deployed" } });
+  expect(await wanted()).toEqual(before);
+  expect(await call("PATCH", "/monitoring/policy/uptime", { interval: 9 })).toMatchObject({
+    message: { ...made, tags: ["two"], interval: 9, status: "deployed" },
+  });
+  expect(await wanted()).not.toEqual(before);
+  expect(await call("PATCH", "/monitoring/policy/uptime", { hosts: [] })).toMatchObject({
+    message: { interval: 9, hosts: [], status: "undeployed" },
+  });
+  expect(await wanted()).toEqual([]);
+  const refused = [
+    ["uptime", {}, "invalid"],
+    ["uptime", { match: "x" }, "invalid"],
+    ["uptime", { interval: 0 }, "invalid"],
+    ["uptime", { ctype: 0 }, "invalid"],
+    ["gone", { interval: 9 }, "not_found"],
+  ] as const;
+  const kept = await call("GET", "/monitoring/policy/uptime");
+  for (const [name, change, code] of refused)
+    expect(await call("PATCH", `/monitoring/policy/${name}`, change), name).toMatchObject({ status: "error", code });
+  expect(await call("GET", "/monitoring/policy/uptime")).toEqual(kept);
+  await call("DELETE", "/monitoring/policy/uptime");
+});
+
+test("two changes of different members at the same time are both kept", async () => {
+  await call("POST", "/monitoring/policy", command);
+  const changes = [{ interval: 9 }, { tags: ["two"] }, { command: "uptime -p" }];
+  const answers = await Promise.all(changes.map((change) => call("PATCH", "/monitoring/policy/uptime", change)));
+  expect(answers.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
+  expect(await call("GET", "/monitoring/policy/uptime")).toMatchObject({
+    message: { interval: 9, tags: ["two"], command: "uptime -p" },
+  });
+  await call("DELETE", "/monitoring/policy/uptime");
 });
 
 test("a log policy is made from a multipart form with everything as text", async () => {

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import {
   CommandPolicyInput,
   LogPolicyInput,
+  PolicyChange,
   PolicyDeploy,
   PolicyList,
   PolicyRecord,
@@ -44,6 +45,17 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       revised: true,
       handler: async ({ principal, input, expected }) =>
         answerOf(await policies.save(principal, policyInput("log", input), expected)),
+    }),
+    endpoint({
+      method: "PATCH",
+      path: "/monitoring/policy/:name",
+      permission: "policies:write",
+      summary: "Changes the members that are sent",
+      body: "json",
+      input: PolicyChange,
+      output: PolicyRecord,
+      revised: true,
+      handler: async ({ principal, input, expected }) => answerOf(await policies.edit(principal, input, expected)),
     }),
     endpoint({
       method: "DELETE",

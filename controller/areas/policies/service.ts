@@ -1,9 +1,9 @@
-import type { PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
-import { mapLimited } from "../../../common/concurrency.ts";
-import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
+import type { PolicyChange, PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
+import { AppError } from "../../../common/errors.ts";
+import { POLICY_HOSTS_MAX, POLICY_RACES_MAX } from "../../../common/limits.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { fileName } from "../../../common/paths.ts";
+import { requireSomeMember } from "../../../common/members.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Depots } from "../depots/index.ts";
@@ -15,6 +15,8 @@ import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
 import { DepotUses } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
+import { changedInput } from "./input.ts";
+import { NamedByPolicies, tooManyHosts } from "./named.ts";
 import {
   changedMeanwhile,
   PolicyStore,
@@ -23,7 +25,6 @@ import {
   type StoredTargets,
 } from "./store.ts";
 import type { PolicyInput } from "./types.ts";
-import { checkSpec } from "./validation.ts";
 
 export interface PolicyDependencies {
   readonly stores: Stores;
@@ -48,9 +49,7 @@ const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
 export class PolicyService implements DesiredStateSource {
   readonly #store: PolicyStore;
   readonly #runtime: Runtime;
-  readonly #rules: PolicyDependencies["rules"];
-  readonly #depots: PolicyDependencies["depots"];
-  readonly #hosts: PolicyDependencies["hosts"];
+  readonly #named: NamedByPolicies;
   readonly #objects: PolicyDependencies["objects"];
   readonly #assignments: PolicyAssignments;
   readonly #desired: DesiredPolicies;
@@ -59,9 +58,7 @@ export class PolicyService implements DesiredStateSource {
     const { stores, runtime, hosts, depots } = dependencies;
     const store = (this.#store = new PolicyStore(stores));
     this.#runtime = runtime;
-    this.#rules = dependencies.rules;
-    this.#depots = depots;
-    this.#hosts = hosts;
+    this.#named = new NamedByPolicies(dependencies);
     this.#objects = dependencies.objects;
     this.#assignments = new PolicyAssignments({ store, hosts });
     this.#desired = new DesiredPolicies({ ...dependencies, store });
@@ -79,9 +76,42 @@ export class PolicyService implements DesiredStateSource {
   async save(principal: Principal, input: PolicyInput, expected?: Expected): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
     const { name } = input.spec;
-    await this.#check(principal, input.spec);
-    const hosts = input.hosts && (await this.#knownHosts(principal, input.hosts));
+    await this.#named.check(principal, input.spec);
     const seen = await this.#store.get(principal.tenant, name);
+    if (!(await this.#replace(principal, input, seen, expected))) {
+      const now = await this.#store.get(principal.tenant, name);
+      requireExpected(expected, `The policy ${name}`, now.definition.value && (now.targets.value ?? NO_TARGETS));
+      throw changedMeanwhile(name);
+    }
+    return this.get(principal, name);
+  }
+
+  /**
+   * Changes the given members. Changes of other members at the same time are kept. `AppError("invalid")` if the change
+   * names no member, or one that the policy's kind lacks.
+   */
+  async edit(principal: Principal, { name, ...change }: PolicyChange, expected?: Expected): Promise<PolicyRecord> {
+    requirePermission(principal, "policies:write");
+    requireSomeMember(change, `the policy ${name}`);
+    await this.#visible(principal, name);
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const { seen, definition } = await this.#find(principal.tenant, name);
+      const input = changedInput(definition.spec, change);
+      await this.#named.check(principal, input.spec);
+      if (await this.#replace(principal, input, seen, expected)) return this.get(principal, name);
+    }
+    throw changedMeanwhile(name);
+  }
+
+  /** Writes the policy in place of what was `seen`. False: another writer came first, and nothing was changed. */
+  async #replace(
+    principal: Principal,
+    input: PolicyInput,
+    seen: StoredPolicy,
+    expected: Expected | undefined,
+  ): Promise<boolean> {
+    const { name } = input.spec;
+    const hosts = input.hosts && (await this.#named.hosts(principal, input.hosts));
     if (seen.definition.value) await this.#refuseOutsideRule(principal, seen.definition.value, seen.targets.value);
     const former = seen.targets.value ?? NO_TARGETS;
     requireExpected(expected, `The policy ${name}`, seen.definition.value && former);
@@ -95,13 +125,9 @@ export class PolicyService implements DesiredStateSource {
     const definition = this.#definition(principal, seen.definition.value, input.spec);
     const next = definition.definition ?? seen.definition.value;
     if (next) await this.#refuseOutsideRule(principal, next, targets);
-    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) {
-      const now = await this.#store.get(principal.tenant, name);
-      requireExpected(expected, `The policy ${name}`, now.definition.value && (now.targets.value ?? NO_TARGETS));
-      throw changedMeanwhile(name);
-    }
+    if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) return false;
     await this.#assignments.settle(principal.tenant, name);
-    return this.get(principal, name);
+    return true;
   }
 
   /** Policies that the principal may see, without columns that are hidden from it. */
@@ -157,8 +183,8 @@ export class PolicyService implements DesiredStateSource {
   ): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     const { definition } = await this.#visible(principal, name);
-    await this.#check(principal, definition.spec);
-    const added = await this.#knownHosts(principal, hosts);
+    await this.#named.check(principal, definition.spec);
+    const added = await this.#named.hosts(principal, hosts);
     const deployed = (now: StoredTargets): StoredTargets => {
       const all = [...new Set([...now.hosts, ...added])];
       if (all.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
@@ -194,32 +220,6 @@ export class PolicyService implements DesiredStateSource {
   /** Completes changes that were interrupted because a controller ended or the store did not answer. Idempotent. */
   maintain(tenant: string): Promise<void> {
     return this.#assignments.settleAll(tenant);
-  }
-
-  async #check(principal: Principal, spec: PolicySpec): Promise<void> {
-    checkSpec(spec);
-    try {
-      await this.#rules.load(principal, spec.rule);
-    } catch (error) {
-      if (!isAppError(error)) throw error;
-      throw new AppError(error.code, `The policy's rule ${spec.rule} cannot be used: ${errorText(error)}`, {
-        cause: error,
-      });
-    }
-    if (spec.kind === "command" && spec.ctype === 0)
-      await this.#depots.toDeploy(principal, spec.depotname ?? "", spec.depotversion);
-  }
-
-  async #knownHosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
-    const names = [...new Set(hosts)];
-    if (names.length > POLICY_HOSTS_MAX) throw tooManyHosts();
-    const known = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#hosts.exists(principal, host));
-    const unknown = names.filter((_, at) => !known[at]);
-    if (unknown.length === 0) return names;
-    throw new AppError(
-      "not_found",
-      `There is no host ${unknown.slice(0, 10).join(", ")}${unknown.length > 10 ? ", …" : ""}.`,
-    );
   }
 
   /** Finds the policy. `AppError("not_found")` also if the principal may not see it. */
@@ -306,8 +306,4 @@ function record(principal: Principal, definition: StoredDefinition, targets: Sto
 
 function unknownPolicy(name: string): AppError {
   return new AppError("not_found", `There is no policy ${name}.`);
-}
-
-function tooManyHosts(): AppError {
-  return new AppError("too_large", `A policy has at most ${POLICY_HOSTS_MAX} hosts.`);
 }

@@ -9,7 +9,7 @@ import type { Encoding } from "../../../common/text/encodings.ts";
  * same for all: reading the input in any form, sign-in, permission, admission, validation, audit, envelope, OpenAPI.
  */
 export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSchema> {
-  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `:name` is one path segment. A `*` at the end takes the rest, including slashes, as the input member `*`. */
   readonly path: string;
   /** `public` needs no sign-in. A granted call with a permission that ends in `:read` leaves no audit entry. */

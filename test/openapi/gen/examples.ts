@@ -176,6 +176,10 @@ export const EXAMPLE_REQUESTS = {
     },
   },
   getJobByPath: { path: { path: "backup@nightly" } },
+  patchJobByPath: {
+    path: { path: "backup@nightly" },
+    body: { description: "Dumps of all databases" },
+  },
   deleteJobByPath: { path: { path: "backup@nightly" } },
   postJobBatch: { body: { jobs: [{ name: "backup@nightly", timeout: 60 }] } },
   postJobCancelByRunid: { path: { runid: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
@@ -257,6 +261,7 @@ export const EXAMPLE_REQUESTS = {
     },
   },
   getMonitoringPolicyByName: { path: { name: "load" } },
+  patchMonitoringPolicyByName: { path: { name: "load" }, body: { interval: 10 } },
   deleteMonitoringPolicyByName: { path: { name: "load" } },
   postMonitoringPolicyDeployByName: { path: { name: "load" }, query: { hosts: ["web-1"] } },
   getMonitoringPolicyExtendByPath: { path: { path: "matrix/rules/visit" } },

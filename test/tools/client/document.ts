@@ -33,7 +33,7 @@ export interface Socket {
   readonly frames: { readonly server: { readonly schema: Schema } };
 }
 
-type PathItem = Readonly<Partial<Record<"get" | "put" | "post" | "delete", Described>>> & {
+type PathItem = Readonly<Partial<Record<"get" | "put" | "post" | "patch" | "delete", Described>>> & {
   readonly "x-websocket"?: Socket;
 };
 
@@ -43,12 +43,12 @@ export interface Document {
 }
 
 export interface Operation {
-  readonly method: "get" | "put" | "post" | "delete";
+  readonly method: "get" | "put" | "post" | "patch" | "delete";
   readonly path: string;
   readonly described: Described;
 }
 
-const METHODS = ["get", "put", "post", "delete"] as const;
+const METHODS = ["get", "put", "post", "patch", "delete"] as const;
 
 export function operationsIn({ paths }: Document): readonly Operation[] {
   return Object.entries(paths).flatMap(([path, item]) =>

@@ -30,7 +30,7 @@ beforeEach(() => {
   monitoring.hosts.sent.length = 0;
 });
 
-type Method = "GET" | "POST" | "PUT" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 const call = (method: Method, url: string, form?: string, as = session) =>
   monitoring.http.call(as, {
     method,
@@ -78,15 +78,16 @@ test("every form a client sends a definition in means the same", async () => {
   }
 });
 
-test("PUT and merge change the members that are sent, and only those", async () => {
+test("PUT, PATCH and merge change the members that are sent, and only those", async () => {
   const full = "timeout=9&enable=0&description=d&arg=x&tag=t&queue=q&groupmode=sequence&schedule=cron+0+0+*+*+*";
   await call("POST", "/job", `name=part&dir=d&exec=run&host=h1&${full}`);
   const before = (await stored("part@d")) as { created: number };
   for (const [method, url] of [
     ["PUT", "/job"],
+    ["PATCH", "/job/part@d"],
     ["POST", "/job/merge"],
   ] as const) {
-    const unchanged = await call(method, url, "name=part&dir=d&timeout=&exec=undefined&queue=null");
+    const unchanged = await call(method, url, "name=part&dir=d&timeout=&exec=undefined&queue=null&description=d");
     const written = { changed: expect.any(Number) as number, revision: expect.any(String) as string };
     expect(unchanged.message).toMatchObject({ ...before, ...written });
     expect(await call(method, url, "name=part&dir=d&host[]=h2&host[]=h3&queue=")).toMatchObject({
@@ -96,6 +97,18 @@ test("PUT and merge change the members that are sent, and only those", async () 
   }
   expect(await call("POST", "/job", "name=part&dir=d&exec=run")).toMatchObject({
     message: { host: [], tag: [], enable: 1, created: before.created },
+  });
+  await call("DELETE", "/job/part@d");
+});
+
+test("PATCH takes the job from its path, and refuses a change of nothing", async () => {
+  await call("POST", "/job", "name=part&dir=d&exec=run&host=h1");
+  expect(await call("PATCH", "/job/part@d", "")).toMatchObject({ status: "error", code: "invalid" });
+  expect(await call("PATCH", "/job/gone@d", "host=h2")).toMatchObject({ status: "error", code: "not_found" });
+  const elsewhere = await call("PATCH", "/job/part@d", "name=other&host=h4");
+  expect(elsewhere).toMatchObject({
+    message: { name: "part", host: ["h4"] },
+    warnings: ["name is not known here and was ignored."],
   });
   await call("DELETE", "/job/part@d");
 });

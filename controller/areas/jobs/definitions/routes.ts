@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { JobChange, JobInput, JobList, JobRecord, JobSelect } from "../../../../common/api/jobs.ts";
+import { JobChange, JobInput, JobList, JobPatch, JobRecord, JobSelect } from "../../../../common/api/jobs.ts";
 import { endpoint, type Answer, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { JobService, SavedJob } from "../service.ts";
 
@@ -65,6 +65,15 @@ function writingRoutes(jobs: JobService): readonly Endpoint[] {
       summary: "Changes the members that are sent; adds a job that is not there",
       input: JobChange,
       handler: async ({ principal, input, expected }) => answerOf(await jobs.merge(principal, input, expected)),
+    }),
+    endpoint({
+      ...writing,
+      method: "PATCH",
+      path: "/job/*",
+      summary: "Changes the members that are sent of the job <name>@<dir>",
+      input: JobPatch,
+      handler: async ({ principal, input: { "*": fullName, ...change }, expected }) =>
+        answerOf(await jobs.patch(principal, fullName, change, expected)),
     }),
     endpoint({
       method: "DELETE",

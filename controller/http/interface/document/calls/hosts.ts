@@ -36,6 +36,7 @@ export const HOST_CALLS: ExampleCalls = {
 
   "POST /monitoring/policy": { name: "load", rule: RULE, command: "uptime", ctype: 1, interval: 5, unit: "minute" },
   "POST /monitoring/policy/log": { name: "access", rule: RULE, dir: "/var/log/nginx", match: "access\\.log" },
+  "PATCH /monitoring/policy/:name": { name: "load", interval: 10 },
   "GET /monitoring/policy": {},
   "GET /monitoring/policy/:name": { name: "load" },
   "POST /monitoring/policy/deploy/:name": { name: "load", hosts: [HOST] },
@@ -45,6 +46,7 @@ export const HOST_CALLS: ExampleCalls = {
 
   "POST /job": { name: "backup", dir: "nightly", exec: ["tar -cf /tmp/etc.tar /etc"], host: [HOST] },
   "PUT /job": { name: "backup", dir: "nightly", schedule: "cron 0 2 * * *; tz=Europe/Berlin" },
+  "PATCH /job/*": { "*": "backup@nightly", description: "Dumps of all databases" },
   "POST /job/merge": { name: "backup", dir: "nightly", description: "Every night" },
   "GET /job": {},
   "GET /job/*": { "*": JOB },

@@ -1,0 +1,48 @@
+import type { PolicySpec } from "../../../common/api/policies.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { PolicyDependencies } from "./service.ts";
+import { checkSpec } from "./validation.ts";
+
+/** Checks that the rule, the depot and the hosts that a policy names exist, and that its caller may use them. */
+export class NamedByPolicies {
+  readonly #with: Pick<PolicyDependencies, "rules" | "depots" | "hosts">;
+
+  constructor(dependencies: Pick<PolicyDependencies, "rules" | "depots" | "hosts">) {
+    this.#with = dependencies;
+  }
+
+  /** Throws for a wrong member, and for a rule or depot that cannot be used. */
+  async check(principal: Principal, spec: PolicySpec): Promise<void> {
+    checkSpec(spec);
+    try {
+      await this.#with.rules.load(principal, spec.rule);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      throw new AppError(error.code, `The policy's rule ${spec.rule} cannot be used: ${errorText(error)}`, {
+        cause: error,
+      });
+    }
+    if (spec.kind === "command" && spec.ctype === 0)
+      await this.#with.depots.toDeploy(principal, spec.depotname ?? "", spec.depotversion);
+  }
+
+  /** The names, each once. `AppError("not_found")` if a host does not exist, `too_large` for too many. */
+  async hosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
+    const names = [...new Set(hosts)];
+    if (names.length > POLICY_HOSTS_MAX) throw tooManyHosts();
+    const known = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#with.hosts.exists(principal, host));
+    const unknown = names.filter((_, at) => !known[at]);
+    if (unknown.length === 0) return names;
+    throw new AppError(
+      "not_found",
+      `There is no host ${unknown.slice(0, 10).join(", ")}${unknown.length > 10 ? ", …" : ""}.`,
+    );
+  }
+}
+
+export function tooManyHosts(): AppError {
+  return new AppError("too_large", `A policy has at most ${POLICY_HOSTS_MAX} hosts.`);
+}
