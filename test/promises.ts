@@ -6,6 +6,8 @@ export interface FailurePromise {
   readonly promise: string;
   /** Test files, from the root of the project. */
   readonly tests: readonly string[];
+  /** Present: only the soak runs these tests. */
+  readonly isSoak?: true;
   /** Findings of the tests, and how they were fixed. */
   readonly found: readonly string[];
 }
@@ -199,6 +201,7 @@ export const PROMISES = {
     promise:
       "On a ring of three, objects are created, changed and removed many times while Cassandra nodes are killed and paused and controllers are stopped in the middle of their writes. Afterwards each object is found by its present values and by no others, edges are the same at both ends, and every version that has not expired exists.",
     tests: ["test/ring/churn.test.ts"],
+    isSoak: true,
     found: [],
   },
   "ring-loss": {

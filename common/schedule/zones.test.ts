@@ -7,6 +7,10 @@ import { nextTimes, parseSchedule } from "./index.ts";
  * that knows nothing but what `Intl` says the clocks show. `npm run soak` goes through all zones; else it is some.
  */
 
+const all = TIMES > 1;
+/** One in so many names of zones is looked at without `all`: their changes are found by formatting every half day. */
+const NAMES_SHARE = 20;
+
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -40,7 +44,7 @@ const PATTERNS: readonly Pattern[] = [
 /** One zone for each list of changes there is, with the list. */
 function zonesWithChanges(): readonly (readonly [zone: string, changes: readonly number[]])[] {
   const byChanges = new Map<string, readonly [string, readonly number[]]>();
-  for (const zone of Intl.supportedValuesOf("timeZone")) {
+  for (const zone of Intl.supportedValuesOf("timeZone").filter((_, at) => all || at % NAMES_SHARE === 0)) {
     const changes = changesOf(zone);
     const key = changes.join();
     if (changes.length > 0 && !byChanges.has(key)) byChanges.set(key, [zone, changes]);
@@ -103,11 +107,10 @@ function walked(
 }
 
 const zones = zonesWithChanges();
-const all = TIMES > 1;
 const chosen = all ? zones : zones.filter((_, at) => at % Math.ceil(zones.length / SAMPLE) === 0);
 
 test("there are zones whose clocks are set forward and back", () => {
-  expect(zones.length).toBeGreaterThan(50);
+  expect(zones.length).toBeGreaterThan(all ? 50 : 5);
   expect(chosen.length).toBeGreaterThanOrEqual(5);
 });
 

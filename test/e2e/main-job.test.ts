@@ -7,7 +7,7 @@ import { writeAccessLog } from "./access-log.ts";
 import { clusterVariables, form, Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
-const LINES = 100_000;
+const LINES = 40_000;
 const SETTLE_DEADLINE_MS = 180_000;
 
 const cluster = inject("cluster");
@@ -120,8 +120,8 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
     await writeAccessLog({
       folder: logs,
       lines: LINES,
-      rotateEveryLines: 15_000,
-      linesPerBurst: 500,
+      rotateEveryLines: 6_000,
+      linesPerBurst: 200,
       pauseMs: 60,
       onProgress: async (written) => {
         if (written > LINES / 3 && !killed.agent) {

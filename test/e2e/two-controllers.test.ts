@@ -11,7 +11,7 @@ import { clusterVariables, Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 const HOST = "web-1";
-const LINES = 24_000;
+const LINES = 12_000;
 /** Writes of one object with triggers, through both controllers. */
 const WRITES = 200;
 const DEADLINE_MS = 120_000;
@@ -236,7 +236,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
 
   /** Waits for a moment that the seed selects. */
   async function someLines(): Promise<void> {
-    const until = Math.min(written < LINES / 2 ? LINES / 2 : LINES, written + 400 + Math.floor(random.next() * 1_200));
+    const until = Math.min(written < LINES / 2 ? LINES / 2 : LINES, written + 200 + Math.floor(random.next() * 600));
     await eventually("some more lines are written", DEADLINE_MS, () => written >= until || undefined);
   }
 

@@ -8,8 +8,8 @@ import { CountedPauses } from "./pauses.ts";
 /** Beyond this, work is not bounded at all. `npm run bench -- hostile` measures the real value. */
 const STOP_MAX_MS = 1_000;
 /** Minimum number of pauses of a request that continues; the maximum is the number until its caller leaves. */
-const PAUSES_MIN = 30;
-const PAUSES_MAX = 100;
+const PAUSES_MIN = 10;
+const PAUSES_MAX = 30;
 /** Codes for exceeded sizes and missing rights. */
 const REFUSED = ["too_large", "limited", "invalid", "not_found", "syntax"];
 /** Also includes the code of a request whose caller has left. */

@@ -57,7 +57,7 @@ const SEARCHES: Readonly<Record<Segment["kind"], Work>> = {
  * In every run each sender calls one in this many endpoints, different ones per sender, and one in this many senders
  * sends each text; `npm run soak` runs all.
  */
-const SHARE = 8;
+const SHARE = 24;
 
 const NO_PROOF = /must prove that no page of another site sent it/;
 const untrusted = SENDERS.filter((sender) => !sender.isTrusted);

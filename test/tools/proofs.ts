@@ -15,7 +15,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   cluster: "etcd and Cassandra: the contract of stores and what is of that engine alone",
   e2e: "built programs as processes, on both engines",
   ring: "three etcd members and three Cassandra nodes, which are lost, paused and cut off",
-  "ring-soak": "the same, for files that prove no promise by themselves. In `npm run soak`, not in every run",
+  "ring-soak": "the same, for what takes many losses to show. In `npm run soak`, not in every run",
   sim: "Node alone: whole systems in simulated time",
 };
 
@@ -56,11 +56,15 @@ export function proofs(): string {
   ].join("\n");
 }
 
-function rows(id: string, { tests }: FailurePromise, projects: ReadonlyMap<string, readonly string[]>): string[] {
-  return tests.map((file) => {
-    const all = projects.get(file) ?? [];
+function rows(id: string, promise: FailurePromise, projects: ReadonlyMap<string, readonly string[]>): string[] {
+  const projectsOf = (file: string): readonly string[] => projects.get(file) ?? [];
+  const isInEveryRun = promise.tests.some((file) => projectsOf(file).some((name) => !isSoak(name)));
+  if (isInEveryRun === (promise.isSoak === true))
+    throw new Error(`test/promises.ts and vitest.config.ts disagree: is ${id} proved in every run, or in the soak?`);
+  return promise.tests.map((file) => {
+    const all = projectsOf(file);
+    if (all.length === 0) throw new Error(`${file}, which proves ${id}, is in no project.`);
     const everyRun = all.filter((name) => !isSoak(name));
-    if (everyRun.length === 0) throw new Error(`${file}, which proves ${id}, is in no project of every run.`);
     const parts = SOAK_PARTS.filter(({ files }) => files.some((one) => file === one || file.startsWith(`${one}/`)));
     const soak = [...parts.map(({ name }) => `--${name}`), ...all.filter(isSoak)];
     return `| \`${id}\` | [${file}](../${file}) | ${everyRun.join(", ")} | ${soak.map((one) => `\`${one}\``).join(" ")} |`;

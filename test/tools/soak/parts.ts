@@ -47,6 +47,7 @@ const RANDOM_TESTS = [
   "controller/areas/query/graph/random.test.ts",
   "controller/areas/query/patterns.test.ts",
   "controller/areas/query/search/random.test.ts",
+  "controller/areas/rules/parsing/fuzz.test.ts",
   "controller/areas/tables/service.test.ts",
   "controller/areas/triggers/after.test.ts",
   "controller/areas/triggers/several.test.ts",
@@ -67,8 +68,7 @@ const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/upkeep/sweeps.cluster.test.ts",
   "controller/store/cluster/upkeep/late-changes.cluster.test.ts",
 ];
-const OF_AGE_ON_RING = ["test/ring/age.test.ts"];
-const CHURN = ["test/ring/churn.test.ts"];
+const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 /** Each row is on three of these nodes. */
 const FIVE_NODES = { ODP_RING_NODES: "5" };
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
@@ -87,7 +87,8 @@ const ALONE = "--no-file-parallelism";
 const BOUND_TIMES = { ODP_TEST_TIMED: "1" };
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
 const SCHEDULES = ["test/sim/schedules.test.ts"];
-const LOSSES = ["test/ring/config.test.ts", "test/ring/loss.test.ts"];
+const LOSSES = ["test/ring/loss.test.ts"];
+const LOSSES_OF_CONFIGURATION = ["test/ring/config.test.ts"];
 const LEADERS = ["test/e2e/leaders.test.ts"];
 /** Timeout of tests and hooks that state none of their own. */
 const TEST_MAX_MS = 3_600_000;
@@ -167,9 +168,8 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     unit: "rounds of losses on a ring",
     count: 20,
     portion: 2,
-    files: LOSSES,
-    run: (count, seed, print) =>
-      tests("ring", LOSSES, { ...seeded(seed), ...BOUND_TIMES, ODP_RING_TIMES: String(count) }, print),
+    files: [...LOSSES, ...LOSSES_OF_CONFIGURATION],
+    run: loseMembers,
   },
   {
     name: "lines",
@@ -201,10 +201,16 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     unit: "times the changes of age",
     count: 20,
     portion: 2,
-    files: [...OF_AGE_ON_ONE_NODE, ...OF_AGE_ON_RING, ...CHURN],
+    files: [...OF_AGE_ON_ONE_NODE, ...OF_AGE_ON_RING],
     run: grow,
   },
 ];
+
+async function loseMembers(count: number, seed: number, print: Print): Promise<void> {
+  const numbers = { ...seeded(seed), ...BOUND_TIMES, ODP_RING_TIMES: String(count) };
+  await tests("ring", LOSSES, numbers, print);
+  await tests("ring-soak", LOSSES_OF_CONFIGURATION, numbers, print);
+}
 
 async function answersAsDescribed(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ODP_SCHEMA_EXAMPLES: String(count), ODP_SCHEMA_SEED: String(seed) };
@@ -215,8 +221,6 @@ async function grow(count: number, seed: number, print: Print): Promise<void> {
   const numbers = { ...seeded(seed), ODP_TEST_AGE: String(count) };
   await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
   await tests("ring-soak", OF_AGE_ON_RING, numbers, print);
-  await tests("ring", CHURN, numbers, print);
-  await tests("ring", CHURN, FIVE_NODES, print);
   await tests("ring-soak", [], FIVE_NODES, print);
 }
 

@@ -20,7 +20,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../index.ts";
 
 /** Random chains over random small graphs, answered by the query area and by walking everywhere. */
-const GRAPHS = 60 * TIMES;
+const GRAPHS = 30 * TIMES;
 const QUERIES_PER_GRAPH = 6;
 const admin = testPrincipal();
 /** Sees boxes up to a size, and no safes. */

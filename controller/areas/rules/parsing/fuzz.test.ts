@@ -2,13 +2,14 @@ import { expect, test } from "vitest";
 import { isAppError } from "../../../../common/errors.ts";
 import { seededRandom } from "../../../../test/helpers/time/clock.ts";
 import { classView } from "../../../../test/helpers/mql/class-views.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { Words } from "../../../../test/helpers/mql/words.ts";
 import { checkRuleText, compileRule } from "../definitions/compile.ts";
 import { compileGrok } from "../grok/grok.ts";
 import { GROK_PATTERNS } from "../grok/known-patterns.ts";
 import type { ParsedRecord, RawRecord } from "../types.ts";
 
-const SEEDS = [1, 2, 3, 4];
+const SEEDS = Array.from({ length: TIMES > 1 ? 20 : 2 }, (_, at) => at + 1);
 const ROUNDS = 400;
 const REFUSALS = ["invalid", "syntax", "unsupported", "too_large", "not_found"];
 const CLASS = classView("/ns/access", {
