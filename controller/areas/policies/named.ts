@@ -2,15 +2,23 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import type { Depots } from "../depots/index.ts";
+import type { Hosts } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import type { PolicyDependencies } from "./service.ts";
+import type { Rules } from "../rules/index.ts";
 import { checkSpec } from "./validation.ts";
+
+interface Dependencies {
+  readonly rules: Pick<Rules, "load">;
+  readonly depots: Pick<Depots, "toDeploy">;
+  readonly hosts: Pick<Hosts, "exists">;
+}
 
 /** Checks that the rule, the depot and the hosts that a policy names exist, and that its caller may use them. */
 export class NamedByPolicies {
-  readonly #with: Pick<PolicyDependencies, "rules" | "depots" | "hosts">;
+  readonly #with: Dependencies;
 
-  constructor(dependencies: Pick<PolicyDependencies, "rules" | "depots" | "hosts">) {
+  constructor(dependencies: Dependencies) {
     this.#with = dependencies;
   }
 
