@@ -19,6 +19,7 @@ export const ERROR_CODES = {
   stale: { status: 412, meaning: "The thing is not as the request expects it; nothing was done. Read it again." },
   compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },
   too_large: { status: 413, meaning: "A named limit on size, count or depth was passed." },
+  range: { status: 416, meaning: "No byte of the content is in the range that was asked for." },
   limited: { status: 429, meaning: "The tenant's admission limit is reached: come back later." },
   cancelled: { status: 499, meaning: "The caller went away or asked to stop." },
   internal: { status: 500, meaning: "A bug or a fault of ours; the log has the details." },

@@ -70,7 +70,10 @@ export function failureIn(value: unknown, status: number, retryAfter: string | n
 }
 
 /** Codes with which the controller says that nothing was done. */
-const UNDONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["unavailable", "stale", "signin", "method_not_allowed"]);
+const UNDONE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  ...(["unavailable", "stale", "signin"] as const),
+  ...(["range", "method_not_allowed"] as const),
+]);
 
 function secondsIn(header: string | null): number | undefined {
   return header !== null && /^\d{1,6}$/.test(header.trim()) ? Number(header) * 1_000 : undefined;

@@ -1,7 +1,7 @@
-import { Readable } from "node:stream";
-import type { Answer, BareAnswers, Client, StatusNote } from "../../http/interface/endpoint.ts";
+import type { Answer, BareAnswers } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { ANY_TYPE } from "../../http/answer/forms.ts";
+import { storedStatuses } from "../../http/answer/stored.ts";
 import { contentTypeOf } from "./content-types.ts";
 import { extensionOf, nameOf } from "./names.ts";
 import type { OpenedFile } from "./contents.ts";
@@ -17,17 +17,11 @@ const HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-const DECLARED = {
-  etag: "The version of the content",
+export const CONTENT_STATUSES = storedStatuses({
   "cache-control": "What is open to every user is kept by the client and asked for again, all else is not",
   "content-security-policy": "What the content may do in a browser",
   "cross-origin-resource-policy": "Which pages may take it in",
-};
-
-export const CONTENT_STATUSES: Readonly<Record<number, StatusNote>> = {
-  200: { summary: "The bytes", headers: DECLARED },
-  304: { summary: "The client has this version", headers: DECLARED },
-};
+});
 
 /** The bytes of a file, by the type of its name. */
 export const FILE_BYTES: BareAnswers = {
@@ -38,22 +32,20 @@ export const FILE_BYTES: BareAnswers = {
 interface ContentRequest {
   readonly principal: Principal;
   readonly file: OpenedFile;
-  readonly client: Client;
   readonly isDownload?: boolean;
 }
 
 /** Answers with the raw bytes of a file. */
 export async function contentAnswer(
   files: FileService,
-  { principal, file, client, isDownload = false }: ContentRequest,
+  { principal, file, isDownload = false }: ContentRequest,
 ): Promise<Answer<never>> {
-  const headers = { ...HEADERS, ...(await keeping(files, principal, file.fullname)), etag: `"${file.digest}"` };
-  if (client.holds(headers.etag)) return { empty: 304, headers };
+  const { digest, size, versionMs, fullname } = file;
   return {
-    content: Readable.from(file.bytes),
-    contentType: contentTypeOf(extensionOf(file.fullname)),
-    headers,
-    ...(isDownload && { filename: nameOf(file.fullname) }),
+    stored: { size, etag: `"${digest}"`, modifiedMs: versionMs, read: (part) => file.read(part) },
+    headers: { ...HEADERS, ...(await keeping(files, principal, fullname)) },
+    contentType: contentTypeOf(extensionOf(fullname)),
+    ...(isDownload && { filename: nameOf(fullname) }),
   };
 }
 

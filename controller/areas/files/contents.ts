@@ -3,6 +3,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantRoom } from "../objects/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
+import type { ByteRange } from "../../store/blobs.ts";
 import type { Stores } from "../../store/engine.ts";
 import { AppError } from "../../../common/errors.ts";
 import { FILE_TEXT_MAX_BYTES } from "../../../common/limits.ts";
@@ -26,7 +27,10 @@ export interface TextFile {
   readonly fullname: string;
 }
 
-export type OpenedFile = OpenFile & Pick<FileEntry, "fullname">;
+export interface OpenedFile extends OpenFile, Pick<FileEntry, "fullname" | "versionMs"> {
+  /** The bytes from `start` (inclusive) to `end` (exclusive). */
+  read(range: ByteRange): AsyncIterable<Uint8Array>;
+}
 
 /** New content of a file: a text, or the path of a local file that was uploaded. */
 export type Content = { readonly text: string } | { readonly file: string };
@@ -63,8 +67,9 @@ export class FileContents {
     visibility.requireContent(entry);
     const { blobs } = await this.#with.stores.tenant(principal.tenant);
     const { digest } = entry.content;
-    const { size, modifiedMs, fullname } = entry;
-    return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
+    const { size, modifiedMs, versionMs, fullname } = entry;
+    const read = (range?: ByteRange): AsyncIterable<Uint8Array> => blobs.read(digest, range);
+    return { digest, size, modifiedMs, versionMs, fullname, bytes: read(), read };
   }
 
   /** `AppError("invalid")` if the file is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`. */

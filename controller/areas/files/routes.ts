@@ -174,9 +174,9 @@ function servedRoute(files: FileService): Endpoint {
     output: Type.String(),
     bare: { ...FILE_BYTES, only: true },
     statuses: CONTENT_STATUSES,
-    handler: async ({ principal, input, client }) => {
+    handler: async ({ principal, input }) => {
       const file = await files.openServed(principal, fileName(input));
-      return contentAnswer(files, { principal, file, client });
+      return contentAnswer(files, { principal, file });
     },
   });
 }
@@ -231,7 +231,7 @@ function fileName({ "*": path, issys }: Static<typeof FilePath>): FileName {
 
 async function read(
   files: FileService,
-  { principal, input, client, signal }: Call<Static<typeof FileRead>>,
+  { principal, input, signal }: Call<Static<typeof FileRead>>,
 ): Promise<Answer<Static<typeof FileAnswer>>> {
   const name = fileName(input);
   switch (input.type ?? "open") {
@@ -248,7 +248,7 @@ async function read(
     case "open":
     case "download": {
       const file = await files.open(principal, name.path, name.space);
-      return contentAnswer(files, { principal, file, client, isDownload: input.type === "download" });
+      return contentAnswer(files, { principal, file, isDownload: input.type === "download" });
     }
     default:
       throw new AppError("invalid", "type is one of dir, file, attr, tag, open, download and check.");

@@ -16,12 +16,14 @@ import type {
   PageAnswer,
   RowsAnswer,
   SessionChange,
+  StoredAnswer,
   TicketChange,
 } from "../interface/endpoint.ts";
 import { sendEvents, type Listening } from "../sockets/events.ts";
 import { statusOfFailures } from "./failed.ts";
 import { wantsProblem } from "./failure.ts";
 import { outputFilter, type Filter } from "./filter.ts";
+import { sendStored } from "./stored.ts";
 import { formCheck } from "./forms.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
 import { WARNINGS_HEADER, warningsHeader } from "../input/warnings.ts";
@@ -73,6 +75,7 @@ export function answerSender(
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken });
     }
     if ("rows" in answer) return sendRows(reply, answer, { options, writeHead, filter: rowFilter });
+    if ("stored" in answer) return sendBytes(reply, answer, { options, writeHead });
     // Before the head, because it may fail while it waits for its turn.
     const text = await textOf(answer, filter, options);
     if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
@@ -94,7 +97,7 @@ export function answerSender(
 
 /** The JSON of a message or of a value without envelope; `undefined` for other answers. */
 function textOf(
-  answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer>,
+  answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer | StoredAnswer>,
   filter: Filter | undefined,
   options: AnswerOptions,
 ): string | Promise<string> | undefined {
@@ -153,12 +156,39 @@ async function sendPage(reply: FastifyReply, { page, policy }: PageAnswer, optio
 }
 
 async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {
-  void reply.type(answer.contentType);
-  if (answer.filename !== undefined) void reply.header("content-disposition", disposition(answer.filename));
+  describe(reply, answer);
   const { content } = answer;
   if (!(content instanceof Readable)) return sendWhole(reply, content, options);
   options.onSending();
   await sendStream(reply, content, options);
+}
+
+/** A part of the bytes is never compressed: its client puts the parts together. */
+async function sendBytes(
+  reply: FastifyReply,
+  answer: StoredAnswer,
+  { options, writeHead }: Pick<RowsOptions, "options" | "writeHead">,
+): Promise<void> {
+  const takesGzip = options.takesGzip && reply.request.headers.range === undefined;
+  await sendStored(reply, answer, {
+    send: (to, source) =>
+      sendStream(to, source, {
+        signal: options.signal,
+        takesGzip,
+        onBroken: (error) => options.onBroken(error),
+      }),
+    onPiece: () => options.onSending(),
+    writeHead: (head) => {
+      if (head.status !== 304) describe(reply, answer);
+      void reply.header("content-security-policy", CONTENT_POLICY);
+      writeHead(reply, head);
+    },
+  });
+}
+
+function describe(reply: FastifyReply, { contentType, filename }: ContentAnswer | StoredAnswer): void {
+  void reply.type(contentType);
+  if (filename !== undefined) void reply.header("content-disposition", disposition(filename));
 }
 
 /** RFC 6266: a plain name for old clients, and the true name encoded. */
@@ -171,7 +201,9 @@ function disposition(filename: string): string {
   return `attachment; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-async function sendStream(reply: FastifyReply, source: Readable, options: AnswerOptions): Promise<void> {
+type StreamOptions = Pick<AnswerOptions, "signal" | "takesGzip" | "onBroken">;
+
+async function sendStream(reply: FastifyReply, source: Readable, options: StreamOptions): Promise<void> {
   vary(reply);
   if (reply.request.method === "HEAD") {
     source.destroy();

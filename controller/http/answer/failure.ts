@@ -5,10 +5,13 @@ import { HTTP_DETAILS_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { traceIdOf } from "../calls/trace.ts";
 
 /** Headers that describe the body of a successful answer. */
-const HEADERS_OF_BODY = ["content-encoding", "content-length", "content-disposition", "etag"] as const;
+const HEADERS_OF_BODY = [
+  ...["content-encoding", "content-length", "content-disposition"],
+  ...["etag", "last-modified", "accept-ranges"],
+];
 
 /** Codes whose status every client gets: calls of older clients never fail by them. */
-const PRECISE_FOR_ALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["stale", "method_not_allowed"]);
+const PRECISE_FOR_ALL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["stale", "range", "method_not_allowed"]);
 
 /** Address to which a browser without a session is sent. */
 export const SIGN_IN_PATH = "/user/login";

@@ -18,6 +18,7 @@ type Form = "envelope" | "events" | "content" | "json" | "page" | "redirect" | "
 
 function formOf(answer: Answer<unknown>): Form {
   if ("message" in answer || "rows" in answer) return "envelope";
+  if ("stored" in answer) return "content";
   for (const form of ["events", "content", "json", "page", "redirect"] as const) if (form in answer) return form;
   return "empty";
 }
@@ -34,7 +35,7 @@ function isDeclared(form: Form, answer: Answer<unknown>, { bare, events }: Decla
     case "events":
       return events;
     case "content":
-      return "content" in answer && declaresType(bare, mediaTypeOf(answer.contentType));
+      return "contentType" in answer && declaresType(bare, mediaTypeOf(answer.contentType));
     // An empty answer has a status, which the endpoint declares.
     case "empty":
       return true;
@@ -53,6 +54,6 @@ export function mediaTypeOf(contentType: string): string {
 }
 
 function undeclared(form: Form, answer: Answer<unknown>): Error {
-  const what = "content" in answer ? `content of the type ${mediaTypeOf(answer.contentType)}` : `answer ${form}`;
+  const what = "contentType" in answer ? `content of the type ${mediaTypeOf(answer.contentType)}` : `answer ${form}`;
   return new Error(`The endpoint does not declare the ${what}.`);
 }

@@ -194,6 +194,7 @@ export type Answer<O> =
   | MessageAnswer<O>
   | RowsAnswer
   | ContentAnswer
+  | StoredAnswer
   | JsonAnswer
   | PageAnswer
   | EventsAnswer
@@ -238,6 +239,25 @@ export interface ContentAnswer extends AnswerHead, Bare {
   readonly contentType: string;
   readonly filename?: string;
   readonly ticket?: TicketChange;
+}
+
+/**
+ * Stored bytes. The headers of the request decide what is sent: the whole, a range, or nothing because the client has
+ * the version. Its endpoint declares `storedStatuses`.
+ */
+export interface StoredAnswer extends Pick<AnswerHead, "headers">, Bare {
+  readonly stored: StoredBytes;
+  readonly contentType: string;
+  readonly filename?: string;
+}
+
+export interface StoredBytes {
+  readonly size: number;
+  /** Strong tag, with its quotes: other bytes never have it. */
+  readonly etag: string;
+  readonly modifiedMs: number;
+  /** The bytes of the part. Throws before the first of them, or between them, if they cannot be read. */
+  read(part: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
 }
 
 /** A value that is sent as JSON. */

@@ -19,10 +19,20 @@ for (const code of CODES) {
 const componentOf = (status: number): string => `Failure${String(status)}`;
 
 const STALE = ERROR_CODES.stale.status;
+const RANGE = ERROR_CODES.range.status;
 
-/** The failures of an operation. Only a change of a definition that has a revision can be stale. */
-export function failureResponses(isConditional: boolean): Json {
-  const statuses = [...BY_STATUS.keys()].filter((status) => status !== STALE || isConditional);
+interface Conditions {
+  /** True if the operation checks conditions. */
+  readonly isConditional: boolean;
+  /** True if it answers ranges of bytes. */
+  readonly isRanged: boolean;
+}
+
+/** The failures of an operation. */
+export function failureResponses({ isConditional, isRanged }: Conditions): Json {
+  const statuses = [...BY_STATUS.keys()].filter(
+    (status) => (status !== STALE || isConditional) && (status !== RANGE || isRanged),
+  );
   return Object.fromEntries(
     statuses.map((status) => [String(status), { $ref: `#/components/responses/${componentOf(status)}` }]),
   );
@@ -42,7 +52,7 @@ export const FAILURE_COMPONENTS: Json = Object.fromEntries(
 
 function problem(codes: readonly ErrorCode[]): Json {
   // A client that asks for a condition knows its status.
-  const isForAll = codes.includes("stale");
+  const isForAll = codes.includes("stale") || codes.includes("range");
   return {
     description: `${isForAll ? "" : "For clients that accept application/problem+json. "}${meanings(codes)}`,
     headers: RETRY_AFTER,

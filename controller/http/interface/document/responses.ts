@@ -14,6 +14,7 @@ export function responsesOf(endpoint: Endpoint): Json {
   const { bare = {}, events, statuses: own = {}, failsInPart } = endpoint;
   const statuses = failsInPart ? { ...own, ...FAILED_STATUSES } : own;
   const { 200: plain, ...others } = statuses;
+  const isRanged = Object.hasOwn(own, 206);
   const usual = events ? "Events" : bare.only ? "The content" : "The envelope";
   const declared = Object.entries(others).map(([status, note]) => [
     status,
@@ -30,7 +31,7 @@ export function responsesOf(endpoint: Endpoint): Json {
     "200": response(first, contentOf(endpoint, [SIGN_IN]), bare),
     ...(Object.fromEntries(declared) as Json),
     ...(bare.redirect !== undefined && { "302": redirect(bare.redirect) }),
-    ...failureResponses(isConditional(endpoint)),
+    ...failureResponses({ isConditional: isConditional(endpoint) || isRanged, isRanged }),
   };
 }
 
