@@ -6,7 +6,10 @@ import { KIB, MIB } from "./units.ts";
 /** Connections that wait to be accepted; the system may allow fewer. */
 export const HTTP_BACKLOG_CONNECTIONS = 4_096;
 export const HTTP_BODY_MAX_BYTES = 16 * MIB;
-export const HTTP_UPLOAD_MAX_BYTES = 512 * MIB;
+/** Files of one call that go straight into the store. */
+export const HTTP_UPLOAD_MAX_BYTES = 8_192 * MIB;
+/** Files of one call that are copied to the disk of the controller until the call ends. */
+export const HTTP_COPIED_UPLOAD_MAX_BYTES = 512 * MIB;
 export const HTTP_UPLOAD_MAX_FILES = 256;
 export const HTTP_FORM_MAX_FIELDS = 2_000;
 /** Parts of a multipart body, and bytes of a part's head; limits of its parser. */
@@ -74,10 +77,15 @@ export const HTTP_TEXT_LINE_BYTES = 32;
 export const HTTP_SMALL_BODY_MAX_CHARACTERS = 4 * KIB;
 /** Characters of a large text that are examined per turn of the event loop. */
 export const HTTP_BODY_WEIGHED_PIECE_CHARACTERS = MIB;
-/** Deadline for the whole request to arrive, head and body. */
+/** Deadline for the whole request to arrive, head and body. An upload that goes into the store begins it anew. */
 export const HTTP_RECEIVE_DEADLINE_MS = 600_000;
+/** Deadline for the whole request of such an upload; 8 GiB need 0.1 MB/s. */
+export const HTTP_UPLOAD_DEADLINE_MS = 24 * 3_600_000;
 export const HTTP_HEAD_DEADLINE_MS = 30_000;
-/** Deadline for a body from memory, a file or a pipe, after its head is sent. Rows have the deadline of their call. */
+/**
+ * Deadline for a body from memory, a file or a pipe, after its head is sent. Each piece of a stored content begins it
+ * anew. Rows have the deadline of their call.
+ */
 export const HTTP_SEND_DEADLINE_MS = 3_600_000;
 /** Silence after which a peer is cut off: it reads nothing of an answer, or sends nothing of its announced body. */
 export const HTTP_SILENCE_MS = 60_000;
@@ -85,9 +93,9 @@ export const HTTP_SILENCE_MS = 60_000;
 export const HTTP_SILENCE_CHECK_MS = 5_000;
 /** Texts of at least this size are compressed for clients that accept it. */
 export const HTTP_COMPRESS_MIN_BYTES = 4 * KIB;
-/** Size of the pieces sent to the network. Only few of them wait for a slow reader. */
 /** Revisions in one `If-Match`. */
 export const HTTP_ETAGS_MAX = 100;
+/** Size of the pieces sent to the network. Only few of them wait for a slow reader. */
 export const HTTP_PIECE_BYTES = 64 * KIB;
 /** Interval at which deadlines of connections are checked. */
 export const HTTP_DEADLINE_CHECK_MS = 1_000;

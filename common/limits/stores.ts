@@ -37,7 +37,7 @@ export const NUMBER_SLOTS = 1 + RANGE_SLOTS;
 
 // Blob store.
 export const BLOB_CHUNK_MAX_BYTES = MIB;
-export const BLOB_MAX_BYTES = 2_048 * MIB;
+export const BLOB_MAX_BYTES = 8_192 * MIB;
 
 // Embedded store.
 /** Faults of one store that its check lists one by one; all are counted. */

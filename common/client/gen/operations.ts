@@ -2961,7 +2961,7 @@ export interface Operations {
     content: true;
   };
   /**
-   * Write a text file, make a folder, or set attributes or tags.
+   * Write a file as a text or as one part of the form, make a folder, or set attributes or tags.
    *
    * `PUT /fs/{path}`, permission: files:write.
    *
@@ -2989,6 +2989,7 @@ export interface Operations {
         data?: string;
         /** dir: a folder; attr, tag: set only these; else the type of the file, its extension. */
         type?: string;
+        uploadfile?: readonly Upload[];
       };
     };
     message: string;

@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { TenantRoom } from "../objects/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
@@ -11,11 +10,12 @@ import { refusing, textOf } from "../../../common/text/text-stream.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { OpenFile } from "../rules/index.ts";
 import { openPlace } from "./open-places.ts";
-import type { FileEntry, HeldContent } from "./entries.ts";
+import type { FileEntry } from "./entries.ts";
 import { KnownTexts } from "./known-texts.ts";
 import type { FileName } from "./names.ts";
 import { placesOf } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
+import { KeptContent } from "./transfer/kept-content.ts";
 import type { FileVisibility } from "./visible.ts";
 
 /** A file as scripts read it. */
@@ -32,8 +32,8 @@ export interface OpenedFile extends OpenFile, Pick<FileEntry, "fullname" | "vers
   read(range: ByteRange): AsyncIterable<Uint8Array>;
 }
 
-/** New content of a file: a text, or the path of a local file that was uploaded. */
-export type Content = { readonly text: string } | { readonly file: string };
+/** New content of a file: a text, the path of a local file, or what `keep` has stored before. */
+export type Content = { readonly text: string } | { readonly file: string } | KeptContent;
 
 const MARK_BYTES = 12;
 
@@ -87,16 +87,22 @@ export class FileContents {
     return { text, digest, fullname };
   }
 
-  /** Stores the content under a new mark. Returns the columns that the file's row gets. */
-  async keep(principal: Principal, content: Content): Promise<HeldContent & Row> {
-    const { stores, runtime, room } = this.#with;
-    const { blobs } = await stores.tenant(principal.tenant);
+  /** Stores the content under a new mark, unless it is stored already. */
+  keep(principal: Principal, content: Content): Promise<KeptContent> {
+    if (content instanceof KeptContent) return Promise.resolve(content);
     const bytes =
       "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
+    return this.keepBytes(principal, bytes);
+  }
+
+  /** Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. */
+  async keepBytes(principal: Principal, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<KeptContent> {
+    const { stores, runtime, room, store } = this.#with;
+    const { blobs } = await stores.tenant(principal.tenant);
     const mark = `file/${Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
     const { digest, size } = await keepInRoom({ room, tenant: principal.tenant }, bytes, (admitted) =>
       blobs.put(admitted, mark),
     );
-    return { digest, mark, size, owner: principal.user, modified: runtime.clock.nowMs() };
+    return new KeptContent({ digest, mark }, size, (held) => store.unmark(principal, [held]));
   }
 }

@@ -6,29 +6,26 @@ import {
   FilePath,
   FileRead,
   FileSearch,
-  FileUpload,
-  FileWrite,
   RootRead,
-  RootWrite,
   ServedPath,
   type FileRecord,
 } from "../../../common/api/files.ts";
 import { AppError } from "../../../common/errors.ts";
-import { relativePath } from "../../../common/paths.ts";
-import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
+import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { CONTENT_STATUSES, contentAnswer, FILE_BYTES } from "./content-routes.ts";
 import type { FileEntry } from "./entries.ts";
-import { nameOf, parentOf, type FileName, type Space } from "./names.ts";
-import type { FileNotes } from "./notes.ts";
+import { nameOf, parentOf } from "./names.ts";
 import type { FileService } from "./service.ts";
+import { fileName, spaceOf } from "./transfer/addressed.ts";
+import { uploadRoutes } from "./transfer/upload-routes.ts";
 
 export function fileRoutes(files: FileService): readonly Endpoint[] {
   return [
     readRoute(files),
-    ...writeRoutes(files),
-    ...rootRoutes(files),
+    rootRoute(files),
+    ...uploadRoutes(files, { missingVerbIn, refuseMissingVerb }),
     removeRoute(files),
     ...transferRoutes(files),
     searchRoute(files),
@@ -50,68 +47,18 @@ function readRoute(files: FileService): Endpoint {
   });
 }
 
-function writeRoutes(files: FileService): readonly Endpoint[] {
-  return [
-    endpoint({
-      method: "PUT",
-      path: "/fs/*",
-      permission: "files:write",
-      summary: "Write a text file, make a folder, or set attributes or tags",
-      input: FileWrite,
-      output: Type.String(),
-      body: "multipart",
-      content: contentOf,
-      handler: async ({ principal, input }) => written(await write(files, principal, input)),
-    }),
-    endpoint({
-      method: "POST",
-      path: "/fs/*",
-      permission: "files:write",
-      summary: "Upload files into a folder; without any, as PUT",
-      input: FileUpload,
-      output: Type.String(),
-      body: "multipart",
-      uploads: "optional",
-      content: (input, uploads) =>
-        uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
-      handler: async ({ principal, input, files: uploads }) => {
-        refuseMissingVerb(input["*"]);
-        if (uploads.length > 0) return written(await upload(files, principal, { input, uploads }));
-        if (input.data === undefined && input.type === undefined) throw noUpload();
-        return written(await write(files, principal, input));
-      },
-    }),
-  ];
-}
-
-function rootRoutes(files: FileService): readonly Endpoint[] {
-  return [
-    endpoint({
-      method: "GET",
-      path: "/fs",
-      permission: "files:read",
-      summary: "List the root folder",
-      input: RootRead,
-      output: FileAnswer,
-      bare: FILE_BYTES,
-      statuses: CONTENT_STATUSES,
-      handler: (call) => read(files, { ...call, input: { ...call.input, "*": "/" } }),
-    }),
-    endpoint({
-      method: "POST",
-      path: "/fs",
-      permission: "files:write",
-      summary: "Upload files into the root folder",
-      input: RootWrite,
-      output: Type.String(),
-      body: "multipart",
-      uploads: "one",
-      handler: async ({ principal, input, files: uploads }) => {
-        if (uploads.length === 0) throw noUpload();
-        return written(await upload(files, principal, { input: { ...input, "*": "/" }, uploads }));
-      },
-    }),
-  ];
+function rootRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "GET",
+    path: "/fs",
+    permission: "files:read",
+    summary: "List the root folder",
+    input: RootRead,
+    output: FileAnswer,
+    bare: FILE_BYTES,
+    statuses: CONTENT_STATUSES,
+    handler: (call) => read(files, { ...call, input: { ...call.input, "*": "/" } }),
+  });
 }
 
 function removeRoute(files: FileService): Endpoint {
@@ -211,24 +158,6 @@ function missingVerb(verb: string): AppError {
   return new AppError("unsupported", text, { details: { verb } });
 }
 
-/** The names of the members that the type requires. */
-function contentOf({ type }: Pick<Static<typeof FileWrite>, "type">): readonly string[] {
-  if (type === "dir") return [];
-  return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
-}
-
-function written(warnings: readonly string[]): Answer<string> {
-  return { message: "", warnings };
-}
-
-function spaceOf(issys: boolean | undefined): Space {
-  return issys ? "system" : "user";
-}
-
-function fileName({ "*": path, issys }: Static<typeof FilePath>): FileName {
-  return { path, space: spaceOf(issys) };
-}
-
 async function read(
   files: FileService,
   { principal, input, signal }: Call<Static<typeof FileRead>>,
@@ -283,47 +212,4 @@ function record(ospace: string, entry: FileEntry): Static<typeof FileRecord> {
     tags: [...tags],
     ispublic: false,
   };
-}
-
-interface Upload {
-  readonly input: Static<typeof FileWrite>;
-  readonly uploads: readonly UploadedFile[];
-}
-
-/** Stores an uploaded file. Returns the warnings of `FileService.write`. */
-async function upload(
-  files: FileService,
-  principal: Principal,
-  { input, uploads }: Upload,
-): Promise<readonly string[]> {
-  const { path, space } = fileName(input);
-  const notes: FileNotes = { attr: input.attr, tags: input.tags };
-  const warnings: string[] = [];
-  for (const { filename, path: file } of uploads) {
-    const name = { path: `${path}/${relativePath(filename)}`, space };
-    warnings.push(...(await files.write(principal, name, { file }, notes)));
-  }
-  return warnings;
-}
-
-function noUpload(): AppError {
-  return new AppError("invalid", "There is no part uploadfile in the form.");
-}
-
-/** Writes a file or makes a folder. Returns the warnings of `FileService.write`. */
-async function write(
-  files: FileService,
-  principal: Principal,
-  input: Static<typeof FileWrite>,
-): Promise<readonly string[]> {
-  const { type, data, attr, tags } = input;
-  const name = fileName(input);
-  if (type === "dir") await files.makeFolder(principal, name, { attr, tags });
-  else if (type === "attr") await files.note(principal, name, { attr: attr ?? "" });
-  else if (type === "tag") await files.note(principal, name, { tags: tags ?? [] });
-  else {
-    const content = data === undefined ? undefined : { text: data };
-    return files.write(principal, name, content, { ftype: type, attr, tags });
-  }
-  return [];
 }

@@ -16,6 +16,7 @@ import { openPlace, visiblePlace, withoutPaths } from "./open-places.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { mayNameSystem, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
+import type { KeptContent } from "./transfer/kept-content.ts";
 import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 import { FileWorks } from "./work.ts";
@@ -36,6 +37,7 @@ interface Dependencies {
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
   readonly #with: Dependencies;
+  readonly #nowMs: () => number;
   readonly #store: FileStore;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
@@ -49,6 +51,7 @@ export class FileService implements FileSource {
     const { stores, objects, runtime } = dependencies;
     this.#with = dependencies;
     const nowMs = (): number => runtime.clock.nowMs();
+    this.#nowMs = nowMs;
     this.#store = new FileStore({ stores, objects, nowMs });
     this.#journal = new FileWorkJournal(dependencies);
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
@@ -81,16 +84,35 @@ export class FileService implements FileSource {
     const row = { ...placeColumns(place), ...columns, ftype };
     const written = content ?? (before ? undefined : { text: "" });
     await this.#rights.requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
-    if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
-    if (!before && !mayNameSystem(principal)) await this.#hiding.requireNothingHidden(principal, [place]);
+    await this.#requireRoomFor(principal, place, before);
     const warnings = await this.#hiding.warnings(principal, place);
     await this.#store.makeFoldersAbove(principal, place);
-    const held = written ? await this.#contents.keep(principal, written) : {};
-    await this.#store.insert(principal, [{ ...row, ...held }]);
-    if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
+    const kept = written && (await this.#contents.keep(principal, written));
+    const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified: this.#nowMs() };
+    kept?.use();
+    await this.#store.insert(principal, [{ ...row, ...own }]);
+    if (before?.content && kept) await this.#store.unmark(principal, [before.content]);
     // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
     await this.#store.makeFoldersAbove(principal, place);
     return warnings;
+  }
+
+  /**
+   * Stores the bytes of a file for a later `write` at that place, and checks before it reads them that the principal may
+   * write there. The caller releases what it does not write. No temporary copy is made.
+   */
+  async takeIn(principal: Principal, name: FileName, bytes: AsyncIterable<Uint8Array>): Promise<KeptContent> {
+    requirePermission(principal, "files:write");
+    const place = openPlace(principal, placeBelowRoot(name));
+    await this.#rights.requireSomeWriting(principal);
+    await this.#requireRoomFor(principal, place, await this.#store.find(principal, place));
+    return this.#contents.keepBytes(principal, bytes);
+  }
+
+  /** Throws if a file cannot be at the place: a folder is there, or the file would hide a system file. */
+  async #requireRoomFor(principal: Principal, place: Place, before: FileEntry | undefined): Promise<void> {
+    if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
+    if (!before && !mayNameSystem(principal)) await this.#hiding.requireNothingHidden(principal, [place]);
   }
 
   /** Makes the folder and those above it. An existing one gets the notes. `AppError("conflict")` for a file. */

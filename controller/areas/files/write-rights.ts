@@ -1,12 +1,15 @@
 import { stat } from "node:fs/promises";
+import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import { TAGS_COLUMN } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { FILE_CLASS } from "./classes.ts";
 import type { Content } from "./contents.ts";
 import type { FileEntry } from "./entries.ts";
 import type { Place } from "./names.ts";
 import type { FileNotes } from "./notes.ts";
+import { KeptContent } from "./transfer/kept-content.ts";
 import type { FileVisibility } from "./visible.ts";
 
 /** Checks writes against the rules of groups on the class of files. */
@@ -17,6 +20,13 @@ export class WriteRights {
   constructor(clock: Clock, visibilityOf: (principal: Principal) => Promise<FileVisibility>) {
     this.#clock = clock;
     this.#visibilityOf = visibilityOf;
+  }
+
+  /** `AppError("denied")` if rules on the class of files forbid the principal every write. */
+  async requireSomeWriting(principal: Principal): Promise<void> {
+    const { rules } = await this.#visibilityOf(principal);
+    if (rules === undefined || rules.some(({ access }) => access === "write")) return;
+    throw new AppError("denied", `${principal.user} may not write files, by the rules for ${FILE_CLASS.path}.`);
   }
 
   /** `AppError("denied")` if rules on the class of files forbid the principal this write. */
@@ -40,8 +50,12 @@ export class WriteRights {
   }
 }
 
-/** Columns of a content before it is stored. The digest is not known yet, so it is an empty text. */
+/** Columns of a content before a file names it. The digest may not be known yet, so it is an empty text. */
 async function announced(content: Content): Promise<Row> {
-  const size = "text" in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
-  return { digest: "", size };
+  return { digest: "", size: await sizeOf(content) };
+}
+
+async function sizeOf(content: Content): Promise<number> {
+  if (content instanceof KeptContent) return content.size;
+  return "text" in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
 }

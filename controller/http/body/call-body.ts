@@ -21,10 +21,10 @@ import {
 import type { CallMemory } from "./memory.ts";
 import { holdDecoded, holdFields } from "./weight.ts";
 import { requireUncompressed } from "../answer/compress.ts";
-import type { Endpoint } from "../interface/endpoint.ts";
+import type { Endpoint, TakenFile } from "../interface/endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { FormDecoder, parseUrlEncoded } from "./form-decoder.ts";
-import { readMultipart } from "./multipart.ts";
+import { readMultipart, type FileOfBody, type MultipartOptions } from "./multipart.ts";
 
 const FOLDER_NAME_BYTES = 12;
 
@@ -47,6 +47,8 @@ export interface ReadOptions {
   readonly stranger: Stranger | undefined;
   /** Called with the fields before the first uploaded file. Refuses the upload by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
+  /** See `MultipartOptions`. */
+  readonly takeIn: MultipartOptions["takeIn"];
   /** See `readBody`. */
   readonly keepsMalformed?: boolean;
 }
@@ -60,13 +62,14 @@ export function hasBody(request: FastifyRequest): boolean {
 export class CallBody {
   readonly #with: CallBodyDependencies;
   #folder: string | undefined;
+  readonly #taken: TakenFile[] = [];
 
   constructor(dependencies: CallBodyDependencies) {
     this.#with = dependencies;
   }
 
   /** Call it once: the request is a stream. */
-  async read({ bound, stranger, beforeFiles, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
+  async read({ bound, stranger, beforeFiles, takeIn, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
     if (!hasBody(request)) return NO_BODY;
@@ -74,7 +77,8 @@ export class CallBody {
     if (request.isMultipart()) {
       const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
       this.#folder = join(uploads, name);
-      const form = { folder: this.#folder, beforeFiles, bound, stranger, memory, slices };
+      const taking = takeIn && this.#taking(takeIn);
+      const form = { folder: this.#folder, beforeFiles, takeIn: taking, bound, stranger, memory, slices };
       const body = await readMultipart(request, form);
       await holdFields(memory, body.fields);
       return body;
@@ -85,6 +89,15 @@ export class CallBody {
     const body = interpret(endpoint, read.text, contentType, await this.#decoded(read, slices));
     if (!body.isJson) await holdFields(memory, body.fields);
     return read.malformed ? { ...body, malformed: read.malformed } : body;
+  }
+
+  /** Notes what is taken in, so that it is released after the call. */
+  #taking(takeIn: NonNullable<MultipartOptions["takeIn"]>): NonNullable<MultipartOptions["takeIn"]> {
+    return async (file: FileOfBody, fields: Fields): Promise<TakenFile> => {
+      const taken = await takeIn(file, fields);
+      this.#taken.push(taken);
+      return taken;
+    };
   }
 
   /** Holds memory for the values of a text. A large text is decoded here, in slices. */
@@ -125,8 +138,13 @@ export class CallBody {
     return { form: () => form, json: json.value, members: json.members };
   }
 
-  /** Removes the uploaded files in the background. */
+  /** Removes the uploaded files, and releases those that were taken in, in the background. */
   removeUploads(): void {
+    for (const taken of this.#taken.splice(0)) {
+      taken.release().catch((error: unknown) => {
+        this.#with.runtime.log.warn({ err: error }, "an upload could not be released");
+      });
+    }
     if (this.#folder === undefined) return;
     rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {
       this.#with.runtime.log.warn({ err: error }, "an upload could not be removed");

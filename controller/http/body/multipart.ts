@@ -1,7 +1,7 @@
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { Transform, type Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Multipart, MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
@@ -11,6 +11,7 @@ import { encodingNamed, type Encoding } from "../../../common/text/encodings.ts"
 import {
   HTTP_BODY_MAX_BYTES,
   HTTP_BODY_READ_FACTOR,
+  HTTP_COPIED_UPLOAD_MAX_BYTES,
   HTTP_FORM_MAX_FIELDS,
   HTTP_PARTS_MAX,
   HTTP_SESSION_WITHIN_BYTES,
@@ -22,7 +23,7 @@ import { bodyTooLarge, NO_BODY, readText, SESSION_FIELD, type Body, type Strange
 import { decodeJson } from "../../turns/decoding.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
 import type { CallMemory } from "./memory.ts";
-import type { UploadedFile } from "../interface/endpoint.ts";
+import type { TakenFile, UploadedFile } from "../interface/endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 import { CHARSET_FIELD, charsetNamed } from "./charset.ts";
 import { PartHeads } from "./part-heads.ts";
@@ -42,11 +43,20 @@ export interface MultipartOptions {
   readonly slices: ThreadSlices;
   /** Called once before the first file is stored, with the fields before it. Refuses the upload by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
+  /** Takes a file in, instead of copying it to `folder`. The fields are those before the file. */
+  readonly takeIn?: ((file: FileOfBody, fields: Fields) => Promise<TakenFile>) | undefined;
+}
+
+/** A file part at the beginning of its bytes. */
+export interface FileOfBody {
+  readonly field: string;
+  readonly filename: string;
+  readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 const BROKEN = "The multipart body is broken";
 
-/** Reads a multipart body. Files are written to `folder` as they arrive, and are not kept in memory. */
+/** Reads a multipart body. Files are taken in, or written to `folder`, as they arrive, and are not kept in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
   const reading = new MultipartReading(options, new PartHeads(request.headers["content-type"] ?? ""));
   try {
@@ -114,6 +124,7 @@ class MultipartReading {
   #fileBytes = 0;
   /** Number of file parts so far, including those that were left out. */
   #taken = 0;
+  /** True once the caller may send files. */
   #open = false;
   /** Numbers of U+FFFD in the body, in its files, and in the texts that were read from it. */
   readonly #arrived = new ReplacementCount();
@@ -243,16 +254,41 @@ class MultipartReading {
     // An `error` event without a listener would end the process.
     file.on("error", ignore);
     if (field === undefined) throw nameless();
-    if (this.#taken >= HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
-    if (!this.#open) await this.#openFolder();
-    const path = join(this.#options.folder, String(this.#taken++));
+    if (++this.#taken > HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
+    if (!this.#open) await this.#options.beforeFiles(this.#fields);
+    this.#open = true;
+    const part = { field: field.replace(/\[\]$/, ""), filename: filename ?? "" };
     const before = this.#fileBytes;
-    await pipeline(file, this.#counter(), createWriteStream(path, { flags: "wx", mode: 0o600 }));
-    if (file.truncated === true) throw uploadTooLarge();
-    const size = this.#fileBytes - before;
+    const bytes = this.#arriving(file);
+    const first = await bytes.next();
     // A browser sends an empty part for a file field in which no file was chosen.
-    if (size === 0 && (filename === undefined || filename === "")) return;
-    this.#files.push({ field: field.replace(/\[\]$/, ""), filename: filename ?? "", path, size });
+    if (first.done === true && part.filename === "") return;
+    const stored = await this.#store(part, startedBy(first, bytes));
+    this.#files.push({ ...part, ...stored, size: this.#fileBytes - before });
+  }
+
+  async #store(
+    part: Omit<FileOfBody, "bytes">,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<Pick<UploadedFile, "path" | "taken">> {
+    const { folder, takeIn } = this.#options;
+    if (takeIn !== undefined) return { path: "", taken: await takeIn({ ...part, bytes }, this.#fields) };
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const path = join(folder, String(this.#taken));
+    await pipeline(bytes, createWriteStream(path, { flags: "wx", mode: 0o600 }));
+    return { path };
+  }
+
+  /** The bytes of a file, counted. */
+  async *#arriving(file: Readable & { truncated?: boolean }): AsyncGenerator<Uint8Array> {
+    const max = this.#options.takeIn === undefined ? HTTP_COPIED_UPLOAD_MAX_BYTES : HTTP_UPLOAD_MAX_BYTES;
+    for await (const chunk of file as AsyncIterable<Buffer>) {
+      this.#fileBytes += chunk.length;
+      this.#inFiles.add(chunk);
+      if (this.#fileBytes > max) throw uploadTooLarge(max);
+      yield chunk;
+    }
+    if (file.truncated === true) throw uploadTooLarge(max);
   }
 
   /** `AppError("invalid")` if a text had bytes that are no UTF-8. */
@@ -262,23 +298,16 @@ class MultipartReading {
     this.#hold(this.#fieldBytes);
     return { ...NO_BODY, fields: this.#fields, files: this.#files };
   }
+}
 
-  async #openFolder(): Promise<void> {
-    await this.#options.beforeFiles(this.#fields);
-    await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
-    this.#open = true;
-  }
-
-  #counter(): Transform {
-    return new Transform({
-      transform: (chunk: Buffer, _encoding, done) => {
-        this.#fileBytes += chunk.length;
-        this.#inFiles.add(chunk);
-        if (this.#fileBytes > HTTP_UPLOAD_MAX_BYTES) done(uploadTooLarge());
-        else done(null, chunk);
-      },
-    });
-  }
+/** All bytes of a stream whose first piece has been read. */
+async function* startedBy(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  if (first.done === true) return;
+  yield first.value;
+  yield* rest;
 }
 
 function ignore(): void {}
@@ -299,8 +328,8 @@ function tooManyParts(cause?: unknown): AppError {
   );
 }
 
-function uploadTooLarge(): AppError {
-  return new AppError("too_large", `The upload is larger than ${String(HTTP_UPLOAD_MAX_BYTES)} bytes.`);
+function uploadTooLarge(max = HTTP_UPLOAD_MAX_BYTES): AppError {
+  return new AppError("too_large", `The upload is larger than ${String(max)} bytes.`);
 }
 
 function asAppError(error: unknown): AppError {

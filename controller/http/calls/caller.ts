@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type AppError, isAppError } from "../../../common/errors.ts";
 import type { Bound } from "../../../common/json-decoder.ts";
-import { HTTP_BODY_MAX_BYTES } from "../../../common/limits.ts";
+import { HTTP_BODY_MAX_BYTES, HTTP_RECEIVE_DEADLINE_MS } from "../../../common/limits.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../../areas/permissions/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import { networkOf } from "../../settings/network.ts";
@@ -10,7 +10,13 @@ import { NO_BODY, type Body } from "../body/body.ts";
 import { CallBody, hasBody } from "../body/call-body.ts";
 import type { Fields } from "../body/fields.ts";
 import type { BodyMemory, CallMemory } from "../body/memory.ts";
+import type { FileOfBody } from "../body/multipart.ts";
 import type { OwnAddress } from "../connections/origin.ts";
+import type { SilenceWatch } from "../connections/silence.ts";
+import { readInput } from "../input/input.ts";
+import type { TakenFile } from "../interface/endpoint.ts";
+import { pathFields } from "./addressed.ts";
+import { expectedBy } from "./expected.ts";
 import type { CallLifetime } from "./lifetime.ts";
 import type { Route } from "./route.ts";
 import {
@@ -30,6 +36,7 @@ export interface CallerDependencies {
   readonly publicNames: readonly string[];
   /** Folder for uploads. They are removed after their call. */
   readonly uploads: string;
+  readonly silence: Pick<SilenceWatch, "unhurried">;
 }
 
 interface CallParts {
@@ -222,10 +229,33 @@ export class CallCaller {
       beforeFiles: async (fields) => {
         requireMayChange((await this.#knownBy(fields)).principal);
       },
+      takeIn: endpoint.takeIn && ((file, fields) => this.#takeIn(file, fields)),
     });
     this.#body = body;
     await this.#signInByForm(body.fields);
     return body;
+  }
+
+  /** Gives a file to the endpoint. While its bytes arrive, the call is late only after a silence. */
+  async #takeIn({ bytes, ...part }: FileOfBody, body: Fields): Promise<TakenFile> {
+    const { endpoint } = this.#route;
+    const { headers, params, raw } = this.#request;
+    const path = pathFields(params as Readonly<Record<string, string>>);
+    const input = readInput(endpoint, { path, query: this.query, body, bodyIsJson: false });
+    const expected = expectedBy(headers, this.#route, input);
+    this.#with.silence.unhurried(raw);
+    const lifetime = this.#lifetime;
+    const arriving = async function* (): AsyncGenerator<Uint8Array> {
+      for await (const piece of bytes) {
+        lifetime.throwIfOver();
+        lifetime.setDeadline(HTTP_RECEIVE_DEADLINE_MS);
+        yield piece;
+      }
+    };
+    const file = { ...part, principal: this.#principal, input: input as never, expected, bytes: arriving() };
+    const taken = await endpoint.takeIn?.(file);
+    if (taken === undefined) throw new Error("The endpoint takes no files in.");
+    return taken;
   }
 
   /** The caller; if still unknown, by a session in these fields. `AppError("signin")` without one. */

@@ -6,7 +6,7 @@ import {
   HTTP_DEADLINE_CHECK_MS,
   HTTP_HEAD_DEADLINE_MS,
   HTTP_KEEP_ALIVE_MS,
-  HTTP_RECEIVE_DEADLINE_MS,
+  HTTP_UPLOAD_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { BROWSER_LINES } from "./browsers.ts";
 import { failureEnvelope } from "../answer/failure.ts";
@@ -28,7 +28,8 @@ export interface ServerBounds {
 export function boundedServer(handle: RequestListener, { pipelines, silence, deadlines }: ServerBounds): Server {
   const { headMs = HTTP_HEAD_DEADLINE_MS } = deadlines ?? {};
   const options = {
-    requestTimeout: HTTP_RECEIVE_DEADLINE_MS,
+    // `SilenceWatch` closes all connections but those of uploads earlier.
+    requestTimeout: HTTP_UPLOAD_DEADLINE_MS,
     headersTimeout: headMs,
     keepAliveTimeout: HTTP_KEEP_ALIVE_MS,
     // Deadlines of connections take effect only when they are checked.

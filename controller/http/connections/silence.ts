@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { HTTP_SILENCE_CHECK_MS, HTTP_SILENCE_MS } from "../../../common/limits.ts";
+import { HTTP_RECEIVE_DEADLINE_MS, HTTP_SILENCE_CHECK_MS, HTTP_SILENCE_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /**
  * Closes a connection whose peer is silent for `HTTP_SILENCE_MS`: it takes nothing of what is sent to it, or sends
- * nothing of the body that it announced. Time in which the peer owes nothing does not count: a call is being worked on,
+ * nothing of the body that it announced. Also one whose body has not arrived after `HTTP_RECEIVE_DEADLINE_MS`. Time in which the peer owes nothing does not count: a call is being worked on,
  * or its body waits here to be read. Applies to everything on a connection: answers, uploads, event streams and
  * WebSockets.
  */
@@ -27,7 +27,13 @@ export class SilenceWatch {
 
   /** Call it when the body of the request is expected. */
   receiving(request: IncomingMessage): void {
-    this.#connections.get(request.socket)?.receive(request);
+    const byMs = this.#runtime.clock.monotonicMs() + HTTP_RECEIVE_DEADLINE_MS;
+    this.#connections.get(request.socket)?.receive(request, byMs);
+  }
+
+  /** From now on, the body of the request may arrive as long as its peer is not silent. */
+  unhurried(request: IncomingMessage): void {
+    this.#connections.get(request.socket)?.receive(request, Number.POSITIVE_INFINITY);
   }
 
   #checkLater(): void {
@@ -52,6 +58,8 @@ class Connection {
   readonly #taken: Progress;
   readonly #sent: Progress;
   #request: IncomingMessage | undefined;
+  /** Monotonic time by which the body must have arrived. */
+  #byMs = Number.POSITIVE_INFINITY;
 
   constructor(socket: Socket, nowMs: number) {
     this.#socket = socket;
@@ -59,8 +67,9 @@ class Connection {
     this.#sent = { bytes: 0, sinceMs: nowMs };
   }
 
-  receive(request: IncomingMessage): void {
+  receive(request: IncomingMessage, byMs: number): void {
     this.#request = request;
+    this.#byMs = byMs;
   }
 
   isSilent(nowMs: number): boolean {
@@ -70,7 +79,8 @@ class Connection {
     const awaitsBody = request !== undefined && !request.complete && request.readableLength === 0;
     const takes = advanced(this.#taken, { isOwed: writableLength > 0, bytes: bytesWritten - writableLength, nowMs });
     const sends = advanced(this.#sent, { isOwed: awaitsBody, bytes: bytesRead, nowMs });
-    return !takes || !sends;
+    const isLate = request !== undefined && !request.complete && nowMs > this.#byMs;
+    return !takes || !sends || isLate;
   }
 }
 

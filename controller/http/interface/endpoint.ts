@@ -67,6 +67,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   /** Files of a `multipart` body, in the documentation as `uploadfile`. Absent: no file is read. */
   readonly uploads?: "one" | "optional";
   /**
+   * Takes each file of a `multipart` body in while it arrives. Absent: files are copied to the disk of the controller
+   * until the call ends. It checks what can be checked before it reads a byte: its errors refuse the call.
+   */
+  readonly takeIn?: (arriving: ArrivingFile<Static<I>>) => Promise<TakenFile>;
+  /**
    * True: with `malformed=mark` in the query, malformed bytes of a `raw` body become U+FFFD. Otherwise they are
    * refused.
    */
@@ -175,13 +180,34 @@ export interface Client {
   readonly lastEventId: string | undefined;
 }
 
-export interface UploadedFile {
+interface FilePart {
   readonly field: string;
   /** The name as the client sent it. Do not use it as a path. */
   readonly filename: string;
-  /** Path of the stored bytes. Valid during the call. */
+}
+
+export interface UploadedFile extends FilePart {
+  /** Path of the copy on the disk, valid during the call; empty for a file that was taken in. */
   readonly path: string;
   readonly size: number;
+  /** Result of the endpoint's `takeIn`. */
+  readonly taken?: TakenFile;
+}
+
+/** A file of a multipart body at the beginning of its bytes. */
+export interface ArrivingFile<I> extends FilePart {
+  readonly principal: Principal;
+  /** The input by what was sent before the file. Other members, and other values of these, may follow. */
+  readonly input: I;
+  readonly expected?: Expected | undefined;
+  /** Throws if the client goes away, is silent, or sends more than `HTTP_UPLOAD_MAX_BYTES`. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+export interface TakenFile {
+  readonly size: number;
+  /** Called when the call has ended, however it ended. Releases the bytes unless the call uses them. */
+  release(): Promise<void>;
 }
 
 /**

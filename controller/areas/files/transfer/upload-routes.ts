@@ -1,0 +1,165 @@
+import { Type, type Static } from "typebox";
+import { FileUpload, FileWrite, RootWrite } from "../../../../common/api/files.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { relativePath } from "../../../../common/paths.ts";
+import {
+  endpoint,
+  type Answer,
+  type ArrivingFile,
+  type Call,
+  type Endpoint,
+  type UploadedFile,
+} from "../../../http/interface/endpoint.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { FileName } from "../names.ts";
+import type { FileNotes } from "../notes.ts";
+import type { FileService } from "../service.ts";
+import { fileName } from "./addressed.ts";
+import { KeptContent } from "./kept-content.ts";
+
+type WriteInput = Static<typeof FileWrite>;
+/** The files of a call go from the network into the store. */
+const INTO_STORE = { body: "multipart", uploads: "optional" } as const;
+
+/** Verbs of POST that are not offered: a call of them is no upload. */
+interface Verbs {
+  readonly missingVerbIn: (path: string) => string | undefined;
+  readonly refuseMissingVerb: (path: string) => void;
+}
+
+/** Endpoints that write files: texts as members of the input, and files of any content as parts of the body. */
+export function uploadRoutes(files: FileService, verbs: Verbs): readonly Endpoint[] {
+  return [putRoute(files), postRoute(files, verbs), postRootRoute(files)];
+}
+
+function putRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "PUT",
+    path: "/fs/*",
+    permission: "files:write",
+    summary: "Write a file as a text or as one part of the form, make a folder, or set attributes or tags",
+    input: FileUpload,
+    output: Type.String(),
+    ...INTO_STORE,
+    takeIn: (file) => files.takeIn(file.principal, fileName(file.input), file.bytes),
+    content: (input, uploads) => (uploads.length > 0 ? [] : contentOf(input)),
+    handler: async ({ principal, input, files: uploads }) => written(await write(files, principal, { input, uploads })),
+  });
+}
+
+function postRoute(files: FileService, { missingVerbIn, refuseMissingVerb }: Verbs): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/fs/*",
+    permission: "files:write",
+    summary: "Upload files into a folder; without any, as PUT",
+    input: FileUpload,
+    output: Type.String(),
+    ...INTO_STORE,
+    takeIn: (file) => {
+      refuseMissingVerb(file.input["*"]);
+      return takeInto(files, file);
+    },
+    content: (input, uploads) =>
+      uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
+    handler: async (call) => {
+      refuseMissingVerb(call.input["*"]);
+      if (call.files.length > 0) return written(await upload(files, call));
+      if (call.input.data === undefined && call.input.type === undefined) throw noUpload();
+      return written(await write(files, call.principal, { input: call.input, uploads: [] }));
+    },
+  });
+}
+
+function postRootRoute(files: FileService): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/fs",
+    permission: "files:write",
+    summary: "Upload files into the root folder",
+    input: RootWrite,
+    output: Type.String(),
+    ...INTO_STORE,
+    uploads: "one",
+    takeIn: (file) => takeInto(files, { ...file, input: { ...file.input, "*": "/" } }),
+    handler: async (call) => {
+      if (call.files.length === 0) throw noUpload();
+      return written(await upload(files, { ...call, input: { ...call.input, "*": "/" } }));
+    },
+  });
+}
+
+function takeInto(files: FileService, { principal, input, filename, bytes }: ArrivingFile<WriteInput>) {
+  return files.takeIn(principal, uploadName(input, filename), bytes);
+}
+
+/** The names of the members that the type requires. */
+function contentOf({ type }: Pick<WriteInput, "type">): readonly string[] {
+  if (type === "dir") return [];
+  return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
+}
+
+function written(warnings: readonly string[]): Answer<string> {
+  return { message: "", warnings };
+}
+
+function noUpload(): AppError {
+  return new AppError("invalid", "There is no part uploadfile in the form.");
+}
+
+function uploadName(input: WriteInput, filename: string): FileName {
+  const { path, space } = fileName(input);
+  return { path: `${path}/${relativePath(filename)}`, space };
+}
+
+function contentIn({ taken }: UploadedFile): KeptContent {
+  if (!(taken instanceof KeptContent)) throw new Error("The file was not taken in.");
+  return taken;
+}
+
+/** Writes the uploaded files into the folder. Returns the warnings of `FileService.write`. */
+async function upload(
+  files: FileService,
+  { principal, input, files: uploads }: Pick<Call<WriteInput>, "principal" | "input" | "files">,
+): Promise<readonly string[]> {
+  const notes: FileNotes = { attr: input.attr, tags: input.tags };
+  const warnings: string[] = [];
+  for (const file of uploads) {
+    const name = uploadName(input, file.filename);
+    warnings.push(...(await files.write(principal, name, contentIn(file), notes)));
+  }
+  return warnings;
+}
+
+interface Writing {
+  readonly input: WriteInput;
+  /** At most one file, which is the content. */
+  readonly uploads: readonly UploadedFile[];
+}
+
+/** Writes a file or makes a folder. Returns the warnings of `FileService.write`. */
+async function write(
+  files: FileService,
+  principal: Principal,
+  { input, uploads }: Writing,
+): Promise<readonly string[]> {
+  const { type, attr, tags } = input;
+  const name = fileName(input);
+  const content = contentOfWrite(input, uploads);
+  if (type === "dir") await files.makeFolder(principal, name, { attr, tags });
+  else if (type === "attr") await files.note(principal, name, { attr: attr ?? "" });
+  else if (type === "tag") await files.note(principal, name, { tags: tags ?? [] });
+  else return files.write(principal, name, content, { ftype: type, attr, tags });
+  return [];
+}
+
+/** `AppError("invalid")` if a file is sent where none is written, or in addition to another content. */
+function contentOfWrite({ type, data }: WriteInput, uploads: readonly UploadedFile[]) {
+  const [file, second] = uploads;
+  if (file === undefined) return data === undefined ? undefined : { text: data };
+  if (second !== undefined || data !== undefined)
+    throw new AppError("invalid", "PUT writes one content: send one file, or data, or POST several files to a folder.");
+  if (type === "dir" || type === "attr" || type === "tag")
+    throw new AppError("invalid", `With type=${type} no file is written: leave out the type, or the file.`);
+  return contentIn(file);
+}
