@@ -5,6 +5,7 @@ export * from "./limits/agent.ts";
 export * from "./limits/client.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";
+export * from "./limits/files.ts";
 export * from "./limits/general.ts";
 export * from "./limits/hosts.ts";
 export * from "./limits/http.ts";

@@ -41,6 +41,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
+  FileSearchService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   GroupService: {
     rightsOf: "asked at sign-in",

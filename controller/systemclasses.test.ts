@@ -62,6 +62,8 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/config": "insert update remove",
   "/matrix/system/deployment": "",
   "/matrix/system/depot": "update remove",
+  "/matrix/system/filecontent": "",
+  "/matrix/system/filepassage": "",
   "/matrix/system/hostinfo": "insert update remove",
   "/matrix/system/policy": "remove",
   "/matrix/system/policygap": "",

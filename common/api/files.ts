@@ -13,7 +13,12 @@ const Path = {
 const Notes = {
   attr: Type.Optional(Type.String({ description: "Attributes: the JSON text of an object, empty for none" })),
   tags: Type.Optional(Type.Array(Type.String())),
-  index: Type.Optional(Type.Boolean({ description: "Without effect yet: contents are not searched" })),
+  index: Type.Optional(
+    Type.Boolean({
+      description:
+        "true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was",
+    }),
+  ),
 };
 
 export const FilePath = Type.Object(Path);
@@ -28,12 +33,37 @@ export const ServedPath = Type.Object({
   ),
 });
 
-/** Searching contents is not supported yet. Files whose path begins with `search` can still be read. */
-export const FileSearch = Type.Object({
-  ...Path,
-  type: Type.Optional(Type.String({ description: "As of /fs/*", documented: FILE_QUESTION })),
-  query: Type.Optional(Type.String({ description: "Not offered yet: unsupported is answered" })),
+const SearchQuestion = {
+  issys: Path.issys,
+  type: Type.Optional(Type.String({ description: "Without query, as of /fs/*", documented: FILE_QUESTION })),
+  query: Type.Optional(
+    Type.String({
+      description: "Words, and phrases in quotes, that one passage of a content has to contain. `web*` is a beginning",
+    }),
+  ),
+};
+
+/** Without `query`, files and folders whose path begins with `search` are read. */
+export const FileSearch = Type.Object({ ...Path, ...SearchQuestion });
+export const RootSearch = Type.Object(SearchQuestion);
+
+/** A place in a file where the words of a query are found. */
+export const FoundPlace = Type.Object({
+  path: Type.String(),
+  name: Type.String({ description: "Last part of the path" }),
+  position: Type.Number({
+    description: "Number of the line, from 1; of a docx of the paragraph, of an xlsx of the row, of a pdf of the page",
+  }),
+  excerpt: Type.String({ description: "The line, or a part of it; plain text without marks" }),
+  score: Type.Number({ description: "From 0 to 1; the rows are ordered by it, the best first" }),
 });
+
+/** Numbers of files. The warnings name files that are not found. */
+export const FileIndexing = Type.Object({
+  indexed: Type.Number({ description: "Files whose whole content is found" }),
+  unindexed: Type.Number({ description: "Files whose content, or a part of it, is not found" }),
+});
+export const RootIndexing = Type.Object({ issys: Path.issys });
 
 export const FileRead = Type.Object({
   ...Path,
@@ -113,7 +143,10 @@ export const FileRecord = Type.Object({
   vtime: Type.Number({ description: "Last change of the content, its attributes or tags, milliseconds" }),
   owner: Type.String(),
   username: Type.String(),
-  status: Type.String(),
+  status: Type.String({
+    description:
+      "Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found",
+  }),
   tags: Type.Array(Type.String()),
   ispublic: Type.Boolean(),
 });

@@ -44,8 +44,9 @@ export const SHEET_RATIO_MAX = 200;
 export const SHEET_RATIO_FREE_BYTES = 8 * MIB;
 /** Characters of shared texts of a workbook's cells, which are held in memory. */
 export const SHEET_SHARED_MAX_CHARACTERS = 32 * MIB;
-/** Characters of one tag or text of a part. */
-export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
+/** Characters of one text of a part, and of one tag. */
+export const MARKUP_MAX_CHARACTERS = 8 * MIB;
+export const MARKUP_TAG_MAX_CHARACTERS = 64 * KIB;
 
 // Sheets with a heading line, CSV or of a workbook, into one class.
 /** Rows below the heading line. The row of each object is remembered, to find duplicates. */

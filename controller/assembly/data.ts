@@ -10,7 +10,7 @@ import {
   schemaOwner,
 } from "../areas/config/index.ts";
 import { ConsoleLogService } from "../areas/consolelog/index.ts";
-import { FileService } from "../areas/files/index.ts";
+import { FileSearchService, FileService } from "../areas/files/index.ts";
 import { ClassChanges, QueryService, SearchService } from "../areas/query/index.ts";
 import { RuleMemory, ruleOwner, RuleService } from "../areas/rules/index.ts";
 import { SCRIPT_NAMES } from "../areas/scripts/index.ts";
@@ -39,17 +39,36 @@ export function data(from: Core & Identity) {
   const exports = new ExportService({ query, objects, runtime });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   points.begunImports.fill({ kind: "imports", goesOn: (...whose) => imports.goesOn(...whose) });
+  const fileSearch = new FileSearchService({
+    stores,
+    objects,
+    runtime,
+    controllers: membership,
+    workers: from.workers,
+  });
   const files = new FileService({
     stores,
     objects,
     runtime,
     controllers: membership,
+    keeper: fileSearch,
     room: use,
     everyone: (tenant) => groups.rightsOfEveryone(tenant),
     runNames: SCRIPT_NAMES,
   });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
-  return { query, classes, search, exports, imports, files, consoleLogs, ...settings(from), ...upkeep(from) };
+  return {
+    query,
+    classes,
+    search,
+    exports,
+    imports,
+    files,
+    fileSearch,
+    consoleLogs,
+    ...settings(from),
+    ...upkeep(from),
+  };
 }
 
 /** Configuration, with the tables and rules in it. */

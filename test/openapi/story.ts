@@ -99,9 +99,6 @@ export class Story {
       case "POST /user/account/secondfactor/remove":
         await call("POST", "/user/secondfactor/confirm", { code: await codeOf(call) });
         return undefined;
-      case "GET /fs/search/*":
-        await call("POST", "/fs/search", { type: "dir" });
-        return undefined;
       case "DELETE /mxobject/schema/class":
         await call("POST", "/mxobject/mql", { mql: "delete from /matrix/visit" });
         return undefined;

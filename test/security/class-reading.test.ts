@@ -25,6 +25,8 @@ const READING: Readonly<Record<string, string>> = {
   "/matrix/system/config": "config:read",
   "/matrix/system/deployment": "depots:read, groups",
   "/matrix/system/depot": "depots:read",
+  "/matrix/system/filecontent": "files:read, groups",
+  "/matrix/system/filepassage": "files:read, groups",
   "/matrix/system/hostinfo": "hosts:read, groups",
   "/matrix/system/policy": "policies:read",
   "/matrix/system/policygap": "policies:read, groups",

@@ -2878,6 +2878,7 @@ export interface Operations {
       vtime: number;
       owner: string;
       username: string;
+      /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
       tags: string[];
       ispublic: boolean;
@@ -2900,7 +2901,7 @@ export interface Operations {
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
         tags?: readonly string[];
-        /** Without effect yet: contents are not searched. */
+        /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
         /** The content. Absent: a file that is there keeps its own, a new one is empty. */
         data?: string;
@@ -2954,6 +2955,7 @@ export interface Operations {
       vtime: number;
       owner: string;
       username: string;
+      /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
       tags: string[];
       ispublic: boolean;
@@ -2983,7 +2985,7 @@ export interface Operations {
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
         tags?: readonly string[];
-        /** Without effect yet: contents are not searched. */
+        /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
         /** The content. Absent: a file that is there keeps its own, a new one is empty. */
         data?: string;
@@ -3017,7 +3019,7 @@ export interface Operations {
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
         tags?: readonly string[];
-        /** Without effect yet: contents are not searched. */
+        /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
         /** The content. Absent: a file that is there keeps its own, a new one is empty. */
         data?: string;
@@ -3070,6 +3072,54 @@ export interface Operations {
     message: string;
   };
   /**
+   * Include all files in the search, and index their contents.
+   *
+   * `POST /fs/index`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsIndex");
+   */
+  postFsIndex: {
+    request: {
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: {
+      /** Files whose whole content is found. */
+      indexed: number;
+      /** Files whose content, or a part of it, is not found. */
+      unindexed: number;
+    };
+  };
+  /**
+   * Include a file, or all files below a folder, in the search, and index their contents.
+   *
+   * `POST /fs/index/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsIndexByPath", { path: { path: "script" } });
+   */
+  postFsIndexByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: {
+      /** Files whose whole content is found. */
+      indexed: number;
+      /** Files whose content, or a part of it, is not found. */
+      unindexed: number;
+    };
+  };
+  /**
    * Move a file, or a folder with all below it, into a folder.
    *
    * `POST /fs/move`, permission: files:write.
@@ -3110,25 +3160,21 @@ export interface Operations {
     message: string;
   };
   /**
-   * Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet.
+   * Search words in the contents of all files. Without query: as GET of /fs/* of the folder /search.
    *
-   * `GET /fs/search/{path}`, permission: files:read.
+   * `GET /fs/search`, permission: files:read.
    *
    * @example
-   * await client.call("getFsSearchByPath", { path: { path: "notes.txt" }, query: { type: "check" } });
+   * await client.call("getFsSearch", { query: { query: "greeting" } });
    */
-  getFsSearchByPath: {
+  getFsSearch: {
     request: {
-      path: {
-        /** The rest of the path. A slash in it may also be sent as %2F. */
-        path: string;
-      };
       query?: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
-        /** As of /fs/*. */
+        /** Without query, as of /fs/*. */
         type?: string;
-        /** Not offered yet: unsupported is answered. */
+        /** Words, and phrases in quotes, that one passage of a content has to contain. `web*` is a beginning. */
         query?: string;
       };
     };
@@ -3152,9 +3198,80 @@ export interface Operations {
       vtime: number;
       owner: string;
       username: string;
+      /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
       tags: string[];
       ispublic: boolean;
+    }[] | {
+      path: string;
+      /** Last part of the path. */
+      name: string;
+      /** Number of the line, from 1; of a docx of the paragraph, of an xlsx of the row, of a pdf of the page. */
+      position: number;
+      /** The line, or a part of it; plain text without marks. */
+      excerpt: string;
+      /** From 0 to 1; the rows are ordered by it, the best first. */
+      score: number;
+    }[];
+    content: true;
+  };
+  /**
+   * Search words in the contents of files below a path. Without query: as GET of /fs/*, below the folder /search.
+   *
+   * `GET /fs/search/{path}`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFsSearchByPath", { path: { path: "script" }, query: { query: "greeting" } });
+   */
+  getFsSearchByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Without query, as of /fs/*. */
+        type?: string;
+        /** Words, and phrases in quotes, that one passage of a content has to contain. `web*` is a beginning. */
+        query?: string;
+      };
+    };
+    message: string | boolean | string[] | {
+      id: string;
+      class: string;
+      name: string;
+      parent: string;
+      fullname: string;
+      /** dir for a folder. */
+      ftype: string;
+      isdir: boolean;
+      /** JSON text, or empty. */
+      attr: string;
+      size: number;
+      /** Milliseconds. */
+      ctime: number;
+      /** Last change of the content, milliseconds. */
+      mtime: number;
+      /** Last change of the content, its attributes or tags, milliseconds. */
+      vtime: number;
+      owner: string;
+      username: string;
+      /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
+      status: string;
+      tags: string[];
+      ispublic: boolean;
+    }[] | {
+      path: string;
+      /** Last part of the path. */
+      name: string;
+      /** Number of the line, from 1; of a docx of the paragraph, of an xlsx of the row, of a pdf of the page. */
+      position: number;
+      /** The line, or a part of it; plain text without marks. */
+      excerpt: string;
+      /** From 0 to 1; the rows are ordered by it, the best first. */
+      score: number;
     }[];
     content: true;
   };

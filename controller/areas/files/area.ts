@@ -2,15 +2,23 @@ import type { Area } from "../../area.ts";
 import { fileClass } from "./classes.ts";
 import { filesHostObject } from "./host-objects.ts";
 import { fileRoutes } from "./routes.ts";
+import { CONTENT_CLASS, PASSAGE_CLASS } from "./search/classes.ts";
+import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
 
-export function filesArea(files: FileService): Area {
+export function filesArea(files: FileService, search: FileSearchService): Area {
   return {
     name: "files",
-    endpoints: fileRoutes(files),
-    classes: [fileClass(files)],
-    maintain: (tenant) => files.maintain(tenant),
-    close: () => files.close(),
+    endpoints: fileRoutes(files, search),
+    classes: [fileClass(files), CONTENT_CLASS, PASSAGE_CLASS],
+    maintain: async (tenant) => {
+      await files.maintain(tenant);
+      await search.maintain(tenant);
+    },
+    close: async () => {
+      await files.close();
+      await search.close();
+    },
     hostObjects: [filesHostObject(files)],
   };
 }

@@ -36,9 +36,15 @@ export const FILE_CLASS = {
       meaning: "Time of the last change of the content",
     },
     { name: "mark", type: "varchar", sealed: true },
+    {
+      name: "indexed",
+      type: "boolean",
+      title: "Searched",
+      meaning: "True for a file whose content is included in the search; empty or false for all others",
+    },
   ],
   keys: ["space", "fullname"],
-  indexes: ["name", "parent", "ftype"],
+  indexes: ["name", "parent", "ftype", "digest"],
   guard: { reading: { permission: "files:read", isOpenToGroups: true } },
 } as const satisfies SystemClass;
 

@@ -25,6 +25,8 @@ export interface FileEntry extends Place {
   /** JSON text of an object, or empty. */
   readonly attr: string;
   readonly tags: readonly string[];
+  /** True if its content is included in the search. */
+  readonly indexed: boolean;
   readonly modifiedMs: number;
   readonly createdMs: number;
   readonly versionMs: number;
@@ -33,7 +35,7 @@ export interface FileEntry extends Place {
 }
 
 export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class">): FileEntry {
-  const { space, fullname, digest, mark, ftype, size, owner, attr, modified } = values;
+  const { space, fullname, digest, mark, ftype, size, owner, attr, modified, indexed } = values;
   const tags = values[TAGS_COLUMN];
   const place = { space: String(space) as Space, fullname: String(fullname) };
   return {
@@ -46,6 +48,7 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class
     owner: String(owner ?? ""),
     attr: String(attr ?? ""),
     tags: Array.isArray(tags) ? tags.map(String) : [],
+    indexed: indexed === true,
     modifiedMs: Number(modified ?? vtimeMs),
     createdMs: ctimeMs,
     versionMs: vtimeMs,

@@ -8,3 +8,4 @@ export { requireSpace } from "./spaces.ts";
  * slash.
  */
 export { FileService } from "./service.ts";
+export { FileSearchService } from "./search/service.ts";

@@ -19,7 +19,7 @@ let bob: string;
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files) });
+  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
   const admin = testPrincipal();
   const rights = { grants: ["files:read", "files:write"], data: [] };
   await http.users.create(admin, { username: "bob", password: PASSWORD, rights });

@@ -5,7 +5,6 @@ import {
   FileMove,
   FilePath,
   FileRead,
-  FileSearch,
   RootRead,
   ServedPath,
   type FileRecord,
@@ -17,23 +16,26 @@ import { FILE_CLASS } from "./classes.ts";
 import { CONTENT_STATUSES, contentAnswer, FILE_BYTES } from "./content-routes.ts";
 import type { FileEntry } from "./entries.ts";
 import { nameOf, parentOf } from "./names.ts";
+import { searchRoutes } from "./search/search-routes.ts";
+import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
 import { fileName, spaceOf } from "./transfer/addressed.ts";
-import { uploadRoutes } from "./transfer/upload-routes.ts";
+import { uploadRoutes, type Services } from "./transfer/upload-routes.ts";
 
-export function fileRoutes(files: FileService): readonly Endpoint[] {
+export function fileRoutes(files: FileService, search: FileSearchService): readonly Endpoint[] {
+  const services = { files, search };
   return [
-    readRoute(files),
-    rootRoute(files),
-    ...uploadRoutes(files, { missingVerbIn, refuseMissingVerb }),
+    readRoute(services),
+    rootRoute(services),
+    ...uploadRoutes(services, { missingVerbIn, refuseMissingVerb }),
     removeRoute(files),
     ...transferRoutes(files),
-    searchRoute(files),
+    ...searchRoutes(search, (call) => read(services, call)),
     servedRoute(files),
   ];
 }
 
-function readRoute(files: FileService): Endpoint {
+function readRoute(services: Services): Endpoint {
   return endpoint({
     method: "GET",
     path: "/fs/*",
@@ -43,11 +45,11 @@ function readRoute(files: FileService): Endpoint {
     output: FileAnswer,
     bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
-    handler: (call) => read(files, call),
+    handler: (call) => read(services, call),
   });
 }
 
-function rootRoute(files: FileService): Endpoint {
+function rootRoute(services: Services): Endpoint {
   return endpoint({
     method: "GET",
     path: "/fs",
@@ -57,7 +59,7 @@ function rootRoute(files: FileService): Endpoint {
     output: FileAnswer,
     bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
-    handler: (call) => read(files, { ...call, input: { ...call.input, "*": "/" } }),
+    handler: (call) => read(services, { ...call, input: { ...call.input, "*": "/" } }),
   });
 }
 
@@ -94,23 +96,6 @@ function transferRoutes(files: FileService): readonly Endpoint[] {
   );
 }
 
-function searchRoute(files: FileService): Endpoint {
-  return endpoint({
-    method: "GET",
-    path: "/fs/search/*",
-    permission: "files:read",
-    summary: "Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet",
-    input: FileSearch,
-    output: FileAnswer,
-    bare: FILE_BYTES,
-    statuses: CONTENT_STATUSES,
-    handler: (call) => {
-      if (call.input.query !== undefined) throw missingVerb("search");
-      return read(files, { ...call, input: { ...call.input, "*": `search/${call.input["*"]}` } });
-    },
-  });
-}
-
 function servedRoute(files: FileService): Endpoint {
   return endpoint({
     method: "GET",
@@ -135,8 +120,9 @@ const SUMMARIES = {
 } as const;
 
 /**
- * Verbs of POST that clients may send and that are not implemented. Without this check they would be read as folder
- * names, and the call would succeed with another effect.
+ * Verbs of POST that clients may send and that are not implemented, and `index`, which is only implemented for
+ * `/fs/index/<path>`. Without this check they would be read as folder names, and the call would succeed with another
+ * effect.
  */
 const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "push", "tolocal"];
 /** Those of `MISSING_VERBS` whose URL has no path. */
@@ -159,7 +145,7 @@ function missingVerb(verb: string): AppError {
 }
 
 async function read(
-  files: FileService,
+  { files, search }: Services,
   { principal, input, signal }: Call<Static<typeof FileRead>>,
 ): Promise<Answer<Static<typeof FileAnswer>>> {
   const name = fileName(input);
@@ -173,7 +159,7 @@ async function read(
     case "tag":
       return { message: [...(await files.about(principal, name)).tags] };
     case "dir":
-      return { rows: records(principal, files.list(principal, name, signal)) };
+      return { rows: records(search, principal, files.list(principal, name, signal)) };
     case "open":
     case "download": {
       const file = await files.open(principal, name.path, name.space);
@@ -185,13 +171,17 @@ async function read(
 }
 
 async function* records(
-  { ospace }: Principal,
+  search: FileSearchService,
+  principal: Principal,
   pages: AsyncIterable<readonly FileEntry[]>,
 ): AsyncGenerator<readonly Static<typeof FileRecord>[]> {
-  for await (const page of pages) yield page.map((entry) => record(ospace, entry));
+  for await (const page of pages) {
+    const statuses = await search.statuses(principal, page);
+    yield page.map((entry, at) => record(principal.ospace, entry, statuses[at] ?? ""));
+  }
 }
 
-function record(ospace: string, entry: FileEntry): Static<typeof FileRecord> {
+function record(ospace: string, entry: FileEntry, status: string): Static<typeof FileRecord> {
   const { id, fullname, content, ftype, attr, size, owner, tags } = entry;
   return {
     id,
@@ -208,7 +198,7 @@ function record(ospace: string, entry: FileEntry): Static<typeof FileRecord> {
     vtime: entry.versionMs,
     owner,
     username: owner,
-    status: "",
+    status,
     tags: [...tags],
     ispublic: false,
   };

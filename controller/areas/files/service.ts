@@ -17,9 +17,12 @@ import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { mayNameSystem, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
 import type { KeptContent } from "./transfer/kept-content.ts";
+import { IndexedWrites, type IndexKeeper } from "./search/keeper.ts";
 import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 import { FileWorks } from "./work.ts";
+
+type RightsOfEveryone = Pick<Principal, "grants" | "data" | "paths">;
 
 interface Dependencies {
   readonly stores: Stores;
@@ -29,10 +32,14 @@ interface Dependencies {
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
   /** Rights that every user of a tenant has. Absent: `isOpenToAll` is always false. */
-  readonly everyone?: (tenant: string) => Promise<Pick<Principal, "grants" | "data" | "paths">>;
+  readonly everyone?: (tenant: string) => Promise<RightsOfEveryone>;
   /** Other paths under which files run. Absent: a file runs only under its own path. */
   readonly runNames?: RunNames;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper;
 }
+
+type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
@@ -45,6 +52,7 @@ export class FileService implements FileSource {
   readonly #contents: FileContents;
   readonly #carrying: Carrying;
   readonly #rights: WriteRights;
+  readonly #indexed: IndexedWrites;
   readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
 
   constructor(dependencies: Dependencies) {
@@ -57,8 +65,16 @@ export class FileService implements FileSource {
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
     const visibilityOf = (principal: Principal) => fileVisibility(principal, { objects, nowMs });
     this.#visibility = visibilityOf;
-    const parts = { runtime, store: this.#store, journal: this.#journal, hiding: this.#hiding, visibilityOf };
+    const parts = {
+      runtime,
+      store: this.#store,
+      journal: this.#journal,
+      hiding: this.#hiding,
+      visibilityOf,
+      keeper: dependencies.keeper,
+    };
     this.#works = new FileWorks(parts);
+    this.#indexed = new IndexedWrites(this.#store, dependencies.keeper);
     this.#rights = new WriteRights(runtime.clock, visibilityOf);
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.#contents = new FileContents({ ...parts, stores, room: dependencies.room });
@@ -90,7 +106,8 @@ export class FileService implements FileSource {
     const kept = written && (await this.#contents.keep(principal, written));
     const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified: this.#nowMs() };
     kept?.use();
-    await this.#store.insert(principal, [{ ...row, ...own }]);
+    const whole = { ...row, ...own };
+    await this.#indexed.insert(principal, { place, before, row: whole, isContent: kept !== undefined });
     if (before?.content && kept) await this.#store.unmark(principal, [before.content]);
     // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
     await this.#store.makeFoldersAbove(principal, place);
@@ -146,9 +163,7 @@ export class FileService implements FileSource {
   /** Changes the tags of a file, given the id of its object. Returns false if there is no such file. */
   async retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean> {
     requirePermission(principal, "files:write");
-    const other = edits.find(({ column }) => column !== TAGS_COLUMN);
-    if (other)
-      throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
+    refuseOtherColumns(edits);
     const { class: path } = refOf(principal, { space: "user", fullname: "/" });
     const [row] = await this.#with.objects.unrestricted.get(platform(principal), [{ id, class: path }]);
     if (row) openPlace(principal, entryOf(row));
@@ -165,7 +180,7 @@ export class FileService implements FileSource {
     if (entry ? !visibility.shown(entry) : !(await this.#store.holdsAny(principal, place))) throw notFound(place);
     if (entry?.content) {
       visibility.requireWriting(place, { before: entry, columns: [] });
-      return take(entries);
+      return this.#indexed.take(principal, { entries, take });
     }
     await this.#carrying.run(principal, { kind: "remove", place });
   }
@@ -247,11 +262,8 @@ export class FileService implements FileSource {
   /** True if every user may read that path, and no rule restricts files for the group of all users. */
   async isOpenToAll(principal: Principal, fullname: string): Promise<boolean> {
     requirePermission(principal, "files:read");
-    const rights = await this.#with.everyone?.(principal.tenant);
-    if (rights === undefined) return false;
-    const { tenant, ospace, user, traceparent } = principal;
-    const anybody: Principal = { tenant, ospace, user, groups: [], traceparent, ...rights };
-    return pathAllowed(anybody, fullname) && (await this.#visibility(anybody)) === ALL_VISIBLE;
+    const anybody = anybodyOf(principal, await this.#with.everyone?.(principal.tenant));
+    return anybody && pathAllowed(anybody, fullname) ? (await this.#visibility(anybody)) === ALL_VISIBLE : false;
   }
 
   /** Reads a file. `AppError("invalid")` if it is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
@@ -287,11 +299,7 @@ export class FileService implements FileSource {
   }
 
   /** `AppError("not_found")` if the principal sees no entry at `place`. The entry at `to` may be invisible. */
-  async #found(
-    principal: Principal,
-    place: Place,
-    to: Place,
-  ): Promise<readonly [FileEntry, there: FileEntry | undefined]> {
+  async #found(principal: Principal, place: Place, to: Place): Promise<FoundEntries> {
     const [entry, there] = await this.#store.get(principal, [place, to]);
     if (!entry || !(await this.#visibility(principal)).shown(entry)) throw notFound(place);
     return [entry, there];
@@ -304,6 +312,20 @@ export class FileService implements FileSource {
     if (there) throw new AppError("conflict", `${to.fullname} is there already.`);
     await this.#carrying.run(principal, { kind: "move", place, to });
   }
+}
+
+/** The user with just the rights that every user has. */
+function anybodyOf(
+  { tenant, ospace, user, traceparent }: Principal,
+  rights: RightsOfEveryone | undefined,
+): Principal | undefined {
+  return rights && { tenant, ospace, user, groups: [], traceparent, ...rights };
+}
+
+function refuseOtherColumns(edits: readonly Edit[]): void {
+  const other = edits.find(({ column }) => column !== TAGS_COLUMN);
+  if (!other) return;
+  throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
 }
 
 function notFound({ fullname }: Place): AppError {

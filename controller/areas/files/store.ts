@@ -129,8 +129,10 @@ export interface Taking {
 
 /** The row of an entry at another place, with another mark of its content. */
 export function rowAt(place: Place, entry: FileEntry, content: HeldContent | undefined): Row {
-  const { ftype, size, owner, attr, tags, modifiedMs } = entry;
-  const own = { ftype, size, owner, attr, [TAGS_COLUMN]: [...tags], modified: modifiedMs };
+  const { ftype, size, owner, attr, tags, modifiedMs, indexed } = entry;
+  // A file that is replaced by one that is not searched stays in the search.
+  const searched = indexed && { indexed };
+  const own = { ftype, size, owner, attr, [TAGS_COLUMN]: [...tags], modified: modifiedMs, ...searched };
   return { ...placeColumns(place), ...own, ...content };
 }
 

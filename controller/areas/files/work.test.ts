@@ -175,7 +175,7 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
   const { keys, data } = mortalStores(engine, () => mortality);
   const runtime = tagRuntime();
   const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files).classes ?? []) objects.registerSystemClass(definition);
+  for (const definition of filesArea(one.files, one.search).classes ?? []) objects.registerSystemClass(definition);
   await objects.catalog(admin);
   const stores: Stores = {
     system: () => engine.system(),

@@ -14,6 +14,7 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { FileEntry, HeldContent } from "./entries.ts";
 import type { HidingGuard } from "./hiding.ts";
 import { parentOf, type Place } from "./names.ts";
+import { changingIndexed, IndexedWrites, searchedDigests, type IndexKeeper } from "./search/keeper.ts";
 import { rowAt, type FileStore } from "./store.ts";
 import { ALL_VISIBLE, type FileVisibility } from "./visible.ts";
 import { requireWork, targetOf } from "./work-rights.ts";
@@ -26,6 +27,8 @@ export interface FileWorkDependencies {
   /** The principal's view of files by its rules. */
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
   readonly hiding: HidingGuard;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper | undefined;
 }
 
 /** Thrown if another controller has taken the work, or if the work has already ended. */
@@ -178,7 +181,7 @@ class FileWorkRun {
     const { entries, take } = await store.toTake(this.#platform, places);
     await this.#require(entries);
     if (this.#open.kind === "move") await this.#put(entries);
-    await take(entries);
+    await new IndexedWrites(store, this.#with.keeper).take(this.#platform, { entries, take });
   }
 
   /**
@@ -218,10 +221,15 @@ class FileWorkRun {
       this.#platform,
       put.flatMap(({ content }) => content ?? []),
     );
-    await store.insert(
-      this.#platform,
-      put.map(({ target, entry, content }) => this.#row(target, entry, content)),
-    );
+    const searched = put.filter(({ entry, former }) => entry.indexed || former?.indexed);
+    const change = {
+      space: this.#open.space,
+      paths: searched.map(({ target }) => target.fullname),
+      lost: searchedDigests(put.map(({ former }) => former)),
+    };
+    const rows = put.map(({ target, entry, content }) => this.#row(target, entry, content));
+    const write = (): Promise<void> => store.insert(this.#platform, rows);
+    await changingIndexed(this.#with.keeper, this.#platform, { change, write });
     await store.unmark(
       this.#platform,
       put.flatMap(({ former, content }) =>

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagController, tagRuntime, type TagController } from "../../../test/helpers/objects/tags.ts";
-import { filesArea, FileService } from "../files/index.ts";
+import { filesArea, FileSearchService, FileService } from "../files/index.ts";
 import { jobClasses, JobService } from "../jobs/index.ts";
 
 const admin = testPrincipal();
@@ -19,9 +19,10 @@ function open(own: string): TagController {
   return tagController(engine, {
     own,
     classes: (objects) => {
-      files = new FileService({ stores: engine, objects, runtime, controllers: { own, has: () => true } });
+      const kept = { stores: engine, objects, runtime, controllers: { own, has: () => true } };
+      files = new FileService(kept);
       jobs = new JobService({ stores: engine, runtime, objects });
-      return [...(filesArea(files).classes ?? []), ...jobClasses(jobs)];
+      return [...(filesArea(files, new FileSearchService(kept)).classes ?? []), ...jobClasses(jobs)];
     },
   });
 }

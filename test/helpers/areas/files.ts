@@ -1,4 +1,4 @@
-import { filesArea, FileService } from "../../../controller/areas/files/index.ts";
+import { filesArea, FileSearchService, FileService } from "../../../controller/areas/files/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import type { Stores } from "../../../controller/store/engine.ts";
@@ -7,6 +7,7 @@ import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
 export interface FileController extends AsyncDisposable {
   readonly files: FileService;
+  readonly search: FileSearchService;
   readonly objects: ObjectService;
   readonly user: (path: string) => { readonly path: string; readonly space: "user" };
   /** Sorted paths below a folder; folders end with a slash. */
@@ -29,15 +30,18 @@ export function fileController(
   const runtime = tagRuntime();
   const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
   const controllers = { own, has: (id: string) => !gone.has(id) };
-  const files = new FileService({ stores, objects, runtime, controllers, ...more });
-  for (const definition of filesArea(files).classes ?? []) objects.registerSystemClass(definition);
+  const search = new FileSearchService({ stores, objects, runtime, controllers });
+  const files = new FileService({ stores, objects, runtime, controllers, keeper: search, ...more });
+  for (const definition of filesArea(files, search).classes ?? []) objects.registerSystemClass(definition);
   return {
     files,
+    search,
     objects,
     user: (path) => ({ path, space: "user" }),
     tree: (principal, path) => treeOf(files, principal, path),
     async [Symbol.asyncDispose]() {
       await files.close();
+      await search.close();
       await objects.close();
     },
   };

@@ -37,7 +37,7 @@ beforeAll(async () => {
     },
   };
   controller = fileController(stores);
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files) });
+  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
   session = await http.signIn("admin");
   await controller.files.write(admin, controller.user("/d/ten.bin"), { text: TEXT });
 });

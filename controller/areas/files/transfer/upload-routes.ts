@@ -13,6 +13,7 @@ import {
 import type { Principal } from "../../permissions/index.ts";
 import type { FileName } from "../names.ts";
 import type { FileNotes } from "../notes.ts";
+import type { FileSearchService } from "../search/service.ts";
 import type { FileService } from "../service.ts";
 import { fileName } from "./addressed.ts";
 import { KeptContent } from "./kept-content.ts";
@@ -21,6 +22,11 @@ type WriteInput = Static<typeof FileWrite>;
 /** The files of a call go from the network into the store. */
 const INTO_STORE = { body: "multipart", uploads: "optional" } as const;
 
+export interface Services {
+  readonly files: FileService;
+  readonly search: FileSearchService;
+}
+
 /** Verbs of POST that are not offered: a call of them is no upload. */
 interface Verbs {
   readonly missingVerbIn: (path: string) => string | undefined;
@@ -28,11 +34,11 @@ interface Verbs {
 }
 
 /** Endpoints that write files: texts as members of the input, and files of any content as parts of the body. */
-export function uploadRoutes(files: FileService, verbs: Verbs): readonly Endpoint[] {
-  return [putRoute(files), postRoute(files, verbs), postRootRoute(files)];
+export function uploadRoutes(services: Services, verbs: Verbs): readonly Endpoint[] {
+  return [putRoute(services), postRoute(services, verbs), postRootRoute(services)];
 }
 
-function putRoute(files: FileService): Endpoint {
+function putRoute(services: Services): Endpoint {
   return endpoint({
     method: "PUT",
     path: "/fs/*",
@@ -41,13 +47,14 @@ function putRoute(files: FileService): Endpoint {
     input: FileUpload,
     output: Type.String(),
     ...INTO_STORE,
-    takeIn: (file) => files.takeIn(file.principal, fileName(file.input), file.bytes),
+    takeIn: (file) => services.files.takeIn(file.principal, fileName(file.input), file.bytes),
     content: (input, uploads) => (uploads.length > 0 ? [] : contentOf(input)),
-    handler: async ({ principal, input, files: uploads }) => written(await write(files, principal, { input, uploads })),
+    handler: async ({ principal, input, files: uploads }) =>
+      written(await write(services, principal, { input, uploads })),
   });
 }
 
-function postRoute(files: FileService, { missingVerbIn, refuseMissingVerb }: Verbs): Endpoint {
+function postRoute(services: Services, { missingVerbIn, refuseMissingVerb }: Verbs): Endpoint {
   return endpoint({
     method: "POST",
     path: "/fs/*",
@@ -58,20 +65,20 @@ function postRoute(files: FileService, { missingVerbIn, refuseMissingVerb }: Ver
     ...INTO_STORE,
     takeIn: (file) => {
       refuseMissingVerb(file.input["*"]);
-      return takeInto(files, file);
+      return takeInto(services.files, file);
     },
     content: (input, uploads) =>
       uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
     handler: async (call) => {
       refuseMissingVerb(call.input["*"]);
-      if (call.files.length > 0) return written(await upload(files, call));
+      if (call.files.length > 0) return written(await upload(services, call));
       if (call.input.data === undefined && call.input.type === undefined) throw noUpload();
-      return written(await write(files, call.principal, { input: call.input, uploads: [] }));
+      return written(await write(services, call.principal, { input: call.input, uploads: [] }));
     },
   });
 }
 
-function postRootRoute(files: FileService): Endpoint {
+function postRootRoute(services: Services): Endpoint {
   return endpoint({
     method: "POST",
     path: "/fs",
@@ -81,10 +88,10 @@ function postRootRoute(files: FileService): Endpoint {
     output: Type.String(),
     ...INTO_STORE,
     uploads: "one",
-    takeIn: (file) => takeInto(files, { ...file, input: { ...file.input, "*": "/" } }),
+    takeIn: (file) => takeInto(services.files, { ...file, input: { ...file.input, "*": "/" } }),
     handler: async (call) => {
       if (call.files.length === 0) throw noUpload();
-      return written(await upload(files, { ...call, input: { ...call.input, "*": "/" } }));
+      return written(await upload(services, { ...call, input: { ...call.input, "*": "/" } }));
     },
   });
 }
@@ -117,9 +124,9 @@ function contentIn({ taken }: UploadedFile): KeptContent {
   return taken;
 }
 
-/** Writes the uploaded files into the folder. Returns the warnings of `FileService.write`. */
+/** Writes the uploaded files into the folder. Returns the warnings of `FileService.write` and of the search. */
 async function upload(
-  files: FileService,
+  { files, search }: Services,
   { principal, input, files: uploads }: Pick<Call<WriteInput>, "principal" | "input" | "files">,
 ): Promise<readonly string[]> {
   const notes: FileNotes = { attr: input.attr, tags: input.tags };
@@ -127,6 +134,7 @@ async function upload(
   for (const file of uploads) {
     const name = uploadName(input, file.filename);
     warnings.push(...(await files.write(principal, name, contentIn(file), notes)));
+    warnings.push(...(await search.written(principal, name, input.index)));
   }
   return warnings;
 }
@@ -137,8 +145,13 @@ interface Writing {
   readonly uploads: readonly UploadedFile[];
 }
 
-/** Writes a file or makes a folder. Returns the warnings of `FileService.write`. */
-async function write(
+/** Writes a file or makes a folder. Returns the warnings of `FileService.write` and of the search. */
+async function write({ files, search }: Services, principal: Principal, writing: Writing): Promise<readonly string[]> {
+  const warnings = await writeOne(files, principal, writing);
+  return [...warnings, ...(await search.written(principal, fileName(writing.input), writing.input.index))];
+}
+
+async function writeOne(
   files: FileService,
   principal: Principal,
   { input, uploads }: Writing,

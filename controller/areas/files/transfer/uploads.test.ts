@@ -26,7 +26,7 @@ const puts: { bytes: number; end: "open" | "stored" | "failed" }[] = [];
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: counting };
   controller = fileController(stores);
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files) });
+  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
   [admin, viewer] = [await http.signIn("admin"), await http.signIn("viewer")];
 });
 afterAll(async () => {

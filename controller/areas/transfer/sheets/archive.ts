@@ -9,7 +9,7 @@ import {
 } from "../../../../common/limits.ts";
 import { UTF8 } from "../../../../common/text/encodings.ts";
 import { refusing, TextStream } from "../../../../common/text/text-stream.ts";
-import { MarkupReader, type Markup } from "./markup.ts";
+import { MarkupReader, type Markup } from "../../../../common/text/markup.ts";
 
 /**
  * A spreadsheet file. The declared sizes of its parts are checked before they are unpacked. If a part unpacks to more,

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SHEET_SHARED_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import type { Archive } from "./archive.ts";
-import { attributeOf, CellText, textOfCell } from "./markup.ts";
+import { attributeOf, CellText, textOfCell } from "../../../../common/text/markup.ts";
 
 export interface SheetName {
   readonly name: string;

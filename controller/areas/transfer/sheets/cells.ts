@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { SHEET_COLUMNS_MAX, SHEET_ROW_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
 import type { Archive } from "./archive.ts";
 import type { Book, SheetName } from "./book.ts";
-import { attributeOf, CellText, textOfCell, type Markup } from "./markup.ts";
+import { attributeOf, CellText, textOfCell, type Markup } from "../../../../common/text/markup.ts";
 import { letters } from "./names.ts";
 
 export interface SheetCell {

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { ZipFile } from "yazl";
 import { AppError } from "../../../../common/errors.ts";
 import { EXPORT_PIECE_CHARACTERS, SHEET_NAME_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
-import { cellText } from "./markup.ts";
+import { cellText } from "../../../../common/text/markup.ts";
 import { letters } from "./names.ts";
 
 /** Content of a cell. A text is always written as text, so it never becomes a formula. */

@@ -1,9 +1,9 @@
-import { AppError } from "../../../../common/errors.ts";
-import { SHEET_MARKUP_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { AppError } from "../errors.ts";
+import { MARKUP_MAX_CHARACTERS, MARKUP_TAG_MAX_CHARACTERS } from "../limits.ts";
 
 /**
- * A token of a part of a spreadsheet. Names have no namespace prefix. Comments and processing instructions give no
- * token.
+ * A token of an XML part of an office document. Names have no namespace prefix. Comments and processing instructions
+ * give no token.
  */
 export type Markup =
   | { readonly kind: "open"; readonly name: string; readonly attributes: string }
@@ -19,7 +19,7 @@ const SIGNS: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&":
 
 /**
  * Reads XML in pieces. Refuses a document type, so there are no custom entities and no external references. Holds at
- * most `SHEET_MARKUP_MAX_CHARACTERS` of incomplete input.
+ * most `MARKUP_MAX_CHARACTERS` of incomplete input.
  */
 export class MarkupReader {
   #held = "";
@@ -32,10 +32,10 @@ export class MarkupReader {
     let at = 0;
     for (let end = this.#next(at, found); end !== undefined; end = this.#next(at, found)) at = end;
     this.#held = this.#held.slice(at);
-    if (this.#held.length <= SHEET_MARKUP_MAX_CHARACTERS) return found;
+    if (this.#held.length <= MARKUP_MAX_CHARACTERS) return found;
     throw new AppError(
       "too_large",
-      `[Format] A part of the spreadsheet has a piece of more than ${SHEET_MARKUP_MAX_CHARACTERS} characters.`,
+      `[Format] A part of the document has a piece of more than ${MARKUP_MAX_CHARACTERS} characters.`,
     );
   }
 
@@ -62,7 +62,7 @@ export class MarkupReader {
     if (head.startsWith("<!--")) return this.#behind("-->", at + 4);
     if (head !== "<![CDATA[") {
       if (head.length < 9) return undefined;
-      throw new AppError("invalid", "[Format] The spreadsheet has a document type, which is refused.");
+      throw new AppError("invalid", "[Format] A part of the document has a document type, which is refused.");
     }
     const end = this.#behind("]]>", at);
     if (end !== undefined) found.push({ kind: "text", text: this.#held.slice(at + 9, end - 3) });
@@ -77,11 +77,20 @@ export class MarkupReader {
   #tag(at: number, found: Markup[]): number | undefined {
     TAG.lastIndex = at;
     const [whole, slash, name = "", attributes = ""] = TAG.exec(this.#held) ?? [];
-    if (whole === undefined) return undefined;
+    if (whole === undefined) return this.#unfinished(at);
     if (slash === "") found.push({ kind: "open", name, attributes });
     if (slash === "/" || attributes.endsWith("/")) found.push({ kind: "close", name });
     this.#depth += attributes.endsWith("/") ? 0 : slash === "" ? 1 : -1;
     return at + whole.length;
+  }
+
+  /** Each piece reads the tag from its beginning again, so a tag is short. */
+  #unfinished(at: number): undefined {
+    if (this.#held.length - at <= MARKUP_TAG_MAX_CHARACTERS) return undefined;
+    throw new AppError(
+      "too_large",
+      `[Format] A part of the document has a tag of more than ${MARKUP_TAG_MAX_CHARACTERS} characters.`,
+    );
   }
 }
 
@@ -140,5 +149,5 @@ function unescaped(text: string): string {
 }
 
 function broken(): AppError {
-  return new AppError("invalid", "[Format] A part of the spreadsheet is no XML.");
+  return new AppError("invalid", "[Format] A part of the document is no XML.");
 }

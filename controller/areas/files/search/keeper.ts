@@ -1,0 +1,78 @@
+import type { Row } from "../../../../common/value.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { FileEntry } from "../entries.ts";
+import type { Place, Space } from "../names.ts";
+import type { FileStore, Taking } from "../store.ts";
+
+/** A change of searched files. */
+export interface IndexedChange {
+  readonly space: Space;
+  /** Paths of files that get another content. */
+  readonly paths: readonly string[];
+  /** Digests of contents that files lose. */
+  readonly lost: readonly string[];
+}
+
+/** Keeps the search in step with files. Each writer of `/filesystem` uses it. */
+export interface IndexKeeper {
+  /**
+   * Call it before files change whose content is searched, and the returned function afterwards, also if the change
+   * failed. If the controller dies in between, another one looks at these files.
+   */
+  changing(principal: Principal, change: IndexedChange): Promise<() => void>;
+}
+
+/** Runs a change of searched files. Without paths and digests it only runs it. */
+export async function changingIndexed<T>(
+  keeper: IndexKeeper | undefined,
+  principal: Principal,
+  { change, write }: { readonly change: IndexedChange; readonly write: () => Promise<T> },
+): Promise<T> {
+  if (!keeper || (change.paths.length === 0 && change.lost.length === 0)) return write();
+  const changed = await keeper.changing(principal, change);
+  try {
+    return await write();
+  } finally {
+    changed();
+  }
+}
+
+/** Digests of the entries whose content is searched. */
+export function searchedDigests(entries: readonly (FileEntry | undefined)[]): readonly string[] {
+  return [...new Set(entries.flatMap((entry) => (entry?.indexed && entry.content ? [entry.content.digest] : [])))];
+}
+
+interface Insert {
+  readonly place: Place;
+  readonly before: FileEntry | undefined;
+  readonly row: Row;
+  /** False if the row keeps the content of the file. */
+  readonly isContent: boolean;
+}
+
+/** Writes of single files, with which the search keeps in step. */
+export class IndexedWrites {
+  readonly #store: FileStore;
+  readonly #keeper: IndexKeeper | undefined;
+
+  constructor(store: FileStore, keeper: IndexKeeper | undefined) {
+    this.#store = store;
+    this.#keeper = keeper;
+  }
+
+  /** Inserts the row of a file. If the file is included in the search meanwhile, its new content is indexed as well. */
+  async insert(principal: Principal, { place, before, row, isContent }: Insert): Promise<void> {
+    const write = (): Promise<void> => this.#store.insert(principal, [row]);
+    const change = { space: place.space, paths: [place.fullname], lost: searchedDigests([before]) };
+    if (!this.#keeper || !isContent) return write();
+    if (before?.indexed) return changingIndexed(this.#keeper, principal, { change, write });
+    await write();
+    if ((await this.#store.find(principal, place))?.indexed) (await this.#keeper.changing(principal, change))();
+  }
+
+  /** Removes these entries of one space by `take`. */
+  take(principal: Principal, { entries, take }: Taking): Promise<void> {
+    const change = { space: entries[0]?.space ?? "user", paths: [], lost: searchedDigests(entries) };
+    return changingIndexed(this.#keeper, principal, { change, write: () => take(entries) });
+  }
+}
