@@ -31,6 +31,8 @@ export const FILE_UNPACK_RATIO_FREE_BYTES = 8 * MIB;
 /** Shared texts of an xlsx, and their characters. */
 export const FILE_SHARED_TEXTS_MAX = 1_000_000;
 export const FILE_SHARED_TEXTS_MAX_CHARACTERS = 32 * MIB;
+/** A pdf with more pages is not searched. */
+export const FILE_PDF_PAGES_MAX = 5_000;
 /** Works of a tenant that index a file or a folder on request and are not done. */
 export const FILE_INDEX_REQUESTS_OPEN_MAX = 16;
 /** Time that a write with `index=true` waits for its file to be indexed. */

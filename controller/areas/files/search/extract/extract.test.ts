@@ -51,6 +51,10 @@ describe("a text", () => {
     expect(await linesOf("")).toEqual([]);
   });
 
+  test("that mentions the mark of another format is a text", async () => {
+    expect(await linesOf("a %PDF-1.5\nPK\u0009")).toEqual(["1 a %PDF-1.5", "2 PK"]);
+  });
+
   test("is no text with bytes that texts do not have", async () => {
     await expect(extract(Buffer.from([0x41, 0x00, 0x42]))).rejects.toMatchObject({ code: "invalid" });
     await expect(extract(Buffer.from([0xff, 0xff, 0xff, 0xff]))).rejects.toThrow("unknown encoding");

@@ -1,8 +1,9 @@
 import { AppError } from "../../../../../common/errors.ts";
-import { FILE_INDEX_MAX_CHARACTERS } from "../../../../../common/limits.ts";
+import { FILE_INDEX_MAX_CHARACTERS, FILE_SNIFF_BYTES } from "../../../../../common/limits.ts";
 import { addDocxLines, DOCX_PART } from "./docx.ts";
 import { DocumentParts } from "./parts.ts";
 import { PassageCutter, type Passage } from "./passages.ts";
+import { addPdfPages } from "./pdf.ts";
 import { addTextLines } from "./text.ts";
 import { addXlsxLines, XLSX_PART } from "./xlsx.ts";
 
@@ -29,26 +30,27 @@ export interface Extracted {
 export async function extractText({ bytes: shared }: ExtractInput): Promise<Extracted> {
   const bytes = Buffer.from(new Uint8Array(shared).slice().buffer);
   const cutter = new PassageCutter();
-  if (bytes.subarray(0, 4).toString("latin1") === "PK\u0003\u0004") await addPackage(bytes, cutter);
-  else if (bytes.subarray(0, PDF_MARK_BYTES).includes("%PDF-"))
-    throw new AppError("unsupported", "The text of a pdf is not extracted yet.");
+  const format = formatOf(bytes);
+  if (format === "package") await addPackage(bytes, cutter);
+  else if (format === "pdf") await addPdfPages(new Uint8Array(bytes), cutter);
   else addTextLines(bytes, cutter);
-  return extracted(cutter, "line");
+  const { isFull } = cutter;
+  cutter.flush();
+  const note = `Only the first ${FILE_INDEX_MAX_CHARACTERS} characters are searched.`;
+  return { passages: cutter.passages, unit: format === "pdf" ? "page" : "line", ...(isFull && { note }) };
 }
 
-/** The mark of a pdf is in its first kilobyte. */
-const PDF_MARK_BYTES = 1_024;
+const FORMATS = { package: /^PK\u0003\u0004/, pdf: /^(?:\u00ef\u00bb\u00bf)?\s*%PDF-/ } as const;
+
+function formatOf(bytes: Buffer): "package" | "pdf" | "text" {
+  const beginning = bytes.subarray(0, FILE_SNIFF_BYTES).toString("latin1");
+  if (FORMATS.package.test(beginning)) return "package";
+  return FORMATS.pdf.test(beginning) ? "pdf" : "text";
+}
 
 async function addPackage(bytes: Buffer, into: PassageCutter): Promise<void> {
   const parts = await DocumentParts.open(bytes);
   if (parts.has(DOCX_PART)) return addDocxLines(parts, into);
   if (parts.has(XLSX_PART)) return addXlsxLines(parts, into);
   throw new AppError("invalid", "The content is an archive, but neither docx nor xlsx.");
-}
-
-function extracted(cutter: PassageCutter, unit: Extracted["unit"]): Extracted {
-  const { isFull } = cutter;
-  cutter.flush();
-  const note = `Only the first ${FILE_INDEX_MAX_CHARACTERS} characters are searched.`;
-  return { passages: cutter.passages, unit, ...(isFull && { note }) };
 }
