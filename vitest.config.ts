@@ -65,7 +65,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/consolelog/{routes,run-log,service}.test.ts",
   "controller/areas/depots/interface.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces,work}.test.ts",
-  "controller/areas/files/search/{extractions,search-routes}.test.ts",
+  "controller/areas/files/search/{extractions,page,search-routes}.test.ts",
   "controller/areas/files/transfer/uploads.test.ts",
   "controller/areas/groups/{explain,giving,groups,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",

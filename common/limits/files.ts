@@ -41,6 +41,8 @@ export const FILE_INDEX_WRITE_ANSWER_MS = 10_000;
 export const FILE_INDEX_CHANGES_WAITING_MAX = 1_000;
 /** Attempts to index a file whose content is replaced meanwhile. Each replacement has its own work. */
 export const FILE_INDEX_READS_MAX = 3;
+/** Files of a folder that one work indexes at once, so that their writes share a flush of the store. */
+export const FILE_INDEX_FILES_AT_ONCE = 16;
 /** Files after which a work notes its progress. */
 export const FILE_INDEX_STEP_FILES = 64;
 /** Files without searchable text that a work names. */
@@ -51,7 +53,7 @@ export const FILE_INDEX_REASON_MAX_CHARACTERS = 500;
 export const FILE_SEARCH_ROWS_MAX = 100;
 export const FILE_SEARCH_ROWS_PER_CONTENT = 3;
 /** Passages, and then files, that one search looks at. If there are more, the answer has a warning. */
-export const FILE_SEARCH_PASSAGES_MAX = 10_000;
+export const FILE_SEARCH_PASSAGES_MAX = 5_000;
 export const FILE_SEARCH_FILES_MAX = 10_000;
 /** Contents whose files are looked up at once; at most `INDEX_UNION_MAX`. */
 export const FILE_SEARCH_CONTENTS_AT_ONCE = 32;

@@ -13,8 +13,8 @@ import type { FileEntry } from "../entries.ts";
 import { nameOf, type Place } from "../names.ts";
 import type { FileVisibility } from "../visible.ts";
 import { readsContent } from "./rights.ts";
-import type { ContentStore } from "./store.ts";
-import type { Found, WantedParts } from "./wanted.ts";
+import type { ContentStore, StoredPassage } from "./store.ts";
+import type { WantedParts } from "./wanted.ts";
 
 export interface FoundRow {
   readonly path: string;
@@ -28,6 +28,12 @@ export interface FoundFiles {
   readonly rows: readonly FoundRow[];
   /** Tells that not everything was looked at. */
   readonly warnings: readonly string[];
+}
+
+/** A passage with all words of a query. */
+interface Found {
+  readonly passage: StoredPassage;
+  readonly score: number;
 }
 
 interface Question {
@@ -83,8 +89,9 @@ export class Finding {
       for (const passage of page) {
         if (examined >= FILE_SEARCH_PASSAGES_MAX) return { found, isCut: true };
         examined += 1;
-        const one = wanted.find(passage);
-        if (one) found.set(one.digest, withBest(found.get(one.digest) ?? [], one));
+        const score = wanted.scoreOf(passage);
+        const { digest } = passage;
+        if (score !== undefined) found.set(digest, withBest(found.get(digest) ?? [], { passage, score }));
         if (slices.isOverNow()) await slices.pause();
       }
     }
@@ -94,14 +101,14 @@ export class Finding {
   /** Rows for the files that have these contents, as far as the principal may read them; at most `most` files. */
   async #rows(question: Question, some: readonly (readonly Found[])[], most: number) {
     const { principal, signal } = question;
-    const byDigest = new Map(some.map((places) => [places[0]?.digest ?? "", places]));
+    const byDigest = new Map(some.map((places) => [places[0]?.passage.digest ?? "", places]));
     const seen: FoundRow[] = [];
     let looked = 0;
     for await (const page of this.#with.contents.filesOf(principal, [...byDigest.keys()], signal)) {
       for (const entry of page) {
         if (looked >= most) return { seen, looked };
         looked += 1;
-        if (isSeen(question, entry)) seen.push(...rowsOf(entry, byDigest.get(entry.digest) ?? []));
+        if (isSeen(question, entry)) seen.push(...rowsOf(question, entry, byDigest.get(entry.digest) ?? []));
       }
     }
     return { seen, looked };
@@ -117,28 +124,27 @@ function isSeen({ principal, folder, visibility }: Question, entry: FileEntry): 
   );
 }
 
-function rowsOf({ fullname }: FileEntry, places: readonly Found[]): readonly FoundRow[] {
+function rowsOf({ wanted }: Question, { fullname }: FileEntry, places: readonly Found[]): readonly FoundRow[] {
   const [path, name] = [fullname, nameOf(fullname)];
-  return places.map(({ position, excerpt, score }) => ({ path, name, position, excerpt, score }));
+  return places.map(({ passage, score }) => ({ path, name, ...wanted.lineOf(passage), score }));
 }
 
 function withBest(places: readonly Found[], one: Found): Found[] {
-  return [...places, one].sort(byScore).slice(0, FILE_SEARCH_ROWS_PER_CONTENT);
+  return [...places, one].sort(byPlace).slice(0, FILE_SEARCH_ROWS_PER_CONTENT);
 }
 
 function bestOf([first]: readonly Found[]): number {
   return first?.score ?? 0;
 }
 
-interface Scored {
-  readonly score: number;
-  readonly position: number;
-  readonly path?: string;
+/** The best first; equal ones by their position. */
+function byPlace(one: Found, other: Found): number {
+  return other.score - one.score || one.passage.position - other.passage.position;
 }
 
 /** The best first; equal ones by path and position. */
-function byScore(one: Scored, other: Scored): number {
+function byScore(one: FoundRow, other: FoundRow): number {
   if (one.score !== other.score) return other.score - one.score;
-  if (one.path !== other.path) return (one.path ?? "") < (other.path ?? "") ? -1 : 1;
+  if (one.path !== other.path) return one.path < other.path ? -1 : 1;
   return one.position - other.position;
 }

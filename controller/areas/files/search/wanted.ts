@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { FILE_EXCERPT_MAX_CHARACTERS, FILE_SEARCH_QUERY_MAX_CHARACTERS } from "../../../../common/limits.ts";
-import { comparable, tokens } from "../../../../common/text/tokens.ts";
+import { comparable } from "../../../../common/text/tokens.ts";
 import { wantedPhrase, wantedWord, type WantedText } from "../../../../common/text/words.ts";
 import type { Pushdown } from "../../objects/index.ts";
 import type { StoredPassage } from "./store.ts";
@@ -13,13 +13,11 @@ interface WantedPart extends WantedText {
   readonly counted: string;
 }
 
-/** A place in a content where all parts of a query are found. */
-export interface Found {
-  readonly digest: string;
+/** A line in which words of a query are found. */
+export interface FoundLine {
+  /** Number of the line or page. */
   readonly position: number;
   readonly excerpt: string;
-  /** From 0 to 1: higher for more occurrences of every part. */
-  readonly score: number;
 }
 
 /** The words and quoted phrases of a query. A passage has to contain all of them. */
@@ -45,34 +43,33 @@ export class WantedParts {
     ];
   }
 
-  /** `undefined` if the passage does not contain all parts. */
-  find(passage: StoredPassage): Found | undefined {
-    if (!this.#parts.every(({ isIn }) => isIn(passage.text))) return undefined;
+  /**
+   * From 0 to 1: higher for more occurrences of every part. `undefined` if the passage does not contain all parts. Each
+   * part counts by `n / (n + 1)` for n occurrences.
+   */
+  scoreOf({ text }: StoredPassage): number | undefined {
+    if (!this.#parts.every(({ isIn }) => isIn(text))) return undefined;
+    const whole = comparable(text);
+    const scores = this.#parts.map(({ counted }) => {
+      const count = counted === "" ? 1 : Math.max(1, whole.split(counted).length - 1);
+      return count / (count + 1);
+    });
+    const score = scores.reduce((sum, one) => sum + one, 0) / scores.length;
+    return Math.round(score * 1_000) / 1_000;
+  }
+
+  /** The best line of a passage that contains all parts. */
+  lineOf(passage: StoredPassage): FoundLine {
     const lines = passage.text.split("\n");
     const at = Math.max(0, this.#bestLine(lines));
     const position = passage.unit === "line" ? passage.position + at : passage.position;
-    return {
-      digest: passage.digest,
-      position,
-      excerpt: this.#excerpt(lines[at] ?? ""),
-      score: this.#score(comparable(passage.text)),
-    };
+    return { position, excerpt: this.#excerpt(lines[at] ?? "") };
   }
 
   /** The first line with the most parts. A part that continues on the next line is in none. */
   #bestLine(lines: readonly string[]): number {
     const counts = lines.map((line) => this.#parts.filter(({ isIn }) => isIn(line)).length);
     return counts.indexOf(Math.max(...counts));
-  }
-
-  /** Each part counts from 0 to 1, by `n / (n + 1)` for n occurrences. */
-  #score(text: string): number {
-    const scores = this.#parts.map(({ counted }) => {
-      const count = counted === "" ? 1 : Math.max(1, text.split(counted).length - 1);
-      return count / (count + 1);
-    });
-    const score = scores.reduce((sum, one) => sum + one, 0) / scores.length;
-    return Math.round(score * 1_000) / 1_000;
   }
 
   /** A part of the line around the first occurrence. */
@@ -92,9 +89,7 @@ export class WantedParts {
 
 function partOf(text: string, isPhrase: boolean): WantedPart {
   const wanted = isPhrase ? wantedPhrase(text) : wantedWord(text);
-  const isPattern = wanted.patterns.length > 0;
-  const [first = ""] = tokens(text);
-  return { ...wanted, counted: isPattern ? "" : first };
+  return { ...wanted, counted: wanted.patterns.length > 0 ? "" : comparable(text).trim() };
 }
 
 /** The text without half a surrogate pair at its beginning or end. */

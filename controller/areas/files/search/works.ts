@@ -1,5 +1,7 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
 import { isAppError } from "../../../../common/errors.ts";
 import {
+  FILE_INDEX_FILES_AT_ONCE,
   FILE_INDEX_NAMED_MAX,
   FILE_INDEX_READS_MAX,
   FILE_INDEX_STEP_FILES,
@@ -44,7 +46,6 @@ export class IndexingRun {
   #visibility = ALL_VISIBLE;
   #held: VersionedIndexing;
   #progress = NO_PROGRESS;
-  #sinceStep = 0;
 
   constructor(held: VersionedIndexing, dependencies: IndexWorkDependencies) {
     const { tenant, ospace, traceparent, user } = held.open;
@@ -107,7 +108,12 @@ export class IndexingRun {
     const folders: Place[] = [];
     for await (const page of this.#with.files.in(this.#platform, place, this.#signal)) {
       for (const { content, space, fullname } of page) if (!content) folders.push({ space, fullname });
-      for (const file of page) if (file.content) await this.#include(file);
+      const files = page.filter(({ content }) => content !== undefined);
+      for (let at = 0; at < files.length; at += FILE_INDEX_STEP_FILES) {
+        const some = files.slice(at, at + FILE_INDEX_STEP_FILES);
+        await mapLimited(some, FILE_INDEX_FILES_AT_ONCE, (file) => this.#include(file));
+        await this.#step();
+      }
     }
     for (const folder of folders) await this.#includeTree(folder);
   }
@@ -117,12 +123,9 @@ export class IndexingRun {
     if (!mayInclude(this.#visibility, entry)) return;
     if (!entry.indexed) await this.#with.contents.include(this.#platform, entry, true);
     await this.#index(entry);
-    this.#sinceStep += 1;
-    if (this.#sinceStep >= FILE_INDEX_STEP_FILES) await this.#step();
   }
 
   async #step(): Promise<void> {
-    this.#sinceStep = 0;
     this.#keep(await this.#with.journal.step(this.#held, { progress: this.#progress }));
   }
 

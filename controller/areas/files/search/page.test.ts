@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { fileRoutes } from "../routes.ts";
+
+/** The examples of the page for users, in their order: request, text, line, answer. */
+const EXAMPLE = /```files\n([A-Z]+) (.+)\n([^]*?)----\n([^]*?)```/g;
+
+let http: TestHttp;
+let controller: FileController;
+let admin: string;
+
+beforeAll(async () => {
+  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
+  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
+  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
+  admin = await http.signIn("admin");
+});
+afterAll(async () => {
+  await controller[Symbol.asyncDispose]();
+  await http[Symbol.asyncDispose]();
+});
+
+test("the examples of the page answer what it says", async () => {
+  const page = readFileSync("deploy/docs/file-search.md", "utf8");
+  let examples = 0;
+  for (const [, method = "", url = "", text = "", answer = ""] of page.matchAll(EXAMPLE)) {
+    const data = text
+      .trimEnd()
+      .replaceAll(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+    const payload = `--B\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--B--\r\n`;
+    const headers = { "content-type": "multipart/form-data; boundary=B" };
+    const body = method === "PUT" ? { payload, headers } : {};
+    const told = await http.call(admin, { method: method as "GET" | "PUT" | "POST", url: encodeURI(url), ...body });
+    expect(told, `${method} ${url}`).toEqual(JSON.parse(answer));
+    await controller.search.settled();
+    examples += 1;
+  }
+  expect(examples).toBe(9);
+});
