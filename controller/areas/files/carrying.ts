@@ -2,10 +2,13 @@ import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
+import { isInside } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HidingGuard } from "./hiding.ts";
+import type { FileEntry } from "./entries.ts";
 import type { Place } from "./names.ts";
+import { notFound } from "./open-places.ts";
 import { mayNameSystem } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
 import type { FileVisibility } from "./visible.ts";
@@ -77,4 +80,36 @@ export class Carrying {
     if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
     if (over.end.code) throw new AppError(over.end.code, over.end.message);
   }
+
+  /** `AppError("conflict")` if something is at `to`. */
+  async move(principal: Principal, place: Place, to: Place): Promise<void> {
+    const [, there] = await this.#found(principal, place, to);
+    if (to.fullname === place.fullname) return;
+    refuseCircle(place, to);
+    if (there) throw new AppError("conflict", `${to.fullname} is there already.`);
+    await this.run(principal, { kind: "move", place, to });
+  }
+
+  /** Replaces files and merges folders. `AppError("conflict")` for a file in place of a folder, or a folder of a file. */
+  async copy(principal: Principal, place: Place, to: Place): Promise<void> {
+    const [entry, there] = await this.#found(principal, place, to);
+    refuseCircle(place, to);
+    if (there && !there.content !== !entry.content)
+      throw new AppError("conflict", `${to.fullname} is there already, and is a ${there.content ? "file" : "folder"}.`);
+    await this.run(principal, { kind: "copy", place, to });
+  }
+
+  /** `AppError("not_found")` if the principal sees no entry at `place`. The entry at `to` may be invisible. */
+  async #found(principal: Principal, place: Place, to: Place): Promise<FoundEntries> {
+    const { store, visibilityOf } = this.#with;
+    const [entry, there] = await store.get(principal, [place, to]);
+    if (!entry || !(await visibilityOf(principal)).shown(entry)) throw notFound(place);
+    return [entry, there];
+  }
+}
+
+type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
+
+function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
+  if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
 }

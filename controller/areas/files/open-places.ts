@@ -1,3 +1,4 @@
+import { AppError } from "../../../common/errors.ts";
 import { pathVisible, requirePath, type Principal } from "../permissions/index.ts";
 import type { Place } from "./names.ts";
 import { requireSpace } from "./spaces.ts";
@@ -18,4 +19,9 @@ export function withoutPaths({ paths: _, ...principal }: Principal): Principal {
 export function visiblePlace(principal: Principal, place: Place): Place {
   requireSpace(principal, place.space);
   return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);
+}
+
+/** The error for a place without an entry that the principal may see. */
+export function notFound({ fullname }: Place): AppError {
+  return new AppError("not_found", `There is no file or folder ${fullname}.`);
 }

@@ -1,5 +1,4 @@
 import { AppError } from "../../../common/errors.ts";
-import { isInside } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -12,7 +11,7 @@ import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, ty
 import { Carrying } from "./carrying.ts";
 import { WriteRights } from "./write-rights.ts";
 import { FileContents, type Content, type OpenedFile, type TextFile } from "./contents.ts";
-import { openPlace, visiblePlace, withoutPaths } from "./open-places.ts";
+import { notFound, openPlace, visiblePlace, withoutPaths } from "./open-places.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { mayNameSystem, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
@@ -38,8 +37,6 @@ interface Dependencies {
   /** Absent: contents are not searched. */
   readonly keeper?: IndexKeeper;
 }
-
-type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
@@ -106,8 +103,7 @@ export class FileService implements FileSource {
     const kept = written && (await this.#contents.keep(principal, written));
     const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified: this.#nowMs() };
     kept?.use();
-    const whole = { ...row, ...own };
-    await this.#indexed.insert(principal, { place, before, row: whole, isContent: kept !== undefined });
+    await this.#indexed.insert(principal, { place, before, row: { ...row, ...own }, isContent: kept !== undefined });
     if (before?.content && kept) await this.#store.unmark(principal, [before.content]);
     // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
     await this.#store.makeFoldersAbove(principal, place);
@@ -156,8 +152,8 @@ export class FileService implements FileSource {
     const before = await this.#seen(principal, place);
     if (!before) throw notFound(place);
     await this.#rights.requireWriting(principal, place, { before, row, given: notes });
-    const found = await this.#with.objects.unrestricted.update(platform(principal), refOf(principal, place), edits);
-    if (!found) throw notFound(place);
+    const ref = refOf(principal, place);
+    if (!(await this.#with.objects.unrestricted.update(platform(principal), ref, edits))) throw notFound(place);
   }
 
   /** Changes the tags of a file, given the id of its object. Returns false if there is no such file. */
@@ -189,27 +185,21 @@ export class FileService implements FileSource {
   async rename(principal: Principal, name: FileName, path: string): Promise<void> {
     requirePermission(principal, "files:write");
     const [from, to] = [placeBelowRoot(name), placeBelowRoot({ ...name, path })];
-    await this.#move(principal, openPlace(principal, from), openPlace(principal, to));
+    await this.#carrying.move(principal, openPlace(principal, from), openPlace(principal, to));
   }
 
   /** Moves into a folder, which is made if missing. `AppError("conflict")` if it has an entry of that name. */
   async move(principal: Principal, name: FileName, folder: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const to = placeIn(placeOf({ ...name, path: folder }), nameOf(place.fullname));
-    await this.#move(principal, place, openPlace(principal, to));
+    await this.#carrying.move(principal, place, openPlace(principal, placeInto(place, folder)));
   }
 
   /** Copies into a folder, which is made if missing. Replaces files of the same name and merges folders. */
   async copy(principal: Principal, name: FileName, folder: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const to = openPlace(principal, placeIn(placeOf({ ...name, path: folder }), nameOf(place.fullname)));
-    const [entry, there] = await this.#found(principal, place, to);
-    refuseCircle(place, to);
-    if (there && !there.content !== !entry.content)
-      throw new AppError("conflict", `${to.fullname} is there already, and is a ${there.content ? "file" : "folder"}.`);
-    await this.#carrying.run(principal, { kind: "copy", place, to });
+    await this.#carrying.copy(principal, place, openPlace(principal, placeInto(place, folder)));
   }
 
   async exists(principal: Principal, name: FileName): Promise<boolean> {
@@ -297,21 +287,11 @@ export class FileService implements FileSource {
     const entry = await this.#store.find(principal, place);
     return entry && (await this.#visibility(principal)).shown(entry);
   }
+}
 
-  /** `AppError("not_found")` if the principal sees no entry at `place`. The entry at `to` may be invisible. */
-  async #found(principal: Principal, place: Place, to: Place): Promise<FoundEntries> {
-    const [entry, there] = await this.#store.get(principal, [place, to]);
-    if (!entry || !(await this.#visibility(principal)).shown(entry)) throw notFound(place);
-    return [entry, there];
-  }
-
-  async #move(principal: Principal, place: Place, to: Place): Promise<void> {
-    const [, there] = await this.#found(principal, place, to);
-    if (to.fullname === place.fullname) return;
-    refuseCircle(place, to);
-    if (there) throw new AppError("conflict", `${to.fullname} is there already.`);
-    await this.#carrying.run(principal, { kind: "move", place, to });
-  }
+/** The place that an entry gets in a folder of its space. */
+function placeInto({ space, fullname }: Place, folder: string): Place {
+  return placeIn(placeOf({ space, path: folder }), nameOf(fullname));
 }
 
 /** The user with just the rights that every user has. */
@@ -326,12 +306,4 @@ function refuseOtherColumns(edits: readonly Edit[]): void {
   const other = edits.find(({ column }) => column !== TAGS_COLUMN);
   if (!other) return;
   throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
-}
-
-function notFound({ fullname }: Place): AppError {
-  return new AppError("not_found", `There is no file or folder ${fullname}.`);
-}
-
-function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
-  if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
 }

@@ -1,5 +1,5 @@
 import { Type, type Static } from "typebox";
-import { FileUpload, FileWrite, RootWrite } from "../../../../common/api/files.ts";
+import { FileUpload, RootWrite, type FileWrite } from "../../../../common/api/files.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { relativePath } from "../../../../common/paths.ts";
 import {
