@@ -134,7 +134,16 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   signIn.onChange((change) => standing.changed(change));
   const openCalls = new OpenCalls(runtime.clock);
   const admitting = { admission, strangers, bodyMemory, eventStreams, openCalls, standing };
-  const serving = { runtime, signIn, audit, ...admitting, storesAreRemote, uploads, publicNames, silence: bounds.silence };
+  const serving = {
+    runtime,
+    signIn,
+    audit,
+    ...admitting,
+    storesAreRemote,
+    uploads,
+    publicNames,
+    silence: bounds.silence,
+  };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });

@@ -1,8 +1,7 @@
-import type { TakenFile } from "../../../http/interface/endpoint.ts";
 import type { HeldContent } from "../entries.ts";
 
 /** A content that is in the store under a new mark, before a file names it. */
-export class KeptContent implements TakenFile {
+export class KeptContent {
   readonly held: HeldContent;
   readonly size: number;
   readonly #unmark: (held: HeldContent) => Promise<void>;
