@@ -2,6 +2,7 @@
  * Every bound of the program, by name and with its unit last. The files in `limits/` group them by part of the program.
  */
 export * from "./limits/agent.ts";
+export * from "./limits/archives.ts";
 export * from "./limits/client.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";

@@ -111,6 +111,34 @@ export const FileMove = Type.Object({
   issys: Path.issys,
 });
 
+const Import = {
+  issys: Path.issys,
+  depth: Type.Optional(
+    Type.Integer({ minimum: 1, description: "Levels of the paths in the answer. Whole paths when absent" }),
+  ),
+  encoding: Type.Optional(
+    Type.String({ description: "Encoding of names for which the archive states none, as gbk. utf-8 when absent" }),
+  ),
+};
+
+export const FileImport = Type.Object(Import);
+
+export const FileExport = Type.Object(
+  {
+    ...Import,
+    srcpath: Type.Optional(
+      Type.Array(Type.String(), { description: "Files and folders to pack, each under its whole path" }),
+    ),
+    responseType: Type.Optional(
+      Type.String({ description: "How a client keeps the bytes. The answer is the same: the archive" }),
+    ),
+  },
+  { documented: { anyOf: [having("srcpath"), having("uploadfile")] } },
+);
+
+/** First the folder that contains everything, then what was unpacked. */
+export const FileImportAnswer = Type.Array(Type.String());
+
 /** The root folder has no path of its own. */
 export const RootRead = Type.Object(
   {

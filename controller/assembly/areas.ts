@@ -126,7 +126,7 @@ function storage(services: Services): readonly Area[] {
       watch: new ConfigWatch(configuration),
       sealed: sealedConfig(stores, secrets),
     }),
-    filesArea(services.files, services.fileSearch),
+    filesArea(services.files, services.fileSearch, services.audit),
   ];
 }
 

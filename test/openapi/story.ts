@@ -25,6 +25,7 @@ const FILENAMES: Readonly<Record<string, string>> = {
   "POST /mxobject/import": "visits.mql",
   "POST /mxobject/importclass": "visits.xlsx",
   "POST /fs/*": "day.csv",
+  "POST /fs/import": "reports.zip",
   "POST /config/import": "etc.json",
   "POST /monitoring/depot": "check.sh",
   "PUT /monitoring/depot": "check.sh",
@@ -82,6 +83,8 @@ export class Story {
     switch (name) {
       case "POST /mxobject/importclass":
         return { uploadfile: await this.#workbook(session) };
+      case "POST /fs/import":
+        return { uploadfile: await this.#archive(session) };
       case "GET /job/output/:runid/:host":
       case "POST /job/cancel/:runid":
         return { runid: await call("GET", "/job/exec/backup@nightly") };
@@ -122,6 +125,12 @@ export class Story {
   async #workbook(session: string): Promise<Buffer> {
     const url = "/mxobject/export?class=/matrix/visit&filetype=xlsx";
     const answer = await this.#world.app.inject({ url, headers: cookieOf(session) });
+    return answer.rawPayload;
+  }
+
+  async #archive(session: string): Promise<Buffer> {
+    const url = "/fs/export?srcpath=/reports";
+    const answer = await this.#world.app.inject({ method: "POST", url, headers: cookieOf(session) });
     return answer.rawPayload;
   }
 

@@ -3072,6 +3072,61 @@ export interface Operations {
     message: string;
   };
   /**
+   * Pack files, and folders with all below them, into a zip archive. With an archive, as /fs/import.
+   *
+   * `POST /fs/export`, permission: files:read.
+   *
+   * @example
+   * await client.call("postFsExport", { body: { srcpath: ["/reports"] } });
+   */
+  postFsExport: {
+    request: {
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Levels of the paths in the answer. Whole paths when absent. At least 1. */
+        depth?: number;
+        /** Encoding of names for which the archive states none, as gbk. utf-8 when absent. */
+        encoding?: string;
+        /** Files and folders to pack, each under its whole path. */
+        srcpath?: readonly string[];
+        /** How a client keeps the bytes. The answer is the same: the archive. */
+        responseType?: string;
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: string[];
+    content: true;
+  };
+  /**
+   * Unpack a zip archive at the paths that it states.
+   *
+   * `POST /fs/import`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsImport", {
+   *   body: {
+   *     depth: 1,
+   *     uploadfile: { name: "example.txt", content: "(the bytes of a zip archive)" },
+   *   },
+   * });
+   */
+  postFsImport: {
+    request: {
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Levels of the paths in the answer. Whole paths when absent. At least 1. */
+        depth?: number;
+        /** Encoding of names for which the archive states none, as gbk. utf-8 when absent. */
+        encoding?: string;
+        /** A part with a file name; the part itself may have any name. */
+        uploadfile: Upload;
+      };
+    };
+    message: string[];
+  };
+  /**
    * Include all files in the search, and index their contents.
    *
    * `POST /fs/index`, permission: files:write.

@@ -105,6 +105,8 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   postFsByPath: "POST /fs/{path} multipart",
   deleteFsByPath: "DELETE /fs/{path}",
   postFsCopy: "POST /fs/copy",
+  postFsExport: "POST /fs/export acts multipart content",
+  postFsImport: "POST /fs/import acts multipart",
   postFsIndex: "POST /fs/index",
   postFsIndexByPath: "POST /fs/index/{path}",
   postFsMove: "POST /fs/move",

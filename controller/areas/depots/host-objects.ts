@@ -7,7 +7,7 @@ import { DEPOT_FILES_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
 import { requirePermission } from "../permissions/index.ts";
-import { nameEncoding } from "./entry-names.ts";
+import { nameEncoding } from "../../archives/entry-names.ts";
 import type { DeploymentService } from "./deployment.ts";
 import type { DepotService } from "./service.ts";
 import type { DepotUpload } from "./types.ts";

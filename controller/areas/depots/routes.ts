@@ -19,7 +19,7 @@ import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
-import { nameEncoding } from "./entry-names.ts";
+import { nameEncoding } from "../../archives/entry-names.ts";
 import type { DepotService } from "./service.ts";
 import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
 

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { TAR_HEADER_MAX_BYTES } from "../../../common/limits.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
-import { archiveName } from "./entry-names.ts";
+import { archiveName } from "../../archives/entry-names.ts";
 
 /**
  * One entry of a tar archive (POSIX ustar and pax, GNU long names), read from a stream. Source of the format:

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { crc32, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tarHeader, tarOf, uploadFolder, zipOf, type ArchiveEntry } from "../../../test/helpers/runs/archives.ts";
-import { nameEncoding } from "./entry-names.ts";
+import { nameEncoding } from "../../archives/entry-names.ts";
 import { unpackUploads } from "./unpack.ts";
 
 let folder: Awaited<ReturnType<typeof uploadFolder>>;

@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import { pipeline, type Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { openPromise, type Entry } from "yauzl";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
   DEPOT_FILES_MAX,
@@ -12,10 +11,21 @@ import {
   DEPOT_SMALL_FILE_MAX_BYTES,
 } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
+import { tooManyEntries, unpackedByRatio, unpacksTooMuch, type ArchiveBounds } from "../../archives/bounds.ts";
+import { ArchivePaths } from "../../archives/paths.ts";
+import { refusedEntry } from "../../archives/zip-entries.ts";
+import { ZipArchive } from "../../archives/zip-reading.ts";
 import type { DepotFile } from "../hosts/index.ts";
-import { zipName } from "./entry-names.ts";
 import { tarEntries, type TarEntry } from "./tar.ts";
 import type { DepotUpload } from "./types.ts";
+
+const BOUNDS: ArchiveBounds = {
+  // Folder entries count, too: an archive of only folders still costs work.
+  entriesMax: 2 * DEPOT_FILES_MAX,
+  unpackedMaxBytes: DEPOT_MAX_BYTES,
+  ratioMax: DEPOT_RATIO_MAX,
+  ratioFreeBytes: DEPOT_RATIO_FREE_BYTES,
+};
 
 /** Stores the bytes of one file; returns their digest and size. */
 export type SaveContent = (
@@ -44,7 +54,6 @@ export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveC
     // Also after a failure: a pending write must not end after its content has been removed.
     await intake.settled();
   }
-  refuseFileAsFolder(intake.paths);
   const files = intake.files();
   if (files.length === 0) throw new AppError("invalid", "The upload has no file in it.");
   return files;
@@ -69,7 +78,7 @@ export function looksExecutable(head: Uint8Array): boolean {
 
 /** Takes files one by one, enforces the limits, and stores small files in parallel. */
 class Intake {
-  readonly paths = new Set<string>();
+  readonly #paths = new ArchivePaths();
   readonly #save: SaveContent;
   readonly #files: DepotFile[] = [];
   readonly #saving = new Set<Promise<void>>();
@@ -109,12 +118,9 @@ class Intake {
 
   /** Checks one more file; returns its safe path. */
   #admit(name: string): string {
-    const path = relativePath(name);
-    if (this.paths.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
-    if (this.paths.size >= DEPOT_FILES_MAX)
+    if (this.#paths.files.size >= DEPOT_FILES_MAX)
       throw new AppError("too_large", `A depot holds at most ${DEPOT_FILES_MAX} files.`);
-    this.paths.add(path);
-    return path;
+    return this.#paths.addFile(name);
   }
 
   /** Reads the whole of a small file. For a large file returns the first part, and the rest as a stream. */
@@ -137,7 +143,7 @@ class Intake {
     for await (const piece of content) {
       this.#left -= piece.length;
       this.#leftOfUpload -= piece.length;
-      if (this.#left < 0 || this.#leftOfUpload < 0) throw tooLarge();
+      if (this.#left < 0 || this.#leftOfUpload < 0) throw unpacksTooMuch(BOUNDS);
       yield piece;
     }
   }
@@ -159,16 +165,8 @@ async function* joined(head: Uint8Array, rest: AsyncIterable<Uint8Array> | undef
   if (rest) yield* rest;
 }
 
-function tooLarge(): AppError {
-  return new AppError(
-    "too_large",
-    "The upload unpacks to more than allowed: " +
-      `at most ${DEPOT_MAX_BYTES} bytes for a depot and ${DEPOT_RATIO_MAX} times the size of its archive.`,
-  );
-}
-
 function mostUnpacked(upload: DepotUpload): number {
-  return upload.size * DEPOT_RATIO_MAX + DEPOT_RATIO_FREE_BYTES;
+  return unpackedByRatio(BOUNDS, upload.size);
 }
 
 function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
@@ -198,7 +196,7 @@ async function* bounded(bytes: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   let left = maxBytes;
   for await (const piece of bytes) {
     left -= piece.length;
-    if (left < 0) throw tooLarge();
+    if (left < 0) throw unpacksTooMuch(BOUNDS);
     yield piece;
   }
 }
@@ -208,7 +206,7 @@ async function* tarFiles(open: () => Readable, upload: DepotUpload): AsyncGenera
   let entries = 0;
   try {
     for await (const entry of tarEntries(bounded(bytes, mostUnpacked(upload)), upload.names)) {
-      refuseTooManyEntries(++entries);
+      if (++entries > BOUNDS.entriesMax) throw tooManyEntries(BOUNDS);
       refuseOddTarEntry(entry);
       if (entry.type === "file") yield { name: entry.name, mode: entry.mode, content: entry.content };
       else if (!isOwnFolder(entry.name)) relativePath(entry.name);
@@ -216,12 +214,6 @@ async function* tarFiles(open: () => Readable, upload: DepotUpload): AsyncGenera
   } finally {
     bytes.destroy();
   }
-}
-
-/** Folder entries count, too: an archive of only folders still costs work. */
-function refuseTooManyEntries(entries: number): void {
-  if (entries > 2 * DEPOT_FILES_MAX)
-    throw new AppError("too_large", `An archive holds at most ${2 * DEPOT_FILES_MAX} entries.`);
 }
 
 function isOwnFolder(name: string): boolean {
@@ -234,54 +226,10 @@ function refuseOddTarEntry(entry: TarEntry): void {
 }
 
 async function* zipFiles({ path, names }: DepotUpload): AsyncGenerator<IncomingFile> {
-  // By default yauzl decodes names without the UTF-8 flag as code page 437.
-  const zip = await openPromise(path, { decodeStrings: false });
-  try {
-    refuseTooManyEntries(zip.entryCount);
-    for await (const entry of zip.eachEntry()) {
-      const mode = unixMode(entry);
-      const name = zipName(entry, names);
-      refuseOddZipEntry(entry, name, mode);
-      if (name.endsWith("/")) relativePath(name);
-      else yield { name, mode, content: opened(() => zip.openReadStreamPromise(entry)) };
-    }
-  } finally {
-    zip.close();
+  await using zip = await ZipArchive.open(path, { bounds: BOUNDS, names });
+  for (const entry of zip.entries) {
+    if (!entry.isFolder) yield { name: entry.path, mode: entry.mode, content: zip.read(entry) };
   }
-}
-
-const MADE_ON_UNIX = 3;
-const TYPE_BITS = 0o170000;
-
-/** Type and permission bits; `undefined` if the archive was made on a system that has none. */
-function unixMode(entry: Entry): number | undefined {
-  const mode = entry.externalFileAttributes >>> 16;
-  return entry.versionMadeBy >>> 8 === MADE_ON_UNIX && mode !== 0 ? mode : undefined;
-}
-
-function refuseOddZipEntry(entry: Entry, name: string, mode: number | undefined): void {
-  const type = (mode ?? 0) & TYPE_BITS;
-  if (type === 0o120000) throw refusedEntry(name, "is a link");
-  if (type !== 0 && type !== 0o100000 && type !== 0o040000) throw refusedEntry(name, "is neither a file nor a folder");
-  if (entry.isEncrypted()) throw refusedEntry(name, "is encrypted");
-  if (!entry.canDecodeFileData()) throw refusedEntry(name, "is packed in an unknown way");
-}
-
-function refuseFileAsFolder(paths: ReadonlySet<string>): void {
-  for (const path of paths) {
-    for (let slash = path.indexOf("/"); slash > 0; slash = path.indexOf("/", slash + 1)) {
-      const folder = path.slice(0, slash);
-      if (paths.has(folder))
-        throw new AppError("invalid", `${JSON.stringify(folder)} is both a file and a folder in the upload.`);
-    }
-  }
-}
-
-function refusedEntry(name: string, reason: string): AppError {
-  return new AppError(
-    "invalid",
-    `The archive's entry ${JSON.stringify(name.slice(0, 200))} ${reason}; the upload is refused.`,
-  );
 }
 
 function unreadable(upload: DepotUpload, error: unknown): AppError {

@@ -163,14 +163,14 @@ test("verbs that do not exist yet are refused by name, whatever form they come i
     { headers: { "content-type": "application/zip" } },
     {},
   ];
-  for (const verb of ["push/a/b", "pull/a", "/index/a", "tolocal/a", "push", "import", "export", "/import", "./push/a"])
+  for (const verb of ["push/a/b", "pull/a", "/index/a", "tolocal/a", "push", "./push/a"])
     for (const form of forms)
       expect(await http.call(admin, { method: "POST", url: `/fs/${verb}?issys=true`, ...form }), verb).toMatchObject({
         status: "error",
         code: "unsupported",
         message: expect.stringContaining(`/fs/${/[a-z]+/.exec(verb)?.[0] ?? ""} is not offered yet`),
       });
-  for (const verb of ["push", "import", "search"]) expect(await get(`/fs/${verb}?type=check`)).toBe(false);
+  for (const verb of ["push", "search"]) expect(await get(`/fs/${verb}?type=check`)).toBe(false);
 });
 
 test("files below the name of such a verb are written by PUT and read by GET", async () => {
@@ -179,8 +179,6 @@ test("files below the name of such a verb are written by PUT and read by GET", a
     expect(await get(`/fs/${verb}/x.txt?type=file`)).toBe(verb);
     expect((await raw(`/fs/${verb}/x.txt`)).body).toBe(verb);
   }
-  expect(await send("POST", "/fs/export/2024", ["uploadfile", "report", "1.txt"])).toEqual(OK);
-  expect(await get("/fs/export/2024/1.txt?type=file")).toBe("report");
 });
 
 test("files are renamed, copied, moved and removed, by form or multipart", async () => {

@@ -27,7 +27,7 @@ export function fileRoutes(files: FileService, search: FileSearchService): reado
   return [
     readRoute(services),
     rootRoute(services),
-    ...uploadRoutes(services, { missingVerbIn, refuseMissingVerb }),
+    ...uploadRoutes(services, { missingVerbIn: verbIn, refuseMissingVerb }),
     removeRoute(files),
     ...transferRoutes(files),
     ...searchRoutes(search, (call) => read(services, call)),
@@ -124,19 +124,24 @@ const SUMMARIES = {
  * `/fs/index/<path>`. Without this check they would be read as folder names, and the call would succeed with another
  * effect.
  */
-const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "push", "tolocal"];
-/** Those of `MISSING_VERBS` whose URL has no path. */
-const WITHOUT_PATH: readonly string[] = ["export", "import"];
+const MISSING_VERBS: readonly string[] = ["index", "pull", "push", "tolocal"];
+/** Verbs of POST with an endpoint of their own. An upload to another spelling of their path is refused. */
+const OWN_VERBS: readonly string[] = ["export", "import"];
 
 function refuseMissingVerb(path: string): void {
-  const verb = missingVerbIn(path);
-  if (verb !== undefined) throw missingVerb(verb);
+  const verb = verbIn(path);
+  if (verb === undefined) return;
+  throw MISSING_VERBS.includes(verb) ? missingVerb(verb) : misspeltVerb(verb);
 }
 
-function missingVerbIn(path: string): string | undefined {
-  const [verb = "", ...below] = path.split("/").filter((part) => part !== "" && part !== ".");
-  const isVerb = MISSING_VERBS.includes(verb) && (below.length === 0 || !WITHOUT_PATH.includes(verb));
-  return isVerb ? verb : undefined;
+function verbIn(path: string): string | undefined {
+  const [verb = ""] = path.split("/").filter((part) => part !== "" && part !== ".");
+  return MISSING_VERBS.includes(verb) || OWN_VERBS.includes(verb) ? verb : undefined;
+}
+
+function misspeltVerb(verb: string): AppError {
+  const text = `POST /fs/${verb} takes no path. A file in a folder /${verb} is written by PUT and read by GET.`;
+  return new AppError("invalid", text, { details: { verb } });
 }
 
 function missingVerb(verb: string): AppError {

@@ -5,6 +5,7 @@ import type { Controllers } from "../../store/journal/index.ts";
 import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../objects/index.ts";
 import { pathAllowed, pathVisible, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource } from "../rules/index.ts";
+import { FileArchives } from "./archive/service.ts";
 import { entryOf, placeColumns, refOf, type FileEntry } from "./entries.ts";
 import { HidingGuard, type RunNames } from "./hiding.ts";
 import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
@@ -40,6 +41,7 @@ interface Dependencies {
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
+  readonly archives: FileArchives;
   readonly #with: Dependencies;
   readonly #nowMs: () => number;
   readonly #store: FileStore;
@@ -60,8 +62,7 @@ export class FileService implements FileSource {
     this.#store = new FileStore({ stores, objects, nowMs });
     this.#journal = new FileWorkJournal(dependencies);
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
-    const visibilityOf = (principal: Principal) => fileVisibility(principal, { objects, nowMs });
-    this.#visibility = visibilityOf;
+    const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
     const parts = {
       runtime,
       store: this.#store,
@@ -74,6 +75,7 @@ export class FileService implements FileSource {
     this.#indexed = new IndexedWrites(this.#store, dependencies.keeper);
     this.#rights = new WriteRights(runtime.clock, visibilityOf);
     this.#carrying = new Carrying({ ...parts, works: this.#works });
+    this.archives = new FileArchives({ ...parts, ...dependencies });
     this.#contents = new FileContents({ ...parts, stores, room: dependencies.room });
   }
 

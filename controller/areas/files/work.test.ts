@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
+import { fileController, NO_TRAIL, type FileController } from "../../../test/helpers/areas/files.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
@@ -175,7 +175,8 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
   const { keys, data } = mortalStores(engine, () => mortality);
   const runtime = tagRuntime();
   const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files, one.search).classes ?? []) objects.registerSystemClass(definition);
+  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
+    objects.registerSystemClass(definition);
   await objects.catalog(admin);
   const stores: Stores = {
     system: () => engine.system(),

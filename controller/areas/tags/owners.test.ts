@@ -4,6 +4,7 @@ import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagController, tagRuntime, type TagController } from "../../../test/helpers/objects/tags.ts";
 import { filesArea, FileSearchService, FileService } from "../files/index.ts";
 import { jobClasses, JobService } from "../jobs/index.ts";
+import { NO_TRAIL } from "../../../test/helpers/areas/files.ts";
 
 const admin = testPrincipal();
 const FILE = "filesystem:user:/a.txt";
@@ -22,7 +23,7 @@ function open(own: string): TagController {
       const kept = { stores: engine, objects, runtime, controllers: { own, has: () => true } };
       files = new FileService(kept);
       jobs = new JobService({ stores: engine, runtime, objects });
-      return [...(filesArea(files, new FileSearchService(kept)).classes ?? []), ...jobClasses(jobs)];
+      return [...(filesArea(files, new FileSearchService(kept), NO_TRAIL).classes ?? []), ...jobClasses(jobs)];
     },
   });
 }

@@ -5,6 +5,9 @@ import type { Stores } from "../../../controller/store/engine.ts";
 import { tagRuntime } from "../objects/tags.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
+/** The audit log of a test that reads no entries. */
+export const NO_TRAIL = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
+
 export interface FileController extends AsyncDisposable {
   readonly files: FileService;
   readonly search: FileSearchService;
@@ -32,7 +35,7 @@ export function fileController(
   const controllers = { own, has: (id: string) => !gone.has(id) };
   const search = new FileSearchService({ stores, objects, runtime, controllers });
   const files = new FileService({ stores, objects, runtime, controllers, keeper: search, ...more });
-  for (const definition of filesArea(files, search).classes ?? []) objects.registerSystemClass(definition);
+  for (const definition of filesArea(files, search, NO_TRAIL).classes ?? []) objects.registerSystemClass(definition);
   return {
     files,
     search,

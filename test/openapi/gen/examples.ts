@@ -152,6 +152,13 @@ export const EXAMPLE_REQUESTS = {
   },
   deleteFsByPath: { path: { path: "reports/day.csv" } },
   postFsCopy: { body: { srcpath: "/reports/day.csv", dstpath: "/archive" } },
+  postFsExport: { body: { srcpath: ["/reports"] } },
+  postFsImport: {
+    body: {
+      depth: 1,
+      uploadfile: { name: "example.txt", content: "(the bytes of a zip archive)" },
+    },
+  },
   postFsIndex: {},
   postFsIndexByPath: { path: { path: "script" } },
   postFsMove: { body: { srcpath: "/archive/monday.csv", dstpath: "/script" } },

@@ -16,6 +16,8 @@ const ACTS: ReadonlySet<string> = new Set([
   "getActionParsefile",
   "postAgent",
   "postConfigImport",
+  "postFsExport",
+  "postFsImport",
 ]);
 
 /** The way from one page to the next, by a name that `Plan` of the client knows. */

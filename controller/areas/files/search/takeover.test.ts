@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -83,7 +83,8 @@ test.each(Object.keys(ACTS))("after %s at each write where its controller may di
   const { keys, data } = mortalStores(engine, () => mortality);
   const runtime = tagRuntime();
   const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(heir.files, heir.search).classes ?? []) objects.registerSystemClass(definition);
+  for (const definition of filesArea(heir.files, heir.search, NO_TRAIL).classes ?? [])
+    objects.registerSystemClass(definition);
   await objects.catalog(admin);
   const stores: Stores = {
     system: () => engine.system(),

@@ -1,8 +1,8 @@
-import { Readable } from "node:stream";
-import { ZipFile } from "yazl";
+import type { Readable } from "node:stream";
 import { AppError } from "../../../../common/errors.ts";
 import { EXPORT_PIECE_CHARACTERS, SHEET_NAME_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
 import { cellText } from "../../../../common/text/markup.ts";
+import { ZipWriting } from "../../../archives/zip-writing.ts";
 import { letters } from "./names.ts";
 
 /** Content of a cell. A text is always written as text, so it never becomes a formula. */
@@ -22,14 +22,12 @@ const CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml";
 /** Maximum number of characters of a sheet name. The limit is in UTF-16 units, and a character has up to two. */
 const NAME_CHARACTERS = Math.floor(SHEET_NAME_MAX_CHARACTERS / 2);
 /** Metadata of each part of the file. It is constant, so that the same content gives the same bytes. */
-const ENTRY = { mtime: new Date(2000, 0, 1), forceDosTimestamp: true, compress: true };
+const PART = { modified: new Date(2000, 0, 1), isPlainTime: true };
 
 /** A workbook as a stream. Writes one sheet after the other and holds one piece at a time in memory. */
 export function workbookBytes(sheets: readonly SheetContent[]): Readable {
-  const zip = new ZipFile();
-  const output = zip.outputStream as Readable;
-  (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => output.destroy(error));
-  const add = (path: string, text: string): void => zip.addBuffer(Buffer.from(HEAD + text), path, ENTRY);
+  const zip = new ZipWriting();
+  const add = (path: string, text: string): void => zip.addBytes(path, Buffer.from(HEAD + text), PART);
   add("[Content_Types].xml", contentTypes(sheets.length));
   add(
     "_rels/.rels",
@@ -37,19 +35,10 @@ export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   );
   add("xl/workbook.xml", workbook(sheetNames(sheets)));
   add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
-  // A pipe does not pass on errors of the rows, and does not stop the rows when the reader has gone. Both are done
-  // here.
-  let rows: Readable | undefined;
-  output.once("close", () => rows?.destroy());
-  for (const [at, sheet] of sheets.entries()) {
-    zip.addReadStreamLazy(`xl/worksheets/sheet${at + 1}.xml`, ENTRY, (take) => {
-      rows = Readable.from(sheetXml(sheet), { objectMode: false });
-      rows.once("error", (error) => output.destroy(error));
-      take(null, rows);
-    });
-  }
+  for (const [at, sheet] of sheets.entries())
+    void zip.addContent(`xl/worksheets/sheet${at + 1}.xml`, PART, () => sheetXml(sheet));
   zip.end();
-  return output;
+  return zip.output;
 }
 
 function contentTypes(count: number): string {

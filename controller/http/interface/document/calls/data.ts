@@ -63,6 +63,8 @@ export const DATA_CALLS: ExampleCalls = {
   "GET /fs/search/*": { "*": "script", query: "greeting" },
   "POST /fs/rename": { srcpath: "/archive/day.csv", dstpath: "/archive/monday.csv" },
   "POST /fs/move": { srcpath: "/archive/monday.csv", dstpath: "/script" },
+  "POST /fs/export": { srcpath: ["/reports"] },
+  "POST /fs/import": { uploadfile: "(the bytes of a zip archive)", depth: 1 },
   "GET /action/parsefile": { rule: RULE, filename: "/reports/day.csv" },
   "GET /script/exec/js": { filepath: "greet.js", input: "world" },
   "POST /script/exec/js": {},

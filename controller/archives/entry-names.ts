@@ -1,8 +1,8 @@
 import { crc32 } from "node:zlib";
 import { validateFileName, type Entry } from "yauzl";
-import { AppError } from "../../../common/errors.ts";
-import { encodingNamed, UTF8, type Encoding } from "../../../common/text/encodings.ts";
-import { decodeText, refusing } from "../../../common/text/text-stream.ts";
+import { AppError } from "../../common/errors.ts";
+import { encodingNamed, UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { decodeText, refusing } from "../../common/text/text-stream.ts";
 
 /** General purpose flag of a zip entry: its name is UTF-8 (APPNOTE 4.4.4, bit 11). */
 const UTF8_FLAG = 0x800;

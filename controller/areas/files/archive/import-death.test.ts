@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
+import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
+import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
+import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
+import { ObjectService } from "../../objects/index.ts";
+import { visibleObjects } from "../../query/index.ts";
+import { filesArea } from "../area.ts";
+import { FileService } from "../service.ts";
+
+const admin = testPrincipal();
+
+let engine: TestEngine;
+let one: FileController;
+let folder: Awaited<ReturnType<typeof uploadFolder>>;
+beforeAll(async () => {
+  [engine, folder] = [await openTestEngine(), await uploadFolder()];
+  one = fileController(engine);
+});
+afterAll(async () => {
+  await one[Symbol.asyncDispose]();
+  await engine.close();
+  await folder.remove();
+});
+
+/** The folder of one life. */
+let at: string;
+
+async function unpack(entries: readonly { readonly name: string; readonly content: string }[], files = one.files) {
+  const archive = rawZip(entries.map((entry) => ({ ...entry, name: `${at}/${entry.name}` })));
+  const { path } = await folder.upload("a.zip", archive);
+  return files.archives.import(admin, { path }, { space: "user" });
+}
+
+const text = async (path: string) => (await one.files.read(admin, `/${at}/${path}`)).text;
+const write = (path: string, content: string) => one.files.write(admin, one.user(`/${at}/${path}`), { text: content });
+const tree = () => one.tree(admin, `/${at}`);
+
+async function open(): Promise<number> {
+  const { kv } = await engine.tenant("matrix");
+  const found: string[] = [];
+  for await (const { key } of entriesUnder(kv, "files/imports/")) found.push(key);
+  return found.length;
+}
+
+/** On the cluster, each simulated life of a controller takes a second. */
+const WRITES_BETWEEN = onCluster ? 5 : 1;
+
+test("whatever write its controller dies at, an import leaves whole files and no content without a file", async () => {
+  let mortality = new Mortality(Infinity, false);
+  const { keys, data } = mortalStores(engine, () => mortality);
+  const runtime = tagRuntime();
+  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
+  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
+    objects.registerSystemClass(definition);
+  await objects.catalog(admin);
+  const stores: Stores = {
+    system: () => engine.system(),
+    tenant: async (name) => {
+      const store = await keys.tenant(name);
+      return { ...store, blobs: mortality.mortal(store.blobs) };
+    },
+  };
+  const { blobs } = await engine.tenant("matrix");
+  const heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  let begun = 0;
+  for (let life = 0; ; life++) {
+    at = `die${life}`;
+    await write("old", `old ${life}`);
+    const entries = ["d/new", "old"].map((name) => ({ name, content: `new ${name} ${life}` }));
+    mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+    const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
+    const call = unpack(entries, dying);
+    if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
+    await heir.files.archives.maintain("matrix");
+    expect(await open(), at).toBe(0);
+    await blobs.sweep(0);
+    const digests = new Set<string>();
+    for (const path of (await tree()).filter((found) => !found.endsWith("/"))) {
+      const { text: found, digest } = await one.files.read(admin, path);
+      const name = path.slice(at.length + 2);
+      expect([`new ${name} ${life}`, `old ${life}`], at).toContain(found);
+      if (found === `new old ${life}`) begun += 1;
+      digests.add(digest);
+    }
+    await heir.files.remove(admin, one.user(at));
+    await blobs.sweep(0);
+    for (const digest of digests) expect(await blobs.stat(digest), at).toBeUndefined();
+    for (const content of [`old ${life}`, ...entries.map((entry) => entry.content)])
+      expect(await blobs.stat(await digestOf(content)), at).toBeUndefined();
+    // A retry finishes.
+    if (life % 4 === 0) {
+      await unpack(entries);
+      expect([await text("old"), await text("d/new")], at).toEqual([`new old ${life}`, `new d/new ${life}`]);
+    }
+  }
+  expect(begun).toBeGreaterThan(0);
+  await heir[Symbol.asyncDispose]();
+  await objects.close();
+});
+
+async function digestOf(content: string): Promise<string> {
+  const bytes = await crypto.subtle.digest("SHA-256", Buffer.from(content));
+  return Buffer.from(bytes).toString("hex");
+}
