@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { ApiPermissions } from "./areas/groups/index.ts";
+import { FileVersions, LocalFiles } from "./areas/files/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
@@ -229,8 +230,8 @@ describe("a principal without rights is refused by", () => {
 });
 
 test("services that routes reach as members of another service are checked, too", () => {
-  for (const service of [ApiPermissions, FactorService, OperatorAccess, SignInPolicyService, SignInsService])
-    expect(classes.get(service.name)).toBe(service.prototype);
+  const members = [FileVersions, LocalFiles, FactorService, OperatorAccess, SignInPolicyService, SignInsService];
+  for (const service of [ApiPermissions, ...members]) expect(classes.get(service.name)).toBe(service.prototype);
 });
 
 test("what needs no permission is there", () => {

@@ -81,3 +81,22 @@ export const FILE_WORK_ATTEMPTS = 5;
 export const FILE_WORK_RETRY_MS = 500;
 /** Time a call waits for its work; less than `HTTP_CALL_DEADLINE_MS`. */
 export const FILE_WORK_ANSWER_MS = 100_000;
+
+// Versions of file trees.
+export const FILE_VERSION_NAME_MAX_BYTES = 128;
+/** Versions of one path. */
+export const FILE_VERSIONS_MAX = 10_000;
+export const FILE_VERSIONS_PAGE_DEFAULT = 100;
+export const FILE_VERSIONS_PAGE_MAX = 1_000;
+/** The list of the entries of one version, or of the tree that a pull replaces: about 500,000 entries. */
+export const FILE_LIST_MAX_BYTES = 128 * MIB;
+/** Entries of a list that are sorted in memory. */
+export const FILE_LIST_RUN_MAX_BYTES = 512 * KIB;
+/** A list is written in blocks of this size, and the place of each block is indexed. */
+export const FILE_LIST_BLOCK_BYTES = 64 * KIB;
+/** Bytes of a list that one reader holds. Sorting has one reader for each run of the list. */
+export const FILE_LIST_WINDOW_BYTES = 128 * KIB;
+/** Attempts to read a list while others replace it. */
+export const FILE_LIST_READ_ATTEMPTS = 5;
+/** Snapshots that `tolocal` keeps, per tenant. */
+export const FILE_SNAPSHOTS_MAX = 1_000;

@@ -2841,6 +2841,65 @@ export interface Operations {
     revised: true;
   };
   /**
+   * Versions of a file or folder, page by page in the order of names; meta.next leads on.
+   *
+   * `GET /fileversions/{path}`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFileversionsByPath", { path: { path: "reports" } });
+   */
+  getFileversionsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** The member next of the answer's meta: the page behind it. */
+        after?: string;
+        /** Versions in a page; 100 when absent. 1 to 1000. */
+        limit?: number;
+      };
+    };
+    message: {
+      name: string;
+      /** Who kept it. */
+      user: string;
+      /** When it was kept, in milliseconds since 1970. */
+      time: number;
+      /** Files and folders, the root included; absent when rules hide some files or columns from the caller. */
+      entries?: number;
+      /** Bytes of all contents; absent like entries. */
+      bytes?: number;
+    }[];
+    cursor: true;
+  };
+  /**
+   * Delete a version of a file or folder; the files themselves stay.
+   *
+   * `DELETE /fileversions/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("deleteFileversionsByPath", { path: { path: "reports" }, query: { version: "monday" } });
+   */
+  deleteFileversionsByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Name of the version: no slash, at most 128 bytes. */
+        version: string;
+      };
+    };
+    message: string;
+  };
+  /**
    * List the root folder.
    *
    * `GET /fs`, permission: files:read.
@@ -3195,6 +3254,52 @@ export interface Operations {
     message: string;
   };
   /**
+   * Make a file or folder equal to a version of it.
+   *
+   * `POST /fs/pull/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsPullByPath", { path: { path: "reports" }, body: { version: "monday" } });
+   */
+  postFsPullByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Name of the version: no slash, at most 128 bytes. */
+        version: string;
+      };
+    };
+    message: number;
+  };
+  /**
+   * Keep a file, or a folder with all below it, as a version.
+   *
+   * `POST /fs/push/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsPushByPath", { path: { path: "reports" }, body: { version: "monday" } });
+   */
+  postFsPushByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Name of the version: no slash, at most 128 bytes. */
+        version: string;
+      };
+    };
+    message: number;
+  };
+  /**
    * Give a file or folder a whole new path.
    *
    * `POST /fs/rename`, permission: files:write.
@@ -3329,6 +3434,27 @@ export interface Operations {
       score: number;
     }[];
     content: true;
+  };
+  /**
+   * Keep a snapshot of a file or folder, which /local serves until the next one.
+   *
+   * `POST /fs/tolocal/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFsTolocalByPath", { path: { path: "reports" } });
+   */
+  postFsTolocalByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
   };
   /**
    * Groups of hosts that jobs name.
@@ -4549,6 +4675,48 @@ export interface Operations {
       /** Of the imported document: a later one has a greater one. */
       serial?: number;
     };
+  };
+  /**
+   * The bytes of a file of a snapshot for browsers, by the type of its name.
+   *
+   * `GET /local/{keyspace}/{path}`, permission: files:read.
+   *
+   * @example
+   * const { body } = await client.download("getLocalByKeyspaceByPath", { path: { keyspace: "matrix", path: "reports/day.csv" } });
+   */
+  getLocalByKeyspaceByPath: {
+    request: {
+      path: {
+        /** The tenant's name space without the slash in front. */
+        keyspace: string;
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+    };
+    content: true;
+  };
+  /**
+   * Remove the snapshot of exactly this path; the files themselves stay.
+   *
+   * `DELETE /local/{keyspace}/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("deleteLocalByKeyspaceByPath", { path: { keyspace: "matrix", path: "reports" } });
+   */
+  deleteLocalByKeyspaceByPath: {
+    request: {
+      path: {
+        /** The tenant's name space without the slash in front. */
+        keyspace: string;
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: string;
   };
   /**
    * Puts depot versions on hosts.

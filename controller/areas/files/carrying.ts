@@ -4,6 +4,7 @@ import { ulidOf } from "../../../common/ids.ts";
 import { FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { NewWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HidingGuard } from "./hiding.ts";
 import type { FileEntry } from "./entries.ts";
@@ -12,7 +13,7 @@ import { notFound } from "./open-places.ts";
 import { mayNameSystem } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
 import type { FileVisibility } from "./visible.ts";
-import type { FileWorkJournal, OpenFileWork } from "./work-journal.ts";
+import type { FileWorkEnd, FileWorkJournal, OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
 import type { FileWorks } from "./work.ts";
 
@@ -25,7 +26,7 @@ interface CarryingDependencies {
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
 }
 
-/** Begins copies, moves and removals for calls, and waits for their ends. */
+/** Begins work with files for calls, and waits for their ends. */
 export class Carrying {
   readonly #with: CarryingDependencies;
 
@@ -34,51 +35,51 @@ export class Carrying {
   }
 
   /** Runs a copy, move or removal. It is journaled first, so that another controller can finish it. */
-  async run(
-    principal: Principal,
-    {
-      kind,
-      place: { space, fullname: from },
-      to,
-    }: Pick<OpenFileWork, "kind"> & { readonly place: Place; readonly to?: Place },
-  ): Promise<void> {
-    const { tenant, ospace, user, traceparent } = principal;
-    const { runtime, store, journal, works, hiding, visibilityOf } = this.#with;
-    const { clock, random } = runtime;
-    const startedMs = clock.nowMs();
-    const id = ulidOf(startedMs, random.bytes(10));
-    const target = to && { to: to.fullname };
+  async run(principal: Principal, { place, ...asked }: AskedWork): Promise<void> {
+    const { store, hiding, visibilityOf } = this.#with;
     const visibility = await visibilityOf(principal);
-    const rules = visibility.rules && { rules: visibility.rules };
-    const mayHide = to?.space !== "user" || mayNameSystem(principal);
-    const limits = { ...rules, ...(!mayHide && ({ hidesNothing: true } as const)) };
-    const work = {
-      id,
-      tenant,
-      ospace,
-      user,
-      traceparent,
-      kind,
-      space,
-      from,
-      ...target,
-      at: from,
-      startedMs,
-      ...limits,
-    };
+    const work = this.newWork(principal, visibility, { place, ...asked });
     await requireWholeWork(work, { principal, store, visibility });
     if (work.hidesNothing) await hiding.requireWork(principal, work);
-    journal.inFlight.hold(id);
+    await this.carry(work);
+  }
+
+  /** Work of the principal, with the rules that apply to it until its end. It is not begun yet. */
+  newWork(principal: Principal, { rules }: FileVisibility, { place, to, ...asked }: AskedWork): NewWork<OpenFileWork> {
+    const { tenant, ospace, user, traceparent } = principal;
+    const { clock, random } = this.#with.runtime;
+    const startedMs = clock.nowMs();
+    const target = to ?? place;
+    const isRemoval = asked.kind === "remove" || asked.kind === "release";
+    const mayHide = isRemoval || target.space !== "user" || mayNameSystem(principal);
+    return {
+      id: ulidOf(startedMs, random.bytes(10)),
+      ...{ tenant, ospace, user, traceparent, startedMs },
+      ...asked,
+      space: place.space,
+      from: place.fullname,
+      at: place.fullname,
+      ...(to && { to: to.fullname }),
+      ...(rules && { rules }),
+      ...(!mayHide && ({ hidesNothing: true } as const)),
+    };
+  }
+
+  /** Begins the work and waits for its end. `AppError("deadline")`: it continues in the background. */
+  async carry(work: NewWork<OpenFileWork>): Promise<FileWorkEnd> {
+    const { runtime, journal, works } = this.#with;
+    journal.inFlight.hold(work.id);
     const begun = await journal.beginAlone(work).catch((error: unknown) => {
-      journal.inFlight.letGo(id);
+      journal.inFlight.letGo(work.id);
       throw error;
     });
     const carried = works.start(begun);
     // If the wait below ends first, a later error is not reported to the caller.
     carried.catch(() => undefined);
-    const over = await withinTime(clock, carried, FILE_WORK_ANSWER_MS);
-    if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
+    const over = await withinTime(runtime.clock, carried, FILE_WORK_ANSWER_MS);
+    if (!over?.end) throw new AppError("deadline", `${work.from} is still being worked on, which goes on by itself.`);
     if (over.end.code) throw new AppError(over.end.code, over.end.message);
+    return over.end;
   }
 
   /** `AppError("conflict")` if something is at `to`. */
@@ -112,4 +113,10 @@ type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
 
 function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
   if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
+}
+
+interface AskedWork extends Pick<OpenFileWork, "kind" | "kept"> {
+  readonly place: Place;
+  /** New place of the file or folder; absent for work that has none. */
+  readonly to?: Place;
 }

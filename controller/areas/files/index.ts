@@ -9,3 +9,5 @@ export { requireSpace } from "./spaces.ts";
  */
 export { FileService } from "./service.ts";
 export { FileSearchService } from "./search/service.ts";
+export { FileVersions } from "./versions/service.ts";
+export { LocalFiles } from "./local/local-files.ts";

@@ -155,7 +155,7 @@ test("a page of the system's space is shown without naming it, to a user of few 
     });
 });
 
-test("verbs that do not exist yet are refused by name, whatever form they come in", async () => {
+test("misspelt paths of verbs are no uploads, and are refused by name, whatever form they come in", async () => {
   const forms: readonly Omit<InjectOptions, "url">[] = [
     multipart(["uploadfile", "x", "x.zip"], ["version", "1"]),
     { payload: "version=1&srcpath=/a", headers: { "content-type": "application/x-www-form-urlencoded" } },
@@ -163,12 +163,12 @@ test("verbs that do not exist yet are refused by name, whatever form they come i
     { headers: { "content-type": "application/zip" } },
     {},
   ];
-  for (const verb of ["push/a/b", "pull/a", "/index/a", "tolocal/a", "push", "./push/a"])
+  for (const verb of ["push", "./push/a", "/pull/a", "./tolocal/a", "/index/a", "export/a", "/import", "./import/a"])
     for (const form of forms)
       expect(await http.call(admin, { method: "POST", url: `/fs/${verb}?issys=true`, ...form }), verb).toMatchObject({
         status: "error",
-        code: "unsupported",
-        message: expect.stringContaining(`/fs/${/[a-z]+/.exec(verb)?.[0] ?? ""} is not offered yet`),
+        code: "invalid",
+        message: expect.stringContaining(`POST /fs/${/[a-z]+/.exec(verb)?.[0] ?? ""} takes`),
       });
   for (const verb of ["push", "search"]) expect(await get(`/fs/${verb}?type=check`)).toBe(false);
 });

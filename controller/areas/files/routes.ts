@@ -20,18 +20,22 @@ import { searchRoutes } from "./search/search-routes.ts";
 import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
 import { fileName, spaceOf } from "./transfer/addressed.ts";
+import { localRoutes } from "./local/routes.ts";
 import { uploadRoutes, type Services } from "./transfer/upload-routes.ts";
+import { versionRoutes } from "./versions/routes.ts";
 
 export function fileRoutes(files: FileService, search: FileSearchService): readonly Endpoint[] {
   const services = { files, search };
   return [
     readRoute(services),
     rootRoute(services),
-    ...uploadRoutes(services, { missingVerbIn: verbIn, refuseMissingVerb }),
+    ...uploadRoutes(services),
     removeRoute(files),
     ...transferRoutes(files),
     ...searchRoutes(search, (call) => read(services, call)),
     servedRoute(files),
+    ...versionRoutes(files.versions),
+    ...localRoutes(files),
   ];
 }
 
@@ -118,36 +122,6 @@ const SUMMARIES = {
   copy: "Copy a file, or a folder with all below it, into a folder",
   move: "Move a file, or a folder with all below it, into a folder",
 } as const;
-
-/**
- * Verbs of POST that clients may send and that are not implemented, and `index`, which is only implemented for
- * `/fs/index/<path>`. Without this check they would be read as folder names, and the call would succeed with another
- * effect.
- */
-const MISSING_VERBS: readonly string[] = ["index", "pull", "push", "tolocal"];
-/** Verbs of POST with an endpoint of their own. An upload to another spelling of their path is refused. */
-const OWN_VERBS: readonly string[] = ["export", "import"];
-
-function refuseMissingVerb(path: string): void {
-  const verb = verbIn(path);
-  if (verb === undefined) return;
-  throw MISSING_VERBS.includes(verb) ? missingVerb(verb) : misspeltVerb(verb);
-}
-
-function verbIn(path: string): string | undefined {
-  const [verb = ""] = path.split("/").filter((part) => part !== "" && part !== ".");
-  return MISSING_VERBS.includes(verb) || OWN_VERBS.includes(verb) ? verb : undefined;
-}
-
-function misspeltVerb(verb: string): AppError {
-  const text = `POST /fs/${verb} takes no path. A file in a folder /${verb} is written by PUT and read by GET.`;
-  return new AppError("invalid", text, { details: { verb } });
-}
-
-function missingVerb(verb: string): AppError {
-  const text = `/fs/${verb} is not offered yet. A file in a folder /${verb} is written by PUT and read by GET.`;
-  return new AppError("unsupported", text, { details: { verb } });
-}
 
 async function read(
   { files, search }: Services,

@@ -18,6 +18,8 @@ import { mayNameSystem, servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
 import type { KeptContent } from "./transfer/kept-content.ts";
 import { IndexedWrites, type IndexKeeper } from "./search/keeper.ts";
+import { FileVersions } from "./versions/service.ts";
+import { KeptTreeWorks } from "./versions/work.ts";
 import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 import { FileWorks } from "./work.ts";
@@ -53,6 +55,7 @@ export class FileService implements FileSource {
   readonly #rights: WriteRights;
   readonly #indexed: IndexedWrites;
   readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
+  readonly versions: FileVersions;
 
   constructor(dependencies: Dependencies) {
     const { stores, objects, runtime } = dependencies;
@@ -64,6 +67,7 @@ export class FileService implements FileSource {
     this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
     const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
     const parts = {
+      stores,
       runtime,
       store: this.#store,
       journal: this.#journal,
@@ -71,12 +75,13 @@ export class FileService implements FileSource {
       visibilityOf,
       keeper: dependencies.keeper,
     };
-    this.#works = new FileWorks(parts);
+    this.#works = new FileWorks({ ...parts, kept: new KeptTreeWorks(parts) });
     this.#indexed = new IndexedWrites(this.#store, dependencies.keeper);
     this.#rights = new WriteRights(runtime.clock, visibilityOf);
     this.#carrying = new Carrying({ ...parts, works: this.#works });
+    this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
     this.archives = new FileArchives({ ...parts, ...dependencies });
-    this.#contents = new FileContents({ ...parts, stores, room: dependencies.room });
+    this.#contents = new FileContents({ ...parts, room: dependencies.room });
   }
 
   /**

@@ -3,6 +3,8 @@ import { FILE_WORK_BEGIN_ATTEMPTS_MAX, FILE_WORKS_OPEN_MAX } from "../../../comm
 import { isInside } from "../../../common/paths.ts";
 import type { DataRule } from "../permissions/index.ts";
 import { encodeJson } from "../../store/format.ts";
+import type { KvOperation } from "../../store/kv.ts";
+import { txnOnce } from "../../store/once.ts";
 import {
   Journal,
   type JournalDependencies,
@@ -12,13 +14,16 @@ import {
 } from "../../store/journal/index.ts";
 import type { Space } from "./names.ts";
 
-/** A copy, move or removal of a file, or of a folder with everything below it. KvStore: `files/open/<id>`. */
+/**
+ * A copy, move or removal of a file, or of a folder with everything below it; or work with a kept tree of it
+ * (`versions/`). KvStore: `files/open/<id>`.
+ */
 export interface OpenFileWork extends OpenWork {
   readonly tenant: string;
   readonly ospace: string;
   readonly user: string;
   readonly traceparent: string;
-  readonly kind: "copy" | "move" | "remove";
+  readonly kind: "copy" | "move" | "remove" | KeptTreeWork;
   readonly space: Space;
   readonly from: string;
   /** The new path of the file or folder; absent for a removal. */
@@ -39,13 +44,48 @@ export interface OpenFileWork extends OpenWork {
    * file.
    */
   readonly hidesNothing?: true;
+  /** Progress of work with a kept tree; absent for other work. */
+  readonly kept?: KeptTreeProgress;
   readonly end?: FileWorkEnd;
+}
+
+/** `keep` keeps the tree as a version or snapshot, `restore` makes the tree like it, `release` removes it. */
+export type KeptTreeWork = "keep" | "restore" | "release";
+
+/** How far work with a kept tree has come. See `versions/work.ts`. */
+export interface KeptTreeProgress {
+  /** KvStore key of the record of the kept tree. */
+  readonly key: string;
+  /** Name of the version; absent for a snapshot. */
+  readonly name?: string;
+  /** List of the tree as it was read at the beginning. Absent: it was not read yet. */
+  readonly list?: string;
+  /** Entries of that list, and bytes of their contents. */
+  readonly size?: { readonly entries: number; readonly bytes: number };
+  /** Number of files of other content than before. */
+  readonly changed?: number;
+  /** True: the record names `list`. */
+  readonly isKept?: true;
+  /** A list that is no longer needed. Its marks, except those that `list` has too, are removed; then the list. */
+  readonly retiring?: Retiring;
+  /** Why the work failed. It ends when nothing of it is left. */
+  readonly failed?: { readonly code: ErrorCode; readonly message: string };
+}
+
+export interface Retiring {
+  readonly list: string;
+  /** The list whose marks stay. */
+  readonly except?: string;
+  /** True: its marks are removed, and the list is being removed. */
+  readonly isUnmarked?: true;
 }
 
 export interface FileWorkEnd {
   /** Error code of the work; absent: the work is complete. */
   readonly code?: ErrorCode;
   readonly message: string;
+  /** Number of files of other content than before; only for work that keeps or restores a tree. */
+  readonly changed?: number;
 }
 
 export type VersionedFileWork = Versioned<OpenFileWork>;
@@ -57,7 +97,7 @@ export type VersionedFileWork = Versioned<OpenFileWork>;
 const ORDER = "files/order";
 
 /**
- * Journal of copies, moves and removals. Two works in one space of a tenant never run at the same time if their paths
+ * Journal of copies, moves, removals and work with kept trees. Two works in one space of a tenant never run at the same time if their paths
  * overlap: one path is the other, or is inside it.
  */
 export class FileWorkJournal extends Journal<OpenFileWork> {
@@ -84,6 +124,22 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
     throw new AppError("conflict", "Too much is copied, moved and removed at once: try again.");
   }
 
+  /**
+   * Like `step`, in one transaction with `beside`. `undefined` if another writer changed, decided or ended the work
+   * after `held`; then nothing was written.
+   */
+  async stepBeside(
+    held: VersionedFileWork,
+    changes: Partial<NewWork<OpenFileWork>>,
+    beside: readonly KvOperation[],
+  ): Promise<VersionedFileWork | undefined> {
+    const { key, value, revision, open } = this.stepWithin(held, changes);
+    const { kv } = await this.#stores.tenant(open.tenant);
+    const request = { if: [{ key, revision }], then: [{ kind: "put", key, value } as const, ...beside] };
+    const written = await txnOnce(kv, request);
+    return written.ok ? { open, revision: written.revision } : undefined;
+  }
+
   async #refuseBesideOthers(work: NewWork<OpenFileWork>): Promise<void> {
     let open = 0;
     for await (const { open: other } of this.all(work.tenant)) {
@@ -91,13 +147,13 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
       if (meet(work, other))
         throw new AppError(
           "conflict",
-          `${other.from} is being copied, moved or removed: try again when that has ended.`,
+          `${other.from} is being copied, moved, removed, kept or restored: try again when that has ended.`,
         );
     }
     if (open >= FILE_WORKS_OPEN_MAX)
       throw new AppError(
         "limited",
-        `At most ${FILE_WORKS_OPEN_MAX} files or folders are copied, moved or removed at once.`,
+        `At most ${FILE_WORKS_OPEN_MAX} files or folders are copied, moved, removed, kept or restored at once.`,
       );
   }
 }

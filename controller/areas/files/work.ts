@@ -19,6 +19,8 @@ import { rowAt, type FileStore } from "./store.ts";
 import { ALL_VISIBLE, type FileVisibility } from "./visible.ts";
 import { requireWork, targetOf } from "./work-rights.ts";
 import type { FileWorkEnd, FileWorkJournal, VersionedFileWork, OpenFileWork } from "./work-journal.ts";
+import type { HeldWork } from "./versions/run.ts";
+import type { KeptTreeWorks } from "./versions/work.ts";
 
 export interface FileWorkDependencies {
   readonly journal: FileWorkJournal;
@@ -29,6 +31,7 @@ export interface FileWorkDependencies {
   readonly hiding: HidingGuard;
   /** Absent: contents are not searched. */
   readonly keeper?: IndexKeeper | undefined;
+  readonly kept: KeptTreeWorks;
 }
 
 /** Thrown if another controller has taken the work, or if the work has already ended. */
@@ -51,7 +54,7 @@ export class FileWorks {
     const { journal, runtime } = this.#with;
     const running = journal.inFlight.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
     running.catch((error: unknown) =>
-      runtime.log.error({ err: error, work: mine.open.id }, "the copy, move or removal of files broke off"),
+      runtime.log.error({ err: error, work: mine.open.id }, "work with files broke off"),
     );
     return running;
   }
@@ -112,8 +115,7 @@ class FileWorkRun {
   async #carry(): Promise<FileWorkEnd> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await this.#carryOnce();
-        return { message: "" };
+        return { message: "", ...(await this.#carryOnce()) };
       } catch (error) {
         if (!isAppError(error)) throw error;
         if (!isTransient(error)) return { code: error.code, message: error.message };
@@ -127,15 +129,16 @@ class FileWorkRun {
    * Processes the recorded folder, then each folder above it, up to `from`. A copy removes nothing, so it starts again
    * at `from`.
    */
-  async #carryOnce(): Promise<void> {
-    const { from, at, to, kind, space, rules } = this.#open;
+  async #carryOnce(): Promise<Pick<FileWorkEnd, "changed">> {
+    const { from, at, to, kind, space, rules, kept } = this.#open;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
+    if (kept) return { changed: await this.#with.kept.carry(this.#heldWork()) };
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
     let folder = kind === "copy" ? from : at;
     for (;;) {
       await this.#empty({ space, fullname: folder });
-      if (folder === from) return;
+      if (folder === from) return {};
       folder = parentOf(folder);
     }
   }
@@ -248,6 +251,20 @@ class FileWorkRun {
   #newContent({ fullname }: FileEntry, { digest }: HeldContent): HeldContent {
     const mark = createHash("sha256").update(`${this.#open.id} ${fullname}`).digest("base64url");
     return { digest, mark: `file/${mark}` };
+  }
+
+  #heldWork(): HeldWork {
+    const { journal } = this.#with;
+    const open = (): OpenFileWork => this.#open;
+    return {
+      get open() {
+        return open();
+      },
+      platform: this.#platform,
+      visibility: this.#visibility,
+      signal: this.#signal,
+      step: async (kept, beside = []) => this.#keep(await journal.stepBeside(this.#held, { kept }, beside)),
+    };
   }
 
   async #note(at: string): Promise<void> {

@@ -8,6 +8,7 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
   "delete",
   "change",
   "append",
+  "removeStream",
   "mark",
   "unmark",
   "insert",

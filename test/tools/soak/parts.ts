@@ -32,6 +32,8 @@ const RANDOM_TESTS = [
   "controller/areas/audit/edits.test.ts",
   "controller/areas/audit/tampering.test.ts",
   "controller/areas/config/many.test.ts",
+  "controller/areas/files/versions/aged.test.ts",
+  "controller/areas/files/versions/deaths.test.ts",
   "controller/areas/files/work.test.ts",
   "controller/areas/hosts/changes.test.ts",
   "controller/areas/ingest/holders.test.ts",

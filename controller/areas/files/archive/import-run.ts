@@ -10,6 +10,7 @@ import type { TenantRoom } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { keepInRoom } from "../../tenants/index.ts";
 import type { HeldContent } from "../entries.ts";
+import { changingIndexed, replacing, type IndexKeeper } from "../search/keeper.ts";
 import type { FileStore } from "../store.ts";
 import { batches, type FoundFile, type ImportChecks } from "./import-checks.ts";
 import { importMark, type FileImportJournal, type OpenFileImport, type VersionedFileImport } from "./import-journal.ts";
@@ -21,6 +22,8 @@ export interface ImportRunDependencies {
   readonly store: FileStore;
   readonly journal: FileImportJournal;
   readonly checks: ImportChecks;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper | undefined;
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom | undefined;
   readonly signal: AbortSignal;
@@ -75,15 +78,18 @@ export class ImportRun {
    * marks.
    */
   async #write(batch: readonly PlannedFile[]): Promise<void> {
-    const { store, checks } = this.#with;
+    const { store, checks, keeper } = this.#with;
     const found = await checks.found(batch);
     await this.#step(this.#imported(found));
     const contents = await this.#keep(found);
     this.#isUnsure = true;
-    await store.insert(
-      this.#principal,
-      found.map((file, at) => ({ ...checks.row(file), ...contents[at] })),
+    const rows = found.map((file, at) => ({ ...checks.row(file), ...contents[at] }));
+    const change = replacing(
+      this.#held.open.space,
+      found.map(({ former }) => former),
     );
+    const write = (): Promise<void> => store.insert(this.#principal, rows);
+    await changingIndexed(keeper, this.#principal, { change, write });
     this.#isUnsure = false;
     await store.unmark(
       this.#principal,

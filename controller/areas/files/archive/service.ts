@@ -22,6 +22,7 @@ import { nameOf, placeOf, type FileName, type Space } from "../names.ts";
 import { openPlace } from "../open-places.ts";
 import { requireSpace } from "../spaces.ts";
 import type { FileStore } from "../store.ts";
+import type { IndexKeeper } from "../search/keeper.ts";
 import type { FileVisibility } from "../visible.ts";
 import { exportedBytes } from "./exported-bytes.ts";
 import { exportedTree } from "./exported-tree.ts";
@@ -34,6 +35,8 @@ export interface FileArchiveDependencies extends JournalDependencies {
   readonly runtime: Runtime;
   readonly store: FileStore;
   readonly hiding: HidingGuard;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper | undefined;
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom | undefined;
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;

@@ -42,6 +42,12 @@ export function searchedDigests(entries: readonly (FileEntry | undefined)[]): re
   return [...new Set(entries.flatMap((entry) => (entry?.indexed && entry.content ? [entry.content.digest] : [])))];
 }
 
+/** The change that gives these files other contents. */
+export function replacing(space: Space, formers: readonly (FileEntry | undefined)[]): IndexedChange {
+  const paths = formers.flatMap((former) => (former?.indexed ? [former.fullname] : []));
+  return { space, paths, lost: searchedDigests(formers) };
+}
+
 interface Insert {
   readonly place: Place;
   readonly before: FileEntry | undefined;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
+import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
@@ -95,6 +96,23 @@ describe("an indexed folder", () => {
     expect(await statuses()).toEqual({ "/notes.txt": "indexed", "/deep": "" });
     await expect(search("…")).rejects.toMatchObject({ code: "invalid" });
     await expect(search("")).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("finds what a pull or an import has written, and nothing that it replaced or removed", async () => {
+    await write("/a.txt", "formerword");
+    await index();
+    await one.files.versions.push(admin, place(), "v1");
+    await write("/a.txt", "laterword");
+    await write("/b.txt", "laterword");
+    await index("/b.txt");
+    expect(await found("laterword")).toEqual(["/a.txt:1", "/b.txt:1"]);
+    await one.files.versions.pull(admin, place(), "v1");
+    expect(await found("formerword")).toEqual(["/a.txt:1"]);
+    expect(await found("laterword")).toEqual([]);
+    const path = await fileOf(rawZip([{ name: `${at.slice(1)}/a.txt`, content: "zippedword" }]));
+    await one.files.archives.import(admin, { path }, { space: "user" });
+    expect(await found("zippedword")).toEqual(["/a.txt:1"]);
+    expect(await found("formerword")).toEqual([]);
   });
 
   test("is searched only below the path that is named, and only in its space", async () => {

@@ -17,6 +17,7 @@ import type { FileSearchService } from "../search/service.ts";
 import type { FileService } from "../service.ts";
 import { fileName } from "./addressed.ts";
 import { KeptContent } from "./kept-content.ts";
+import { refuseVerb, verbIn } from "./verbs.ts";
 
 type WriteInput = Static<typeof FileWrite>;
 /** The files of a call go from the network into the store. */
@@ -27,15 +28,9 @@ export interface Services {
   readonly search: FileSearchService;
 }
 
-/** Verbs of POST that are not offered: a call of them is no upload. */
-interface Verbs {
-  readonly missingVerbIn: (path: string) => string | undefined;
-  readonly refuseMissingVerb: (path: string) => void;
-}
-
 /** Endpoints that write files: texts as members of the input, and files of any content as parts of the body. */
-export function uploadRoutes(services: Services, verbs: Verbs): readonly Endpoint[] {
-  return [putRoute(services), postRoute(services, verbs), postRootRoute(services)];
+export function uploadRoutes(services: Services): readonly Endpoint[] {
+  return [putRoute(services), postRoute(services), postRootRoute(services)];
 }
 
 function putRoute(services: Services): Endpoint {
@@ -54,7 +49,7 @@ function putRoute(services: Services): Endpoint {
   });
 }
 
-function postRoute(services: Services, { missingVerbIn, refuseMissingVerb }: Verbs): Endpoint {
+function postRoute(services: Services): Endpoint {
   return endpoint({
     method: "POST",
     path: "/fs/*",
@@ -64,13 +59,12 @@ function postRoute(services: Services, { missingVerbIn, refuseMissingVerb }: Ver
     output: Type.String(),
     ...INTO_STORE,
     takeIn: (file) => {
-      refuseMissingVerb(file.input["*"]);
+      refuseVerb(file.input["*"]);
       return takeInto(services.files, file);
     },
-    content: (input, uploads) =>
-      uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
+    content: (input, uploads) => (uploads.length > 0 || verbIn(input["*"]) !== undefined ? [] : contentOf(input)),
     handler: async (call) => {
-      refuseMissingVerb(call.input["*"]);
+      refuseVerb(call.input["*"]);
       if (call.files.length > 0) return written(await upload(services, call));
       if (call.input.data === undefined && call.input.type === undefined) throw noUpload();
       return written(await write(services, call.principal, { input: call.input, uploads: [] }));

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
+import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
+import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
+import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
+import type { BlobStore } from "../../../store/blobs.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { ObjectService } from "../../objects/index.ts";
+import { visibleObjects } from "../../query/index.ts";
+import { filesArea } from "../area.ts";
+import { FileService } from "../service.ts";
+
+/** Work with kept trees whose controller dies at any write is finished by another, or was never begun. */
+
+const admin = testPrincipal();
+const OLD = { "/1": "one", "/a/2": "two", "/a/b/3": "three", "/same": "same" };
+const NEW = { "/1": "one, changed", "/a/2/now": "a folder", "/new": "new", "/same": "same" };
+type Tree = Readonly<Record<string, string>>;
+
+let engine: TestEngine;
+let heir: FileController;
+let mortality = new Mortality(Infinity, false);
+let objects: ObjectService;
+let stores: Stores;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  const { keys, data } = mortalStores(engine, () => mortality);
+  objects = new ObjectService({ visible: visibleObjects, stores: data, runtime: tagRuntime() });
+  for (const definition of filesArea(heir.files, heir.search, NO_TRAIL).classes ?? [])
+    objects.registerSystemClass(definition);
+  await objects.catalog(admin);
+  stores = {
+    system: () => engine.system(),
+    tenant: async (name) => {
+      const store = await keys.tenant(name);
+      return { ...store, blobs: noted(mortality.mortal(store.blobs)) };
+    },
+  };
+});
+
+/** Names of all streams that dying controllers have written. */
+const streams = new Set<string>();
+
+function noted(blobs: BlobStore): BlobStore {
+  const append: BlobStore["append"] = (stream, ...given) => {
+    streams.add(stream);
+    return blobs.append(stream, ...given);
+  };
+  return new Proxy(blobs, {
+    get: (target, name) => (name === "append" ? append : (Reflect.get(target, name) as unknown)),
+  });
+}
+
+afterAll(async () => {
+  await heir[Symbol.asyncDispose]();
+  await objects.close();
+  await engine.close();
+});
+
+async function put(at: string, tree: Tree): Promise<void> {
+  if (await heir.files.exists(admin, heir.user(at))) await heir.files.remove(admin, heir.user(at));
+  for (const [path, text] of Object.entries(tree))
+    await heir.files.write(admin, heir.user(at + path), { text: `${text} in ${at}` });
+}
+
+/** Files of the tree and their texts, read after a sweep of unused contents. */
+async function treeAt(at: string): Promise<Tree> {
+  await (await engine.tenant("matrix")).blobs.sweep(0);
+  const files = (await heir.tree(admin, at)).filter((path) => !path.endsWith("/"));
+  const found: [string, string][] = [];
+  for (const path of files)
+    found.push([path.slice(at.length), (await heir.files.read(admin, path)).text.replace(` in ${at}`, "")]);
+  return Object.fromEntries(found);
+}
+
+interface Kind {
+  /** Makes what the work needs. */
+  readonly prepare: (at: string) => Promise<unknown>;
+  readonly work: (files: FileService, at: string) => Promise<unknown>;
+  /** The version of the tree afterwards, if the work was done, and if it was not begun. */
+  readonly done: Tree | undefined;
+  readonly former: Tree | undefined;
+}
+
+const versions = (files: FileService = heir.files) => files.versions;
+const KINDS: Readonly<Record<string, Kind>> = {
+  "first push": {
+    prepare: (at) => put(at, NEW),
+    work: (files, at) => versions(files).push(admin, heir.user(at), "v"),
+    done: NEW,
+    former: undefined,
+  },
+  "second push": {
+    prepare: async (at) => {
+      await put(at, OLD);
+      await versions().push(admin, heir.user(at), "v");
+      await put(at, NEW);
+    },
+    work: (files, at) => versions(files).push(admin, heir.user(at), "v"),
+    done: NEW,
+    former: OLD,
+  },
+  deletion: {
+    prepare: async (at) => {
+      await put(at, OLD);
+      await versions().push(admin, heir.user(at), "v");
+    },
+    work: (files, at) => versions(files).remove(admin, heir.user(at), "v"),
+    done: undefined,
+    former: OLD,
+  },
+};
+
+/** On the cluster, each simulated life of a controller takes seconds. */
+const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 3;
+
+/** Begins the work in a controller that dies at the given write. Returns true if it died before the work ended. */
+async function dies(life: number, work: (files: FileService) => Promise<unknown>): Promise<boolean> {
+  mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+  const runtime = tagRuntime();
+  const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
+  const isDead = await Promise.race([work(dying).then(() => false), mortality.died.then(() => true)]);
+  if (!isDead) return false;
+  await heir.files.maintain("matrix");
+  await heir.files.settled();
+  expect(await keysUnder(engine, "files/open/"), `${life}`).toEqual([]);
+  return true;
+}
+
+/** Content of the version, as a pull into an empty place shows it; `undefined`: there is no version. */
+async function versionAt(at: string): Promise<Tree | undefined> {
+  await heir.files.remove(admin, heir.user(at));
+  try {
+    await versions().pull(admin, heir.user(at), "v");
+  } catch (error) {
+    expect(error).toMatchObject({ code: "not_found" });
+    return undefined;
+  }
+  return treeAt(at);
+}
+
+/** Fails if one of these contents is still stored, or a list of a tree. */
+async function expectNothingLeft(at: string, digests: readonly string[]): Promise<void> {
+  const { blobs } = await engine.tenant("matrix");
+  if (await heir.files.exists(admin, heir.user(at))) await heir.files.remove(admin, heir.user(at));
+  await blobs.sweep(0);
+  for (const digest of digests) expect(await blobs.stat(digest), at).toBeUndefined();
+  for (const stream of streams) expect((await blobs.readStream(stream, 0, 1)).size, `${at} ${stream}`).toBe(0);
+  streams.clear();
+  expect(await keysUnder(engine, "files/versions/"), at).toEqual([]);
+  expect(await keysUnder(engine, "files/version-counts/"), at).toEqual([]);
+}
+
+async function digestsAt(at: string): Promise<readonly string[]> {
+  const files = (await heir.tree(admin, at)).filter((path) => !path.endsWith("/"));
+  return Promise.all(files.map(async (path) => (await heir.files.read(admin, path)).digest));
+}
+
+test.each(Object.keys(KINDS))("a %s leaves the old version or the new one, and no content behind", async (name) => {
+  const kind = KINDS[name] as Kind;
+  let done = 0;
+  for (let life = 0; ; life++) {
+    const at = `/${name.replace(" ", "")}${life}`;
+    await kind.prepare(at);
+    const before = await digestsAt(at);
+    const isDead = await dies(life, (files) => kind.work(files, at));
+    const kept = await versionAt(at);
+    const isDone = JSON.stringify(kept) === JSON.stringify(kind.done);
+    expect(kept, `${life}`).toEqual(isDone ? kind.done : kind.former);
+    if (isDone) done += 1;
+    if (kept) await versions().remove(admin, heir.user(at), "v");
+    await expectNothingLeft(at, before);
+    if (!isDead) break;
+  }
+  expect(done).toBeGreaterThan(8 / WRITES_BETWEEN);
+});
+
+test("a pull is finished: the tree is the old one, if it was not begun, or the version", async () => {
+  let done = 0;
+  for (let life = 0; ; life++) {
+    const at = `/pull${life}`;
+    await put(at, OLD);
+    await versions().push(admin, heir.user(at), "v");
+    await put(at, NEW);
+    const before = await digestsAt(at);
+    const isDead = await dies(life, (files) => versions(files).pull(admin, heir.user(at), "v"));
+    const tree = await treeAt(at);
+    const isDone = JSON.stringify(tree) === JSON.stringify(OLD);
+    expect(tree, `${life}`).toEqual(isDone ? OLD : NEW);
+    if (isDone) done += 1;
+    await versions().remove(admin, heir.user(at), "v");
+    await expectNothingLeft(at, before);
+    if (!isDead) break;
+  }
+  expect(done).toBeGreaterThan(8 / WRITES_BETWEEN);
+});
