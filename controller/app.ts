@@ -133,17 +133,9 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const standing = new Standing();
   signIn.onChange((change) => standing.changed(change));
   const openCalls = new OpenCalls(runtime.clock);
-  const admitting = { admission, strangers, bodyMemory, eventStreams, openCalls, standing };
-  const serving = {
-    runtime,
-    signIn,
-    audit,
-    ...admitting,
-    storesAreRemote,
-    uploads,
-    publicNames,
-    silence: bounds.silence,
-  };
+  const { silence } = bounds;
+  const admitting = { admission, strangers, bodyMemory, eventStreams, openCalls, standing, silence };
+  const serving = { runtime, signIn, audit, ...admitting, storesAreRemote, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });

@@ -45,7 +45,6 @@ interface Dependencies {
 export class FileService implements FileSource {
   readonly archives: FileArchives;
   readonly #with: Dependencies;
-  readonly #nowMs: () => number;
   readonly #store: FileStore;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
@@ -58,25 +57,16 @@ export class FileService implements FileSource {
   readonly versions: FileVersions;
 
   constructor(dependencies: Dependencies) {
-    const { stores, objects, runtime } = dependencies;
+    const { stores, objects, runtime, keeper } = dependencies;
     this.#with = dependencies;
     const nowMs = (): number => runtime.clock.nowMs();
-    this.#nowMs = nowMs;
-    this.#store = new FileStore({ stores, objects, nowMs });
-    this.#journal = new FileWorkJournal(dependencies);
-    this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
+    const store = (this.#store = new FileStore({ stores, objects, nowMs }));
+    const journal = (this.#journal = new FileWorkJournal(dependencies));
+    const hiding = (this.#hiding = new HidingGuard(store, dependencies.runNames));
     const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
-    const parts = {
-      stores,
-      runtime,
-      store: this.#store,
-      journal: this.#journal,
-      hiding: this.#hiding,
-      visibilityOf,
-      keeper: dependencies.keeper,
-    };
+    const parts = { stores, runtime, store, journal, hiding, visibilityOf, keeper };
     this.#works = new FileWorks({ ...parts, kept: new KeptTreeWorks(parts) });
-    this.#indexed = new IndexedWrites(this.#store, dependencies.keeper);
+    this.#indexed = new IndexedWrites(store, keeper);
     this.#rights = new WriteRights(runtime.clock, visibilityOf);
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
@@ -108,7 +98,12 @@ export class FileService implements FileSource {
     const warnings = await this.#hiding.warnings(principal, place);
     await this.#store.makeFoldersAbove(principal, place);
     const kept = written && (await this.#contents.keep(principal, written));
-    const own = kept && { ...kept.held, size: kept.size, owner: principal.user, modified: this.#nowMs() };
+    const own = kept && {
+      ...kept.held,
+      size: kept.size,
+      owner: principal.user,
+      modified: this.#with.runtime.clock.nowMs(),
+    };
     kept?.use();
     await this.#indexed.insert(principal, { place, before, row: { ...row, ...own }, isContent: kept !== undefined });
     if (before?.content && kept) await this.#store.unmark(principal, [before.content]);

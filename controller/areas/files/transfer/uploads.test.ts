@@ -127,7 +127,7 @@ test("a file that cannot be written is refused before a byte of it is read", asy
   const upload: readonly Part[] = [["uploadfile", "bytes", "folder"]];
   expect(await send("POST", "/fs/refused", upload)).toMatchObject({ code: "conflict" });
   expect(await send("POST", "/fs/refused", upload, viewer)).toMatchObject({ code: "denied" });
-  expect(await send("POST", "/fs/push/a", upload)).toMatchObject({ code: "unsupported" });
+  expect(await send("POST", "/fs//push/a", upload)).toMatchObject({ code: "invalid" });
   expect(await send("POST", "/fs/refused", [["uploadfile", "bytes", "../../x"]])).toMatchObject({ code: "invalid" });
   expect(await send("POST", "/fs/refused", [["issys", "maybe"], ...upload])).toMatchObject({ code: "invalid" });
   expect(puts).toEqual([]);
