@@ -66,6 +66,10 @@ export const FILE_TEXT_KEPT_MAX_CHARACTERS = 64 * KIB;
 /** Bytes of a file's attributes as JSON text. */
 export const FILE_ATTR_MAX_BYTES = 64 * KIB;
 export const FILE_TAGS_MAX = 100;
+/** Entries by which changes of single files take turns, per tenant. Files that share one repeat their attempts. */
+export const FILE_SEQUENCES = 1_024;
+/** Attempts of one change while other controllers change files of the same sequence. */
+export const FILE_CHANGE_ATTEMPTS_MAX = 32;
 /** Marks of contents that one call sets or removes in parallel. */
 export const FILE_BLOB_CALLS_IN_FLIGHT = 8;
 /** Open copies, moves and removals of files per tenant. */

@@ -226,6 +226,24 @@ export const KINDS: readonly Kind[] = [
     revision: (name, client) => tagged(client, `/pattern/${name}`),
   },
   {
+    kind: "file",
+    make: (name) => ({ method: "PUT", url: `/fs/${name}`, path: "/fs/*", parts: { data: "made" } }),
+    changes: (name) => [
+      { method: "PUT", url: `/fs/${name}`, path: "/fs/*", parts: { uploadfile: ["local", "put"] } },
+      { method: "PUT", url: `/fs/${name}?type=tag`, path: "/fs/*", parts: { tags: "edited" } },
+      { method: "POST", url: `/fs/${name}`, path: "/fs/*", parts: { data: "posted" } },
+      { method: "POST", url: "/fs", parts: { uploadfile: [name, "uploaded"] } },
+      { method: "POST", url: "/fs/rename", parts: { srcpath: `/${name}`, dstpath: `/${name}-renamed` } },
+      { method: "POST", url: "/fs/move", parts: { srcpath: `/${name}`, dstpath: "/moved" } },
+      { method: "DELETE", url: `/fs/${name}`, path: "/fs/*" },
+    ],
+    revision: (name, client) => tagged(client, `/fs/${name}?type=attr`),
+    revisionAfter({ url, parts: { srcpath, dstpath } = {} }, client) {
+      if (srcpath === undefined) return undefined;
+      return tagged(client, `/fs${String(dstpath)}${url.endsWith("/move") ? String(srcpath) : ""}?type=attr`);
+    },
+  },
+  {
     kind: "host",
     make: (name) => ({ method: "POST", url: "/host", json: { host: name } }),
     changes: (name) => [

@@ -23,7 +23,8 @@ const FILES = [
 ];
 
 const isCheck = process.argv.includes("--check");
-const paths = execFileSync("git", FILES, { encoding: "utf8" }).split("\n").filter(existsSync);
+// During a merge, git lists a file with a conflict once for each side.
+const paths = [...new Set(execFileSync("git", FILES, { encoding: "utf8" }).split("\n"))].filter(existsSync);
 const sources = paths.map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
 function read<T>(path: string): T {

@@ -2843,12 +2843,12 @@ export interface Operations {
   /**
    * Versions of a file or folder, page by page in the order of names; meta.next leads on.
    *
-   * `GET /fileversions/{path}`, permission: files:read.
+   * `GET /files/versions/{path}`, permission: files:read.
    *
    * @example
-   * await client.call("getFileversionsByPath", { path: { path: "reports" } });
+   * await client.call("getFilesVersionsByPath", { path: { path: "reports" } });
    */
-  getFileversionsByPath: {
+  getFilesVersionsByPath: {
     request: {
       path: {
         /** The rest of the path. A slash in it may also be sent as %2F. */
@@ -2879,12 +2879,12 @@ export interface Operations {
   /**
    * Delete a version of a file or folder; the files themselves stay.
    *
-   * `DELETE /fileversions/{path}`, permission: files:write.
+   * `DELETE /files/versions/{path}`, permission: files:write.
    *
    * @example
-   * await client.call("deleteFileversionsByPath", { path: { path: "reports" }, query: { version: "monday" } });
+   * await client.call("deleteFilesVersionsByPath", { path: { path: "reports" }, query: { version: "monday" } });
    */
-  deleteFileversionsByPath: {
+  deleteFilesVersionsByPath: {
     request: {
       path: {
         /** The rest of the path. A slash in it may also be sent as %2F. */
@@ -2971,6 +2971,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Read a file or what is kept of it, list a folder, or ask whether it is there.
@@ -3054,6 +3055,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Upload files into a folder; without any, as PUT.
@@ -3088,6 +3090,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Remove a file, or a folder with all below it.
@@ -3109,6 +3112,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Copy a file, or a folder with all below it, into a folder.
@@ -3252,6 +3256,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Make a file or folder equal to a version of it.
@@ -3318,6 +3323,7 @@ export interface Operations {
       };
     };
     message: string;
+    revised: true;
   };
   /**
    * Search words in the contents of all files. Without query: as GET of /fs/* of the folder /search.

@@ -2,14 +2,13 @@ import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
-import { isInside } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { NewWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HidingGuard } from "./hiding.ts";
 import type { FileEntry } from "./entries.ts";
 import type { Place } from "./names.ts";
-import { notFound } from "./open-places.ts";
+import { notFound, refuseCircle } from "./open-places.ts";
 import { mayNameSystem } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
 import type { FileVisibility } from "./visible.ts";
@@ -110,10 +109,6 @@ export class Carrying {
 }
 
 type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
-
-function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
-  if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
-}
 
 interface AskedWork extends Pick<OpenFileWork, "kind" | "kept"> {
   readonly place: Place;

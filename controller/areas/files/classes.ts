@@ -2,6 +2,9 @@ import type { Edit, SystemClass } from "../objects/index.ts";
 import { pathVisible, type Principal, type RowLimit } from "../permissions/index.ts";
 import { mayNameSystem } from "./spaces.ts";
 
+/** Column with the `Stamp` of the last change, as JSON. */
+export const STAMP_COLUMN = "stamp";
+
 export const FILE_CLASS = {
   path: "/filesystem",
   columns: [
@@ -42,6 +45,7 @@ export const FILE_CLASS = {
       title: "Searched",
       meaning: "True for a file whose content is included in the search; empty or false for all others",
     },
+    { name: STAMP_COLUMN, type: "varchar", sealed: true },
   ],
   keys: ["space", "fullname"],
   indexes: ["name", "parent", "ftype", "digest"],

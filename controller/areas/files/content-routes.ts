@@ -1,3 +1,4 @@
+import { etagOf } from "../../../common/revisions.ts";
 import type { Answer, BareAnswers } from "../../http/interface/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { ANY_TYPE } from "../../http/answer/forms.ts";
@@ -40,9 +41,9 @@ export async function contentAnswer(
   files: FileService,
   { principal, file, isDownload = false }: ContentRequest,
 ): Promise<Answer<never>> {
-  const { digest, size, versionMs, fullname } = file;
+  const { revision, size, versionMs, fullname } = file;
   return {
-    stored: { size, etag: `"${digest}"`, modifiedMs: versionMs, read: (part) => file.read(part) },
+    stored: { size, etag: etagOf(revision), modifiedMs: versionMs, read: (part) => file.read(part) },
     headers: { ...HEADERS, ...(await keeping(files, principal, fullname)) },
     contentType: contentTypeOf(extensionOf(fullname)),
     ...(isDownload && { filename: nameOf(fullname) }),

@@ -10,11 +10,12 @@ import { refusing, textOf } from "../../../common/text/text-stream.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { OpenFile } from "../rules/index.ts";
 import { openPlace } from "./open-places.ts";
-import type { FileEntry } from "./entries.ts";
+import type { FileEntry, HeldContent } from "./entries.ts";
 import { KnownTexts } from "./known-texts.ts";
 import type { FileName } from "./names.ts";
 import { placesOf } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
+import { revisionOfFile } from "./transfer/expected.ts";
 import { KeptContent } from "./transfer/kept-content.ts";
 import type { FileVisibility } from "./visible.ts";
 
@@ -28,6 +29,7 @@ export interface TextFile {
 }
 
 export interface OpenedFile extends OpenFile, Pick<FileEntry, "fullname" | "versionMs"> {
+  readonly revision: string;
   /** The bytes from `start` (inclusive) to `end` (exclusive). */
   read(range: ByteRange): AsyncIterable<Uint8Array>;
 }
@@ -69,7 +71,7 @@ export class FileContents {
     const { digest } = entry.content;
     const { size, modifiedMs, versionMs, fullname } = entry;
     const read = (range?: ByteRange): AsyncIterable<Uint8Array> => blobs.read(digest, range);
-    return { digest, size, modifiedMs, versionMs, fullname, bytes: read(), read };
+    return { digest, size, modifiedMs, versionMs, fullname, revision: revisionOfFile(entry), bytes: read(), read };
   }
 
   /** `AppError("invalid")` if the file is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`. */
@@ -97,12 +99,24 @@ export class FileContents {
 
   /** Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. */
   async keepBytes(principal: Principal, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<KeptContent> {
-    const { stores, runtime, room, store } = this.#with;
+    const { stores, room, store } = this.#with;
     const { blobs } = await stores.tenant(principal.tenant);
-    const mark = `file/${Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
+    const mark = this.#newMark();
     const { digest, size } = await keepInRoom({ room, tenant: principal.tenant }, bytes, (admitted) =>
       blobs.put(admitted, mark),
     );
     return new KeptContent({ digest, mark }, size, (held) => store.unmark(principal, [held]));
+  }
+
+  /** Marks a stored content once more, for another file. */
+  async markAnew(principal: Principal, { digest }: HeldContent): Promise<KeptContent> {
+    const { store } = this.#with;
+    const held = { digest, mark: this.#newMark() };
+    await store.mark(principal, [held]);
+    return new KeptContent(held, 0, (unused) => store.unmark(principal, [unused]));
+  }
+
+  #newMark(): string {
+    return `file/${Buffer.from(this.#with.runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
   }
 }

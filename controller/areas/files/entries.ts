@@ -1,7 +1,8 @@
+import type { Stamp } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
 import { TAGS_COLUMN, type ObjectRef, type ObjectRow } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { FILE_CLASS } from "./classes.ts";
+import { FILE_CLASS, STAMP_COLUMN } from "./classes.ts";
 import { nameOf, parentOf, type Place, type Space } from "./names.ts";
 
 /** The content of a file as its row refers to it. */
@@ -30,6 +31,8 @@ export interface FileEntry extends Place {
   readonly modifiedMs: number;
   readonly createdMs: number;
   readonly versionMs: number;
+  /** Stamp of the last change; absent if an older version made it. */
+  readonly stamp: Stamp | undefined;
   /** All columns of its object. */
   readonly values: Row;
 }
@@ -52,8 +55,13 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class
     modifiedMs: Number(modified ?? vtimeMs),
     createdMs: ctimeMs,
     versionMs: vtimeMs,
+    stamp: stampIn(values[STAMP_COLUMN]),
     values,
   };
+}
+
+function stampIn(value: unknown): Stamp | undefined {
+  return typeof value === "string" && value !== "" ? (JSON.parse(value) as Stamp) : undefined;
 }
 
 /** The mark of files that an older version wrote, which did not use a new mark for each write. */

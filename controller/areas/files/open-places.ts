@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { isInside } from "../../../common/paths.ts";
 import { pathVisible, requirePath, type Principal } from "../permissions/index.ts";
 import type { Place } from "./names.ts";
 import { requireSpace } from "./spaces.ts";
@@ -24,4 +25,9 @@ export function visiblePlace(principal: Principal, place: Place): Place {
 /** The error for a place without an entry that the principal may see. */
 export function notFound({ fullname }: Place): AppError {
   return new AppError("not_found", `There is no file or folder ${fullname}.`);
+}
+
+/** `AppError("invalid")` if an entry would lie in itself. */
+export function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
+  if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
 }

@@ -21,6 +21,7 @@ import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
 import { fileName, spaceOf } from "./transfer/addressed.ts";
 import { localRoutes } from "./local/routes.ts";
+import { revisionOfFile } from "./transfer/expected.ts";
 import { uploadRoutes, type Services } from "./transfer/upload-routes.ts";
 import { versionRoutes } from "./versions/routes.ts";
 
@@ -47,6 +48,7 @@ function readRoute(services: Services): Endpoint {
     summary: "Read a file or what is kept of it, list a folder, or ask whether it is there",
     input: FileRead,
     output: FileAnswer,
+    revised: true,
     bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
     handler: (call) => read(services, call),
@@ -61,6 +63,7 @@ function rootRoute(services: Services): Endpoint {
     summary: "List the root folder",
     input: RootRead,
     output: FileAnswer,
+    revised: true,
     bare: FILE_BYTES,
     statuses: CONTENT_STATUSES,
     handler: (call) => read(services, { ...call, input: { ...call.input, "*": "/" } }),
@@ -75,29 +78,45 @@ function removeRoute(files: FileService): Endpoint {
     summary: "Remove a file, or a folder with all below it",
     input: FilePath,
     output: Type.String(),
-    handler: async ({ principal, input }) => {
-      await files.remove(principal, fileName(input));
-      return { message: "" };
+    revised: true,
+    handler: async ({ principal, input, expected }) => {
+      await files.remove(principal, fileName(input), expected);
+      return { message: "", revision: undefined };
     },
   });
 }
 
 function transferRoutes(files: FileService): readonly Endpoint[] {
-  return (["rename", "copy", "move"] as const).map((verb) =>
+  const moves = (["rename", "move"] as const).map((verb) =>
     endpoint({
-      method: "POST",
-      path: `/fs/${verb}`,
-      permission: "files:write",
-      summary: SUMMARIES[verb],
-      input: FileMove,
-      output: Type.String(),
-      body: "form",
-      handler: async ({ principal, input: { srcpath, dstpath, issys } }) => {
-        await files[verb](principal, { path: srcpath, space: spaceOf(issys) }, dstpath);
-        return { message: "" };
+      ...transfer(verb),
+      revised: true,
+      handler: async ({ principal, input: { srcpath, dstpath, issys }, expected }) => {
+        const name = { path: srcpath, space: spaceOf(issys) };
+        return { message: "", revision: await files[verb](principal, name, dstpath, expected) };
       },
     }),
   );
+  const copy = endpoint({
+    ...transfer("copy"),
+    handler: async ({ principal, input: { srcpath, dstpath, issys } }) => {
+      await files.copy(principal, { path: srcpath, space: spaceOf(issys) }, dstpath);
+      return { message: "" };
+    },
+  });
+  return [...moves, copy];
+}
+
+function transfer<V extends keyof typeof SUMMARIES>(verb: V) {
+  return {
+    method: "POST",
+    path: `/fs/${verb}`,
+    permission: "files:write",
+    summary: SUMMARIES[verb],
+    input: FileMove,
+    output: Type.String(),
+    body: "form",
+  } as const;
 }
 
 function servedRoute(files: FileService): Endpoint {
@@ -134,9 +153,11 @@ async function read(
     case "file":
       return { message: (await files.read(principal, name.path, name.space)).text };
     case "attr":
-      return { message: (await files.about(principal, name)).attr };
-    case "tag":
-      return { message: [...(await files.about(principal, name)).tags] };
+    case "tag": {
+      const entry = await files.about(principal, name);
+      const message = input.type === "attr" ? entry.attr : [...entry.tags];
+      return { message, revision: revisionOfFile(entry) };
+    }
     case "dir":
       return { rows: records(search, principal, files.list(principal, name, signal)) };
     case "open":

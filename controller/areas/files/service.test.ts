@@ -126,7 +126,7 @@ test("who is late to let go of the old content does not take it from who has wri
   await atGate;
   await files.write(admin, user("contested"), { text: "X" });
   letGo();
-  await expect(slow).rejects.toThrow("dead");
+  await expect(slow).rejects.toMatchObject({ code: "unknown_outcome" });
   await otherObjects.close();
   await blobs.sweep(0);
   expect(await textOf("contested")).toBe("X");

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { newStamp, type Expected, type Revised } from "../../../common/revisions.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -6,18 +7,22 @@ import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../object
 import { pathAllowed, pathVisible, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource } from "../rules/index.ts";
 import { FileArchives } from "./archive/service.ts";
-import { entryOf, placeColumns, refOf, type FileEntry } from "./entries.ts";
+import { STAMP_COLUMN } from "./classes.ts";
+import { entryOf, refOf, type FileEntry } from "./entries.ts";
 import { HidingGuard, type RunNames } from "./hiding.ts";
 import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
 import { Carrying } from "./carrying.ts";
 import { WriteRights } from "./write-rights.ts";
 import { FileContents, type Content, type OpenedFile, type TextFile } from "./contents.ts";
 import { notFound, openPlace, visiblePlace, withoutPaths } from "./open-places.ts";
-import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
-import { mayNameSystem, servedNames } from "./spaces.ts";
+import type { FileNotes } from "./notes.ts";
+import { servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
+import { FileChanges } from "./transfer/changes.ts";
+import { FileEdits, type Conditional, type FileWriting } from "./transfer/edits.ts";
+import { revisionOfFile } from "./transfer/expected.ts";
 import type { KeptContent } from "./transfer/kept-content.ts";
-import { IndexedWrites, type IndexKeeper } from "./search/keeper.ts";
+import type { IndexKeeper } from "./search/keeper.ts";
 import { FileVersions } from "./versions/service.ts";
 import { KeptTreeWorks } from "./versions/work.ts";
 import { fileVisibility, type FileVisibility, ALL_VISIBLE } from "./visible.ts";
@@ -46,13 +51,12 @@ export class FileService implements FileSource {
   readonly archives: FileArchives;
   readonly #with: Dependencies;
   readonly #store: FileStore;
+  readonly #changes: FileChanges;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
-  readonly #hiding: HidingGuard;
   readonly #contents: FileContents;
   readonly #carrying: Carrying;
-  readonly #rights: WriteRights;
-  readonly #indexed: IndexedWrites;
+  readonly #edits: FileEdits;
   readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
   readonly versions: FileVersions;
 
@@ -60,102 +64,65 @@ export class FileService implements FileSource {
     const { stores, objects, runtime, keeper } = dependencies;
     this.#with = dependencies;
     const nowMs = (): number => runtime.clock.nowMs();
-    const store = (this.#store = new FileStore({ stores, objects, nowMs }));
+    const store = new FileStore({ ...dependencies, settle: (...given) => this.#changes.settle(...given) });
     const journal = (this.#journal = new FileWorkJournal(dependencies));
-    const hiding = (this.#hiding = new HidingGuard(store, dependencies.runNames));
+    const hiding = new HidingGuard(store, dependencies.runNames);
     const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
     const parts = { stores, runtime, store, journal, hiding, visibilityOf, keeper };
+    this.#store = store;
+    this.#changes = new FileChanges(parts);
     this.#works = new FileWorks({ ...parts, kept: new KeptTreeWorks(parts) });
-    this.#indexed = new IndexedWrites(store, keeper);
-    this.#rights = new WriteRights(runtime.clock, visibilityOf);
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
     this.archives = new FileArchives({ ...parts, ...dependencies });
     this.#contents = new FileContents({ ...parts, room: dependencies.room });
+    const rights = new WriteRights(runtime.clock, visibilityOf);
+    this.#edits = new FileEdits({ ...parts, rights, contents: this.#contents, changes: this.#changes });
+  }
+
+  /** As `save`, without a condition. Returns the warnings. */
+  async write(principal: Principal, name: FileName, content?: Content, notes: FileNotes = {}): Promise<Warnings> {
+    return (await this.save(principal, name, { content, notes })).warnings;
   }
 
   /**
-   * Inserts or replaces a file, and makes the folders above it. The old content is deleted when nothing refers to it
-   * any more. Without `content`, an existing file keeps its content and a new one is empty. `AppError("conflict")` if
-   * there is a folder at the place, or a file in place of a folder above. `AppError("denied")` if a new file would hide
-   * a system file. Returns warnings: reasons why the file will not run or be served.
+   * Inserts or replaces a file, and makes the folders above it. Without `content`, an existing file keeps its content
+   * and a new one is empty. `AppError("conflict")` for a folder there, or a file in place of a folder above. `denied` if
+   * it would hide a system file, `stale` unless it is as expected. Warnings: why it will not run or be served.
    */
-  async write(
+  async save(principal: Principal, name: FileName, writing: FileWriting): Promise<Revised> {
+    requirePermission(principal, "files:write");
+    return this.#edits.save(principal, openPlace(principal, placeBelowRoot(name)), writing);
+  }
+
+  /**
+   * Stores the bytes of a file for a later `save` at that place, and first checks that the principal may write there. The
+   * caller releases what it does not save.
+   */
+  async takeIn(
     principal: Principal,
     name: FileName,
-    content?: Content,
-    notes: FileNotes = {},
-  ): Promise<readonly string[]> {
+    { bytes, expected }: Conditional & { readonly bytes: AsyncIterable<Uint8Array> },
+  ): Promise<KeptContent> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const columns = noteColumns(notes);
-    const before = await this.#store.find(principal, place);
-    const ftype = notes.ftype === undefined && before ? before.ftype : typeOf(place, notes.ftype);
-    const row = { ...placeColumns(place), ...columns, ftype };
-    const written = content ?? (before ? undefined : { text: "" });
-    await this.#rights.requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
-    await this.#requireRoomFor(principal, place, before);
-    const warnings = await this.#hiding.warnings(principal, place);
-    await this.#store.makeFoldersAbove(principal, place);
-    const kept = written && (await this.#contents.keep(principal, written));
-    const own = kept && {
-      ...kept.held,
-      size: kept.size,
-      owner: principal.user,
-      modified: this.#with.runtime.clock.nowMs(),
-    };
-    kept?.use();
-    await this.#indexed.insert(principal, { place, before, row: { ...row, ...own }, isContent: kept !== undefined });
-    if (before?.content && kept) await this.#store.unmark(principal, [before.content]);
-    // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
-    await this.#store.makeFoldersAbove(principal, place);
-    return warnings;
-  }
-
-  /**
-   * Stores the bytes of a file for a later `write` at that place, and checks before it reads them that the principal may
-   * write there. The caller releases what it does not write. No temporary copy is made.
-   */
-  async takeIn(principal: Principal, name: FileName, bytes: AsyncIterable<Uint8Array>): Promise<KeptContent> {
-    requirePermission(principal, "files:write");
-    const place = openPlace(principal, placeBelowRoot(name));
-    await this.#rights.requireSomeWriting(principal);
-    await this.#requireRoomFor(principal, place, await this.#store.find(principal, place));
+    await this.#edits.requireWritable(principal, place, expected);
     return this.#contents.keepBytes(principal, bytes);
   }
 
-  /** Throws if a file cannot be at the place: a folder is there, or the file would hide a system file. */
-  async #requireRoomFor(principal: Principal, place: Place, before: FileEntry | undefined): Promise<void> {
-    if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
-    if (!before && !mayNameSystem(principal)) await this.#hiding.requireNothingHidden(principal, [place]);
+  /**
+   * Makes the folder and those above it, and returns its revision. An existing one gets the notes.
+   * `AppError("conflict")` for a file.
+   */
+  async makeFolder(principal: Principal, name: FileName, notes: FileNotes & Conditional = {}): Promise<string> {
+    requirePermission(principal, "files:write");
+    return this.#edits.makeFolder(principal, openPlace(principal, placeBelowRoot(name)), notes);
   }
 
-  /** Makes the folder and those above it. An existing one gets the notes. `AppError("conflict")` for a file. */
-  async makeFolder(principal: Principal, name: FileName, notes: FileNotes = {}): Promise<void> {
+  /** Sets attributes or tags of a file or folder. Returns its revision. */
+  async note(principal: Principal, name: FileName, notes: Omit<FileNotes, "ftype"> & Conditional): Promise<string> {
     requirePermission(principal, "files:write");
-    const place = openPlace(principal, placeBelowRoot(name));
-    const columns = noteColumns(notes);
-    const before = await this.#store.find(principal, place);
-    const row = { ...(before ? placeColumns(place) : this.#store.folderRow(principal, place)), ...columns };
-    await this.#rights.requireWriting(principal, place, { before, row, given: notes });
-    await this.#store.makeFoldersAbove(principal, place);
-    await this.#store.makeFolders(principal, [place]);
-    if (Object.keys(columns).length > 0) await this.#store.insert(principal, [{ ...placeColumns(place), ...columns }]);
-    await this.#store.makeFoldersAbove(principal, place);
-  }
-
-  /** Sets attributes or tags of a file or folder. */
-  async note(principal: Principal, name: FileName, notes: Omit<FileNotes, "ftype">): Promise<void> {
-    requirePermission(principal, "files:write");
-    const place = openPlace(principal, placeBelowRoot(name));
-    const row = noteColumns(notes);
-    const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }) as const);
-    if (edits.length === 0) throw new AppError("invalid", "There is nothing to set: neither attr nor tags.");
-    const before = await this.#seen(principal, place);
-    if (!before) throw notFound(place);
-    await this.#rights.requireWriting(principal, place, { before, row, given: notes });
-    const ref = refOf(principal, place);
-    if (!(await this.#with.objects.unrestricted.update(platform(principal), ref, edits))) throw notFound(place);
+    return this.#edits.note(principal, openPlace(principal, placeBelowRoot(name)), notes);
   }
 
   /** Changes the tags of a file, given the id of its object. Returns false if there is no such file. */
@@ -165,36 +132,43 @@ export class FileService implements FileSource {
     const { class: path } = refOf(principal, { space: "user", fullname: "/" });
     const [row] = await this.#with.objects.unrestricted.get(platform(principal), [{ id, class: path }]);
     if (row) openPlace(principal, entryOf(row));
-    return this.#with.objects.unrestricted.update(platform(principal), { id, class: path }, edits);
+    const stamp = {
+      column: STAMP_COLUMN,
+      operation: "set",
+      value: JSON.stringify(newStamp(principal.user, this.#with.runtime)),
+    } as const;
+    return this.#with.objects.unrestricted.update(platform(principal), { id, class: path }, [...edits, stamp]);
   }
 
-  /** Removes a file or folder with all below it. `AppError("deadline")`: the work continues in the background. */
-  async remove(principal: Principal, name: FileName): Promise<void> {
+  /**
+   * Removes a file or folder with all below it. `AppError("deadline")`: the work continues in the background. Only a
+   * file can be expected in a state.
+   */
+  async remove(principal: Principal, name: FileName, expected?: Expected): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const { entries, take } = await this.#store.toTake(principal, [place]);
-    const visibility = await this.#visibility(principal);
-    const [entry] = entries;
-    if (entry ? !visibility.shown(entry) : !(await this.#store.holdsAny(principal, place))) throw notFound(place);
-    if (entry?.content) {
-      visibility.requireWriting(place, { before: entry, columns: [] });
-      return this.#indexed.take(principal, { entries, take });
-    }
+    if (await this.#edits.removeFile(principal, place, expected)) return;
+    const entry = await this.#seen(principal, place);
+    if (!entry && !(await this.#store.holdsAny(principal, place))) throw notFound(place);
     await this.#carrying.run(principal, { kind: "remove", place });
   }
 
-  /** Gives a file or folder the path `path`. `AppError("conflict")` if something is there. */
-  async rename(principal: Principal, name: FileName, path: string): Promise<void> {
+  /**
+   * Gives a file or folder the path `path`, and returns its new revision. `AppError("conflict")` if something is there.
+   * `expected` is the state of a file: with `isAbsent`, of the new path.
+   */
+  async rename(principal: Principal, name: FileName, path: string, expected?: Expected): Promise<string> {
     requirePermission(principal, "files:write");
     const [from, to] = [placeBelowRoot(name), placeBelowRoot({ ...name, path })];
-    await this.#carrying.move(principal, openPlace(principal, from), openPlace(principal, to));
+    return this.#move(principal, openPlace(principal, from), { to: openPlace(principal, to), expected });
   }
 
-  /** Moves into a folder, which is made if missing. `AppError("conflict")` if it has an entry of that name. */
-  async move(principal: Principal, name: FileName, folder: string): Promise<void> {
+  /** As `rename`, into a folder, which is made if missing. `AppError("conflict")` if it has an entry of that name. */
+  async move(principal: Principal, name: FileName, folder: string, expected?: Expected): Promise<string> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    await this.#carrying.move(principal, place, openPlace(principal, placeInto(place, folder)));
+    const to = openPlace(principal, placeInto(place, folder));
+    return this.#move(principal, place, { to, expected });
   }
 
   /** Copies into a folder, which is made if missing. Replaces files of the same name and merges folders. */
@@ -270,8 +244,9 @@ export class FileService implements FileSource {
     return this.#contents.read(principal, names);
   }
 
-  maintain(tenant: string): Promise<void> {
-    return this.#works.maintain(tenant);
+  async maintain(tenant: string): Promise<void> {
+    await this.#changes.finish(tenant);
+    await this.#works.maintain(tenant);
   }
 
   /** Resolves when all copies, moves and removals that run on this controller now have ended or paused. */
@@ -289,6 +264,19 @@ export class FileService implements FileSource {
     const entry = await this.#store.find(principal, place);
     return entry && (await this.#visibility(principal)).shown(entry);
   }
+
+  async #move(principal: Principal, place: Place, { to, expected }: Moving): Promise<string> {
+    if (expected) return this.#edits.moveFile(principal, place, { to, expected });
+    await this.#carrying.move(principal, place, to);
+    const moved = await this.#store.find(principal, to);
+    return moved ? revisionOfFile(moved) : "";
+  }
+}
+
+type Warnings = Revised["warnings"];
+
+interface Moving extends Conditional {
+  readonly to: Place;
 }
 
 /** The place that an entry gets in a folder of its space. */

@@ -1,18 +1,22 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { FILE_BLOB_CALLS_IN_FLIGHT } from "../../../common/limits.ts";
+import { newStamp, type Stamp } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { TAGS_COLUMN, type Unrestricted } from "../objects/index.ts";
 import { byRulesAlone, type Principal } from "../permissions/index.ts";
-import { FILE_CLASS } from "./classes.ts";
+import { FILE_CLASS, STAMP_COLUMN } from "./classes.ts";
 import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
 import { foldersAbove, type Place } from "./names.ts";
 
 interface Dependencies {
   readonly stores: Stores;
-  readonly objects: Unrestricted<"get" | "read" | "insert" | "remove" | "writeTimes">;
-  readonly nowMs: () => number;
+  readonly objects: Unrestricted<"get" | "read" | "insert" | "ingest" | "update" | "remove" | "writeTimes">;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  /** See `FileChanges.settle`. */
+  readonly settle: (tenant: string, places: readonly Place[]) => Promise<void>;
 }
 
 /**
@@ -55,8 +59,11 @@ export class FileStore {
     return false;
   }
 
+  /** Writes rows with a new revision. Changes of single files are made by `FileChanges`. */
   async insert(principal: Principal, rows: readonly Row[]): Promise<void> {
-    await this.#with.objects.unrestricted.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
+    const stamp = stampColumn(newStamp(principal.user, this.#with.runtime));
+    const stamped = rows.map((row) => ({ ...row, ...stamp }));
+    await this.#with.objects.unrestricted.insert(platform(principal), principal.ospace + FILE_CLASS.path, stamped);
   }
 
   /** Makes the folders that are missing. `AppError("conflict")` if one of the places is a file. */
@@ -78,8 +85,28 @@ export class FileStore {
   }
 
   folderRow(principal: Principal, place: Place): Row {
-    const { nowMs } = this.#with;
-    return { ...placeColumns(place), ftype: "dir", size: 0, owner: principal.user, modified: nowMs() };
+    const modified = this.#with.runtime.clock.nowMs();
+    return { ...placeColumns(place), ftype: "dir", size: 0, owner: principal.user, modified };
+  }
+
+  /** A time for a write of each place that may be repeated; see `ObjectWrites`. */
+  writeTimes(principal: Principal, places: readonly Place[]): Promise<readonly number[]> {
+    const refs = places.map((place) => refOf(principal, place));
+    return this.#with.objects.unrestricted.writeTimes(platform(principal), refs);
+  }
+
+  /** Writes the row, or removes it, at a time that was chosen before. A repetition changes nothing. */
+  async apply(principal: Principal, { place, kind, row, writeUs, createdMs }: RowChange): Promise<void> {
+    const { objects } = this.#with;
+    const [owner, ref] = [platform(principal), refOf(principal, place)];
+    if (kind === "remove") await objects.unrestricted.remove(owner, [ref], { writeUs });
+    else if (kind === "update") {
+      const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }) as const);
+      await objects.unrestricted.update(owner, ref, edits, { writeUs });
+    } else {
+      const record = { values: row, timeMs: createdMs, identity: ref.id, writeUs, createdMs };
+      await objects.unrestricted.ingest(owner, ref.class, [record]);
+    }
   }
 
   /**
@@ -90,6 +117,8 @@ export class FileStore {
     const refs = places.map((place) => refOf(principal, place));
     // Read the times before the entries. A removal with these times spares everything that is written later.
     const times = await this.#with.objects.unrestricted.writeTimes(platform(principal), refs);
+    // A decided change has its time already: it must be in the entries, or be decided anew.
+    await this.#with.settle(principal.tenant, places);
     const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
     const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
     return { entries, take: (taken) => this.#take(principal, taken, timeOf) };
@@ -119,6 +148,20 @@ export class FileStore {
     const { blobs } = await this.#with.stores.tenant(principal.tenant);
     await mapLimited(contents, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.unmark(digest, mark));
   }
+}
+
+/** A write of one row at a time that is fixed. */
+export interface RowChange {
+  readonly place: Place;
+  readonly kind: "insert" | "update" | "remove";
+  /** The columns that are set; empty for a removal. */
+  readonly row: Row;
+  readonly writeUs: number;
+  readonly createdMs: number;
+}
+
+export function stampColumn(stamp: Stamp): Row {
+  return { [STAMP_COLUMN]: JSON.stringify(stamp) };
 }
 
 /** See `FileStore.toTake`. */

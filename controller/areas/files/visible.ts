@@ -103,7 +103,7 @@ class RuledSight implements FileVisibility {
     if (hidden.has("fullname")) return undefined;
     if (hidden.size === 0) return entry;
     const values = Object.fromEntries(Object.entries(entry.values).filter(([name]) => !hidden.has(name)));
-    return { ...entryOf({ ...object, values }), space: entry.space, content: entry.content };
+    return { ...entryOf({ ...object, values }), space: entry.space, content: entry.content, stamp: entry.stamp };
   }
 
   requireContent(entry: FileEntry): void {

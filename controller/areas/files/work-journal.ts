@@ -94,7 +94,7 @@ export type VersionedFileWork = Versioned<OpenFileWork>;
  * Every begin rewrites this key on condition of its revision. So if two works begin at once, one of them sees the
  * other.
  */
-const ORDER = "files/order";
+export const ORDER = "files/order";
 
 /**
  * Journal of copies, moves, removals and work with kept trees. Two works in one space of a tenant never run at the same time if their paths

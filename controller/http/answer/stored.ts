@@ -8,7 +8,7 @@ import { namesVersion } from "./head.ts";
 import { contentRange, partOf, type BytePart } from "./ranges.ts";
 
 const VERSION_HEADERS = {
-  etag: "The version of the content, for If-Match, If-None-Match and If-Range",
+  ETag: "The version of the content, for If-Match, If-None-Match and If-Range",
   "last-modified": "Time of the last change",
 };
 const BYTES_HEADERS = { ...VERSION_HEADERS, "accept-ranges": "bytes: a range may be asked for" };

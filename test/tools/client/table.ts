@@ -24,7 +24,7 @@ const ACTS: ReadonlySet<string> = new Set([
 export const PAGED: Readonly<Record<string, string>> = {
   getClusterAhead: "ahead",
   getConfigList: "list",
-  getFileversionsByPath: "list",
+  getFilesVersionsByPath: "list",
   getMxobjectMql: "mql",
   postMxobjectMql: "mqlbody",
 };

@@ -52,7 +52,7 @@ export class LocalFiles {
     // Clients that compare times must see each newer snapshot as newer, even if its file is older.
     const versionMs = found.tree.timeMs;
     const read: OpenedFile["read"] = (part) => blobs.read(digest, part);
-    return { digest, size, modifiedMs, versionMs, fullname, bytes: blobs.read(digest), read };
+    return { digest, size, modifiedMs, versionMs, fullname, revision: digest, bytes: blobs.read(digest), read };
   }
 
   /** The first file, of the users' space or the system's; a folder only if neither has a file. */

@@ -1,4 +1,3 @@
-import type { Row } from "../../../../common/value.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import type { Place, Space } from "../names.ts";
@@ -48,12 +47,12 @@ export function replacing(space: Space, formers: readonly (FileEntry | undefined
   return { space, paths, lost: searchedDigests(formers) };
 }
 
-interface Insert {
+interface Replacing {
   readonly place: Place;
   readonly before: FileEntry | undefined;
-  readonly row: Row;
-  /** False if the row keeps the content of the file. */
+  /** False if the write keeps the content of the file. */
   readonly isContent: boolean;
+  readonly write: () => Promise<void>;
 }
 
 /** Writes of single files, with which the search keeps in step. */
@@ -66,14 +65,18 @@ export class IndexedWrites {
     this.#keeper = keeper;
   }
 
-  /** Inserts the row of a file. If the file is included in the search meanwhile, its new content is indexed as well. */
-  async insert(principal: Principal, { place, before, row, isContent }: Insert): Promise<void> {
-    const write = (): Promise<void> => this.#store.insert(principal, [row]);
+  /** Runs a write of one file. If the file is included in the search meanwhile, its new content is indexed as well. */
+  async replace(principal: Principal, { place, before, isContent, write }: Replacing): Promise<void> {
     const change = { space: place.space, paths: [place.fullname], lost: searchedDigests([before]) };
     if (!this.#keeper || !isContent) return write();
     if (before?.indexed) return changingIndexed(this.#keeper, principal, { change, write });
     await write();
     if ((await this.#store.find(principal, place))?.indexed) (await this.#keeper.changing(principal, change))();
+  }
+
+  /** Runs the removal of one file. */
+  remove(principal: Principal, { before, write }: Pick<Replacing, "before" | "write">): Promise<void> {
+    return this.take(principal, { entries: before ? [before] : [], take: write });
   }
 
   /** Removes these entries of one space by `take`. */

@@ -51,7 +51,12 @@ export class FileSearchService implements IndexKeeper {
     const { stores, objects, runtime } = dependencies;
     const nowMs = (): number => runtime.clock.nowMs();
     this.#with = dependencies;
-    this.#files = new FileStore({ stores, objects, nowMs });
+    this.#files = new FileStore({
+      stores,
+      objects,
+      runtime,
+      settle: () => Promise.reject(new Error("The search takes no files.")),
+    });
     this.#contents = new ContentStore(objects);
     this.#journal = indexJournal(dependencies);
     this.#visibilityOf = (principal) => fileVisibility(principal, { objects, nowMs });

@@ -21,7 +21,7 @@ import { refuseVerb, verbIn } from "./verbs.ts";
 
 type WriteInput = Static<typeof FileWrite>;
 /** The files of a call go from the network into the store. */
-const INTO_STORE = { body: "multipart", uploads: "optional" } as const;
+const INTO_STORE = { body: "multipart", uploads: "optional", revised: true } as const;
 
 export interface Services {
   readonly files: FileService;
@@ -42,10 +42,10 @@ function putRoute(services: Services): Endpoint {
     input: FileUpload,
     output: Type.String(),
     ...INTO_STORE,
-    takeIn: (file) => services.files.takeIn(file.principal, fileName(file.input), file.bytes),
+    takeIn: (file) => services.files.takeIn(file.principal, fileName(file.input), file),
     content: (input, uploads) => (uploads.length > 0 ? [] : contentOf(input)),
-    handler: async ({ principal, input, files: uploads }) =>
-      written(await write(services, principal, { input, uploads })),
+    handler: async ({ principal, input, files: uploads, expected }) =>
+      written(await write(services, principal, { input, uploads, expected })),
   });
 }
 
@@ -67,7 +67,8 @@ function postRoute(services: Services): Endpoint {
       refuseVerb(call.input["*"]);
       if (call.files.length > 0) return written(await upload(services, call));
       if (call.input.data === undefined && call.input.type === undefined) throw noUpload();
-      return written(await write(services, call.principal, { input: call.input, uploads: [] }));
+      const { principal, input, expected } = call;
+      return written(await write(services, principal, { input, uploads: [], expected }));
     },
   });
 }
@@ -90,8 +91,8 @@ function postRootRoute(services: Services): Endpoint {
   });
 }
 
-function takeInto(files: FileService, { principal, input, filename, bytes }: ArrivingFile<WriteInput>) {
-  return files.takeIn(principal, uploadName(input, filename), bytes);
+function takeInto(files: FileService, file: ArrivingFile<WriteInput>) {
+  return files.takeIn(file.principal, uploadName(file.input, file.filename), file);
 }
 
 /** The names of the members that the type requires. */
@@ -100,8 +101,8 @@ function contentOf({ type }: Pick<WriteInput, "type">): readonly string[] {
   return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
 }
 
-function written(warnings: readonly string[]): Answer<string> {
-  return { message: "", warnings };
+function written({ revision, warnings }: Written): Answer<string> {
+  return { message: "", warnings, revision };
 }
 
 function noUpload(): AppError {
@@ -118,46 +119,60 @@ function contentIn({ taken }: UploadedFile): KeptContent {
   return taken;
 }
 
-/** Writes the uploaded files into the folder. Returns the warnings of `FileService.write` and of the search. */
-async function upload(
-  { files, search }: Services,
-  { principal, input, files: uploads }: Pick<Call<WriteInput>, "principal" | "input" | "files">,
-): Promise<readonly string[]> {
-  const notes: FileNotes = { attr: input.attr, tags: input.tags };
-  const warnings: string[] = [];
-  for (const file of uploads) {
-    const name = uploadName(input, file.filename);
-    warnings.push(...(await files.write(principal, name, contentIn(file), notes)));
-    warnings.push(...(await search.written(principal, name, input.index)));
-  }
-  return warnings;
+interface Written {
+  /** Absent after several files. */
+  readonly revision: string | undefined;
+  readonly warnings: readonly string[];
 }
 
-interface Writing {
+/** Writes the uploaded files into the folder. */
+async function upload(
+  { files, search }: Services,
+  { principal, input, files: uploads, expected }: Pick<Call<WriteInput>, "principal" | "input" | "files" | "expected">,
+): Promise<Written> {
+  if (expected && uploads.length > 1)
+    throw new AppError("unsupported", "If-Match and If-None-Match are checked for one file, and several were sent.");
+  const notes: FileNotes = { attr: input.attr, tags: input.tags };
+  const warnings: string[] = [];
+  let revision: string | undefined;
+  for (const file of uploads) {
+    const name = uploadName(input, file.filename);
+    const saved = await files.save(principal, name, { content: contentIn(file), notes, expected });
+    warnings.push(...saved.warnings, ...(await search.written(principal, name, input.index)));
+    ({ revision } = saved);
+  }
+  return { revision: uploads.length === 1 ? revision : undefined, warnings };
+}
+
+interface Writing extends Pick<Call<WriteInput>, "expected"> {
   readonly input: WriteInput;
   /** At most one file, which is the content. */
   readonly uploads: readonly UploadedFile[];
 }
 
-/** Writes a file or makes a folder. Returns the warnings of `FileService.write` and of the search. */
-async function write({ files, search }: Services, principal: Principal, writing: Writing): Promise<readonly string[]> {
-  const warnings = await writeOne(files, principal, writing);
-  return [...warnings, ...(await search.written(principal, fileName(writing.input), writing.input.index))];
+/** Writes a file, makes a folder, or sets attributes or tags. */
+async function write({ files, search }: Services, principal: Principal, writing: Writing): Promise<Written> {
+  const { revision, warnings } = await writeOne(files, principal, writing);
+  const told = await search.written(principal, fileName(writing.input), writing.input.index);
+  return { revision, warnings: [...warnings, ...told] };
 }
 
 async function writeOne(
   files: FileService,
   principal: Principal,
-  { input, uploads }: Writing,
-): Promise<readonly string[]> {
+  { input, uploads, expected }: Writing,
+): Promise<Written> {
   const { type, attr, tags } = input;
   const name = fileName(input);
   const content = contentOfWrite(input, uploads);
-  if (type === "dir") await files.makeFolder(principal, name, { attr, tags });
-  else if (type === "attr") await files.note(principal, name, { attr: attr ?? "" });
-  else if (type === "tag") await files.note(principal, name, { tags: tags ?? [] });
-  else return files.write(principal, name, content, { ftype: type, attr, tags });
-  return [];
+  if (type === "dir") return plain(await files.makeFolder(principal, name, { attr, tags, expected }));
+  if (type === "attr") return plain(await files.note(principal, name, { attr: attr ?? "", expected }));
+  if (type === "tag") return plain(await files.note(principal, name, { tags: tags ?? [], expected }));
+  return files.save(principal, name, { content, notes: { ftype: type, attr, tags }, expected });
+}
+
+function plain(revision: string): Written {
+  return { revision, warnings: [] };
 }
 
 /** `AppError("invalid")` if a file is sent where none is written, or in addition to another content. */

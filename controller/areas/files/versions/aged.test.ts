@@ -36,7 +36,8 @@ test("a version pushed very often holds the last tree, and keeps no content of e
   const { blobs } = await engine.tenant("matrix");
   await blobs.sweep(0);
   for (const digest of digests) expect(await blobs.stat(digest)).toBeUndefined();
-  expect((await keysUnder(engine, "files/")).length).toBe(3);
+  const keys = await keysUnder(engine, "files/");
+  expect(keys.filter((key) => !key.startsWith("files/sequence/")).length).toBe(3);
   await one.files.versions.pull(admin, one.user("/often"), "latest");
   expect((await one.files.read(admin, "/often/a")).text).toBe(`round ${AGED - 1}`);
 });

@@ -20,7 +20,13 @@ export function keptOf(root: string, entry: FileEntry): KeptEntry {
 export function fileEntryOf(principal: Principal, root: Place, kept: KeptEntry): FileEntry {
   const place = placeOfKept(root, kept.path);
   const { id } = refOf(principal, place);
-  const unknown = { createdMs: kept.modifiedMs, versionMs: kept.modifiedMs, indexed: false, values: {} };
+  const unknown = {
+    createdMs: kept.modifiedMs,
+    versionMs: kept.modifiedMs,
+    indexed: false,
+    stamp: undefined,
+    values: {},
+  };
   const entry = { ...kept, ...place, id, ...unknown };
   const values = rowAt(place, entry, kept.content);
   return entryOf({ id, values, vtimeMs: kept.modifiedMs, ctimeMs: kept.modifiedMs });

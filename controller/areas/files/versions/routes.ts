@@ -29,7 +29,7 @@ function transferRoutes(versions: FileVersions): readonly Endpoint[] {
 function listRoute(versions: FileVersions): Endpoint {
   return endpoint({
     method: "GET",
-    path: "/fileversions/*",
+    path: "/files/versions/*",
     permission: "files:read",
     summary: "Versions of a file or folder, page by page in the order of names; meta.next leads on",
     input: VersionList,
@@ -45,7 +45,7 @@ function listRoute(versions: FileVersions): Endpoint {
 function removeRoute(versions: FileVersions): Endpoint {
   return endpoint({
     method: "DELETE",
-    path: "/fileversions/*",
+    path: "/files/versions/*",
     permission: "files:write",
     summary: "Delete a version of a file or folder; the files themselves stay",
     input: VersionInput,

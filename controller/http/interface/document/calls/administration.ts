@@ -97,7 +97,7 @@ export const ADMINISTRATION_CALLS: ExampleCalls = {
   "DELETE /mxobject/trigger": { class: "/matrix/visit", name: "count" },
   "DELETE /mxobject/rule": { key: "/matrix/rules/visit" },
   "DELETE /pattern/:name": { name: "VISITOR" },
-  "DELETE /fileversions/*": { "*": "reports", version: "monday" },
+  "DELETE /files/versions/*": { "*": "reports", version: "monday" },
   "DELETE /local/:keyspace/*": { keyspace: "matrix", "*": "reports" },
   "DELETE /fs/*": { "*": "reports/day.csv" },
   "DELETE /mxobject/schema/class": { cid: "/matrix/visit" },

@@ -67,7 +67,7 @@ export const DATA_CALLS: ExampleCalls = {
   "POST /fs/import": { uploadfile: "(the bytes of a zip archive)", depth: 1 },
   "POST /fs/push/*": { "*": "reports", version: "monday" },
   "POST /fs/pull/*": { "*": "reports", version: "monday" },
-  "GET /fileversions/*": { "*": "reports" },
+  "GET /files/versions/*": { "*": "reports" },
   "POST /fs/tolocal/*": { "*": "reports" },
   "GET /local/:keyspace/*": { keyspace: "matrix", "*": "reports/day.csv" },
   "GET /action/parsefile": { rule: RULE, filename: "/reports/day.csv" },

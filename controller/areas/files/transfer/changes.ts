@@ -1,0 +1,279 @@
+import { createHash } from "node:crypto";
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { KeyedQueue } from "../../../../common/keyed-queue.ts";
+import { FILE_CHANGE_ATTEMPTS_MAX, FILE_SEQUENCES, KV_TXN_MAX_OPERATIONS } from "../../../../common/limits.ts";
+import { newStamp, type Stamp } from "../../../../common/revisions.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { Retry } from "../../../store/calls/retry.ts";
+import type { Stores } from "../../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
+import { isTransient } from "../../../store/journal/index.ts";
+import type { KvEntry, KvStore } from "../../../store/kv.ts";
+import { entriesUnder } from "../../../store/kv/entries.ts";
+import { txnOnce } from "../../../store/once.ts";
+import { systemPrincipal, type Principal } from "../../permissions/index.ts";
+import type { FileEntry, HeldContent } from "../entries.ts";
+import { IndexedWrites, type IndexKeeper } from "../search/keeper.ts";
+import type { Place } from "../names.ts";
+import { stampColumn, type FileStore, type RowChange } from "../store.ts";
+
+/** Entries that changes rewrite: `FILE_SEQUENCES` for all files of a tenant, each by the digest of its place. */
+const SEQUENCES = "files/sequence/";
+/** The change of a place that is decided, until it is in its row. */
+const PENDING = "files/pending/";
+
+/** A change that a caller makes of the entry at one place. */
+export type FileChange =
+  /**
+   * Sets these columns; other columns of an existing entry stay. With `isWhole` they make an entry: it is made again if
+   * a move takes the existing one away.
+   */
+  | {
+      readonly place: Place;
+      readonly row: Row;
+      readonly isWhole: boolean;
+      readonly replaced?: HeldContent | undefined;
+    }
+  | { readonly place: Place; readonly removed: FileEntry };
+
+/** Returns the changes that a caller makes of the entries as they are. */
+export type Plan = (entries: readonly (FileEntry | undefined)[]) => Promise<readonly FileChange[]>;
+
+interface Condition {
+  readonly key: string;
+  readonly revision: number;
+}
+
+export interface ChangeRequest {
+  readonly places: readonly Place[];
+  /** Runs again if another change came first. Its errors are thrown. */
+  readonly plan: Plan;
+  /** Called before the entries are read. Returns a further condition of the decision. */
+  readonly condition?: (() => Promise<Condition>) | undefined;
+  /** Called when the change is decided, and when that is unknown. */
+  readonly onDecided?: (() => void) | undefined;
+}
+
+interface PendingChange extends RowChange {
+  readonly ospace: string;
+  readonly user: string;
+  /** Content whose mark is removed after the write. */
+  readonly released?: HeldContent | undefined;
+  readonly stamp: Stamp;
+}
+
+interface Now {
+  readonly kv: KvStore;
+  /** Revisions of the sequences of the places, by their keys; 0: absent. */
+  readonly sequences: ReadonlyMap<string, number>;
+}
+
+export interface FileChangesDependencies {
+  readonly stores: Stores;
+  readonly store: FileStore;
+  readonly runtime: Runtime;
+  /** Absent: contents are not searched. */
+  readonly keeper?: IndexKeeper | undefined;
+}
+
+/**
+ * Changes of single files and folders, one after the other on all controllers. Writes of objects have no conditions, so
+ * a change is decided in the KvStore first, as changes of hosts are (decision 47): a transaction stores it on condition
+ * that no other change came first. Then it is written to its row, at the time that was chosen before.
+ */
+export class FileChanges {
+  readonly #with: FileChangesDependencies;
+  readonly #retry: Retry;
+  readonly #queue = new KeyedQueue();
+  readonly #indexed: IndexedWrites;
+
+  constructor(dependencies: FileChangesDependencies) {
+    this.#with = dependencies;
+    this.#retry = new Retry(dependencies.runtime);
+    this.#indexed = new IndexedWrites(dependencies.store, dependencies.keeper);
+  }
+
+  /**
+   * Makes the changes that `plan` returns for the present entries, all or none, and returns their revision.
+   * `AppError("unknown_outcome")` if they are decided, but not in their rows yet.
+   */
+  make(principal: Principal, { places, plan, condition, onDecided }: ChangeRequest): Promise<string> {
+    const queues = places.map((place) => `${principal.tenant}/${sequenceOf(place)}`);
+    return this.#queue.run(queues, async () => {
+      for (let attempt = 1; attempt <= FILE_CHANGE_ATTEMPTS_MAX; attempt++) {
+        const now = await this.#settled(principal, places);
+        if (now === undefined) continue;
+        const further = await condition?.();
+        const entries = await this.#with.store.get(principal, places);
+        const changes = await plan(entries);
+        const stamp = newStamp(principal.user, this.#with.runtime);
+        const pending = await this.#timed(principal, { places, entries, changes, stamp });
+        if (!(await this.#decided(now, { pending, further, stamp }, onDecided))) continue;
+        await this.#complete(principal, now.kv, pending);
+        return stamp.revision;
+      }
+      const names = places.map(({ fullname }) => fullname).join(" and ");
+      throw new AppError("conflict", `Others change ${names} all the time: nothing was changed.`);
+    });
+  }
+
+  /** Writes the decided changes that their controllers have not written. Throws if one of them cannot be written now. */
+  async finish(tenant: string): Promise<void> {
+    const kv = await this.#kv(tenant);
+    let failure: unknown;
+    for await (const entry of entriesUnder(kv, PENDING))
+      await this.#finishFound(tenant, kv, entry).catch((error: unknown) => (failure ??= error));
+    if (failure !== undefined) throw failure;
+  }
+
+  /**
+   * Completes the decided changes, and lets those of these places that are not decided yet begin again. So a change of
+   * them that is not in its row when this resolves has a later time than those that were chosen before the call.
+   */
+  async settle(tenant: string, places: readonly Place[]): Promise<void> {
+    const kv = await this.#kv(tenant);
+    const keys = [...new Set(places.map(sequenceOf))];
+    const value = encodeJson({ change: newStamp(undefined, this.#with.runtime).revision });
+    for (let at = 0; at < keys.length; at += KV_TXN_MAX_OPERATIONS) {
+      const then = keys.slice(at, at + KV_TXN_MAX_OPERATIONS).map((key) => ({ kind: "put", key, value }) as const);
+      await this.#retry.run(() => kv.txn({ if: [], then }));
+    }
+    await this.finish(tenant);
+  }
+
+  /** `undefined` if a pending change was finished: the sequences have to be read again. */
+  async #settled(principal: Principal, places: readonly Place[]): Promise<Now | undefined> {
+    const kv = await this.#kv(principal.tenant);
+    const keys = [...new Set(places.map(sequenceOf))];
+    const found = await Promise.all(keys.map((key) => this.#retry.run(() => kv.get(key))));
+    const pending = await Promise.all(places.map((place) => this.#retry.run(() => kv.get(pendingOf(place)))));
+    const open = pending.filter((entry) => entry !== undefined);
+    for (const entry of open) await this.#finishFound(principal.tenant, kv, entry);
+    if (open.length > 0) return undefined;
+    return { kv, sequences: new Map(keys.map((key, at) => [key, found[at]?.revision ?? 0])) };
+  }
+
+  async #timed(principal: Principal, { places, entries, changes, stamp }: Timing): Promise<readonly PendingChange[]> {
+    const times = await this.#with.store.writeTimes(principal, places);
+    const { ospace, user } = principal;
+    return changes.map((change) => {
+      const at = places.indexOf(change.place);
+      const createdMs = entries[at]?.createdMs ?? stamp.atMs;
+      const common = { place: change.place, writeUs: times[at] ?? 0, createdMs, ospace, user, stamp };
+      if ("removed" in change) return { ...common, kind: "remove", row: {}, released: change.removed.content };
+      const row = { ...change.row, ...stampColumn(stamp) };
+      return { ...common, kind: change.isWhole ? "insert" : "update", row, released: change.replaced };
+    });
+  }
+
+  /** False if another change came first. */
+  async #decided(
+    { kv, sequences }: Now,
+    { pending, further, stamp }: Decision,
+    onDecided: () => void = () => undefined,
+  ): Promise<boolean> {
+    const keys = [...sequences.keys()];
+    const conditions = keys.map((key) => ({ key, revision: sequences.get(key) ?? 0 }));
+    const request = {
+      if: [...conditions, ...(further ? [further] : [])],
+      then: [
+        ...keys.map((key) => ({ kind: "put", key, value: encodeJson({ change: stamp.revision }) }) as const),
+        ...pending.map((one) => ({ kind: "put", key: pendingOf(one.place), value: encodeJson(one) }) as const),
+      ],
+    };
+    try {
+      const { ok } = await txnOnce(kv, request, (write) => this.#retry.run(write));
+      const isMade = ok || (await this.#isMade(kv, keys, stamp));
+      if (isMade) onDecided();
+      return isMade;
+    } catch (error) {
+      if (isAppError(error, "unknown_outcome")) onDecided();
+      throw error;
+    }
+  }
+
+  /** True if another controller has finished the change already, after the answer of its decision was lost. */
+  async #isMade(kv: KvStore, [key = ""]: readonly string[], { revision }: Stamp): Promise<boolean> {
+    const entry = await this.#retry.run(() => kv.get(key));
+    return entry !== undefined && decodeStored<{ readonly change?: string }>(entry.value).change === revision;
+  }
+
+  async #complete(principal: Principal, kv: KvStore, pending: readonly PendingChange[]): Promise<void> {
+    try {
+      for (const change of pending) await this.#finish(principal, kv, change);
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      throw new AppError("unknown_outcome", "The change of the file is stored, and made later.", { cause: error });
+    }
+  }
+
+  async #finishFound(tenant: string, kv: KvStore, { value }: KvEntry): Promise<void> {
+    const change = decodeStored<PendingChange>(value);
+    const principal = { ...systemPrincipal(tenant, change.ospace, ""), user: change.user };
+    await this.#finish(principal, kv, change).catch((error: unknown) => {
+      // The caller of the change has got the error, or will find the change not made.
+      if (isTransient(error)) throw error;
+    });
+  }
+
+  /** Writes the change to its row. A change that the row cannot take is dropped, and its error is thrown. */
+  async #finish(principal: Principal, kv: KvStore, change: PendingChange): Promise<void> {
+    try {
+      await this.#apply(principal, change);
+      if (change.released) await this.#with.store.unmark(principal, [change.released]);
+    } catch (error) {
+      if (!isTransient(error)) await this.#clear(kv, change);
+      throw error;
+    }
+    await this.#clear(kv, change);
+  }
+
+  async #apply(principal: Principal, change: PendingChange): Promise<void> {
+    const { store } = this.#with;
+    const { place, kind, row } = change;
+    const before = await this.#retry.run(() => store.find(principal, place));
+    const write = (): Promise<void> => this.#retry.run(() => store.apply(principal, change));
+    if (kind === "remove") await this.#indexed.remove(principal, { before, write });
+    else await this.#indexed.replace(principal, { place, before, isContent: "digest" in row, write });
+  }
+
+  /** Ends the pending change, unless another controller has ended it already. */
+  async #clear(kv: KvStore, { place, stamp }: PendingChange): Promise<void> {
+    const key = pendingOf(place);
+    await this.#retry.run(async () => {
+      const entry = await kv.get(key);
+      if (entry === undefined || decodeStored<PendingChange>(entry.value).stamp.revision !== stamp.revision) return;
+      await kv.delete(key, { ifRevision: entry.revision });
+    });
+  }
+
+  async #kv(tenant: string): Promise<KvStore> {
+    return (await this.#with.stores.tenant(tenant)).kv;
+  }
+}
+
+interface Timing {
+  readonly places: readonly Place[];
+  readonly entries: readonly (FileEntry | undefined)[];
+  readonly changes: readonly FileChange[];
+  readonly stamp: Stamp;
+}
+
+interface Decision extends Pick<Timing, "stamp"> {
+  readonly further: Condition | undefined;
+  readonly pending: readonly PendingChange[];
+}
+
+function digestOf({ space, fullname }: Place): Buffer {
+  return createHash("sha256").update(`${space}:${fullname}`).digest();
+}
+
+function sequenceOf(place: Place): string {
+  return `${SEQUENCES}${String(digestOf(place).readUInt32BE() % FILE_SEQUENCES)}`;
+}
+
+/** The digest, because a path may be longer than a key. */
+function pendingOf(place: Place): string {
+  return `${PENDING}${digestOf(place).toString("base64url")}`;
+}
