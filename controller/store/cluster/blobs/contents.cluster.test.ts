@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { clusterRuntime } from "../../../../test/helpers/cluster/admin.ts";
 import {
+  clusterSettings,
   describeCluster,
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../../test/helpers/cluster/cluster.ts";
+import { BLOB_CHUNK_MAX_BYTES } from "../../../../common/limits.ts";
+import { Cassandra } from "../cassandra/cassandra.ts";
+import { keyspaceOf } from "../schema.ts";
 
 const ROUNDS = 25;
 
@@ -35,3 +40,34 @@ describeCluster("contents swept by one controller while another takes the same i
     }
   });
 });
+
+describeCluster("a content with a flipped byte", () => {
+  test("is read up to the chunk that has it, and fails there", async () => {
+    await using engine = await openTestClusterEngine({ tenants: ["matrix"] });
+    const { blobs } = await engine.tenant("matrix");
+    const { digest } = await blobs.put([new Uint8Array(BLOB_CHUNK_MAX_BYTES + 10)], "owner");
+    await flip(`${keyspaceOf(engine.prefix, "matrix")}.chunks`, 1);
+    const read: Uint8Array[] = [];
+    const reading = (async () => {
+      for await (const piece of blobs.read(digest)) read.push(piece);
+    })();
+    await expect(reading).rejects.toMatchObject({ message: expect.stringContaining("damaged") as string });
+    expect(Buffer.concat(read).length).toBe(BLOB_CHUNK_MAX_BYTES);
+  });
+});
+
+/** Flips the first bit of a chunk of the only content in the table. */
+async function flip(table: string, part: number): Promise<void> {
+  const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
+  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+  const rows = await cassandra.read(
+    { query: `SELECT content, part, bytes FROM ${table}`, params: [] },
+    cassandra.deadline(),
+  );
+  const row = rows.find((one) => one.part === part);
+  const bytes = Buffer.from(row?.bytes as Buffer);
+  bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
+  const query = `UPDATE ${table} SET bytes = ? WHERE content = ? AND part = ? AND position = 0`;
+  await cassandra.write([{ query, params: [bytes, row?.content, part] }], cassandra.deadline());
+  await cassandra.close();
+}
