@@ -79,13 +79,6 @@ describe("content under a name that is not known, or in a form that is not read,
     ],
     ["PUT", "/fs/kept.txt", "new", "text/plain", "data is missing: the body is neither JSON nor a form."],
     ["PUT", "/fs/kept.txt", "new", JSON_TYPE, "data is missing: the body is neither JSON nor a form."],
-    [
-      "PUT",
-      "/fs/kept.txt",
-      multipart("data", "new.txt"),
-      MULTIPART,
-      "data is missing: it is a text here, and not a file.",
-    ],
     ["POST", "/fs/kept.txt", "content=new", FORM, NOT_DATA],
     [
       "PUT",

@@ -117,6 +117,7 @@ function counting(inner: Engine): Counted {
   return counted;
 }
 
+/** Sessions and failures to sign in, and the head of the audit trail, which tells them. */
 function isOfSignIn(key: unknown): boolean {
-  return /session|^signinfailures\//.test(String(key));
+  return /session|^signinfailures\/|^audit\/heads$/.test(String(key));
 }
