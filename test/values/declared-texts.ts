@@ -18,6 +18,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /job": tried("`/job` `description`", "`/job` `exec`"),
   "PUT /job": untried("takes what `POST /job` takes"),
   "POST /job/merge": untried("takes what `POST /job` takes"),
+  "PATCH /job/*": untried("takes what `POST /job` takes"),
   "POST /job/batch": tried("`/job/batch` `param`"),
   "POST /job/retry/:runid": untried("takes a `param` as `/job/exec` does"),
   "POST /job/cancel/:runid": NAMES,
@@ -27,6 +28,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "PUT /group": NAMES,
   "POST /monitoring/policy": tried("`/monitoring/policy` `attrs`"),
   "POST /monitoring/policy/log": untried("takes attributes as `POST /monitoring/policy` does, and expressions"),
+  "PATCH /monitoring/policy/:name": untried("takes what `POST /monitoring/policy` takes"),
   "POST /monitoring/policy/deploy/:name": NAMES,
   "POST /monitoring/policy/undeploy/:name": NAMES,
   "POST /mxobject/system/schema/:table": NAMES,
@@ -41,6 +43,10 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /fs/rename": NAMES,
   "POST /fs/copy": NAMES,
   "POST /fs/move": NAMES,
+  "POST /fs/index/*": NAMES,
+  "POST /fs/push/*": NAMES,
+  "POST /fs/pull/*": NAMES,
+  "POST /fs/tolocal/*": NAMES,
   "POST /tagdir/:domain": NAMES,
   "PUT /tagdir/:domain": NAMES,
   "PUT /tagdir/:domain/rename": NAMES,
@@ -85,7 +91,7 @@ export const STREAMS: Readonly<Record<string, Coverage>> = {
 
 /** Returns true if the endpoint makes a change with texts in its own members. */
 export function takesTexts(endpoint: Endpoint): boolean {
-  const isChange = endpoint.method === "POST" || endpoint.method === "PUT";
+  const isChange = ["POST", "PUT", "PATCH"].includes(endpoint.method);
   return isChange && !takesValues(endpoint) && holdsText(endpoint.input);
 }
 

@@ -42,6 +42,8 @@ export const ENDPOINTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /fs": FILES,
   "POST /fs/*": FILES,
   "PUT /fs/*": tried("`/fs`"),
+  "POST /fs/export": FILES,
+  "POST /fs/import": FILES,
   "POST /license/import": FILES,
   "POST /admin/perms/api": SETTINGS,
   "PUT /admin/perms/api/:name": SETTINGS,
@@ -181,7 +183,7 @@ export const GRAMMAR = {
 
 /** Returns true for endpoints that take values of any type. */
 export function takesValues({ method, body, input }: Endpoint): boolean {
-  const isChange = method === "POST" || method === "PUT";
+  const isChange = ["POST", "PUT", "PATCH"].includes(method);
   return isChange && (body === "text" || body === "raw" || body === "multipart" || holdsAny(input));
 }
 
