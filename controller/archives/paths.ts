@@ -1,5 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import { relativePath } from "../../common/paths.ts";
+import { beginningOf } from "../../common/text/cut.ts";
 
 /**
  * The paths of the entries of an archive, or of several that are unpacked into one folder. Paths that differ only in
@@ -58,5 +59,5 @@ const SHOWN_CHARACTERS = 200;
 
 /** The name of an entry as errors show it. */
 export function quoted(name: string): string {
-  return JSON.stringify(name.slice(0, SHOWN_CHARACTERS));
+  return JSON.stringify(beginningOf(name, SHOWN_CHARACTERS));
 }

@@ -37,6 +37,7 @@ const OF_AREAS = [
   "deploy/docs/times.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
+  "deploy/docs/file-archives.md",
 ];
 /** Time at which the examples of the pages run, a Friday, so that they may use `today` and `last week`. */
 const NOON_MS = Date.UTC(2026, 0, 2, 12);

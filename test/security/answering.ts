@@ -7,7 +7,7 @@ import { text as textFrom } from "node:stream/consumers";
 import { fromBufferPromise } from "yauzl";
 import { buildHttp } from "../../controller/app.ts";
 import { requirePermission, type Principal } from "../../controller/areas/permissions/index.ts";
-import type { Answer, Call, Endpoint } from "../../controller/http/interface/endpoint.ts";
+import type { Answer, Call, Endpoint, UploadedFile } from "../../controller/http/interface/endpoint.ts";
 import { asAppError, failureEnvelope } from "../../controller/http/answer/failure.ts";
 import type { Fields } from "../../controller/http/body/fields.ts";
 import { outputFilter, type Filter } from "../../controller/http/answer/filter.ts";
@@ -23,14 +23,16 @@ import type { World } from "./world.ts";
  * calls. An event stream tells its events to `heard`, until the signal of the call fires.
  */
 export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
-  const { endpoint, path, input, text } = call;
-  const files = await uploaded(call, by);
+  const { endpoint, path, text } = call;
+  const files: UploadedFile[] = [];
   try {
     if (endpoint.permission !== "public") requirePermission(by.principal, endpoint.permission);
-    const sources = { path: fieldsOf(path), query: NONE, body: fieldsOf(input), bodyIsJson: true };
+    const sources = { path: fieldsOf(path), query: NONE, body: fieldsOf(call.input), bodyIsJson: true };
+    const input = readInput(endpoint, sources) as never;
+    for (const file of call.files ?? []) files.push(await uploaded(file, { ...by, endpoint, input }));
     const answer = await endpoint.handler({
       principal: by.principal,
-      input: readInput(endpoint, sources) as never,
+      input,
       files,
       text,
       client: CLIENT,
@@ -43,18 +45,26 @@ export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
   } catch (error) {
     return JSON.stringify(failureEnvelope(asAppError(error), by.principal.traceparent));
   } finally {
-    for (const { path: place } of files) await rm(place, { force: true });
+    for (const { path: place, taken } of files) await (taken ? taken.release() : rm(place, { force: true }));
   }
 }
 
-async function uploaded({ files = [] }: DrawnCall, { folder }: Caller): Promise<Call<unknown>["files"]> {
-  return Promise.all(
-    files.map(async ({ field, filename, content }) => {
-      const path = join(folder, randomUUID());
-      await writeFile(path, content);
-      return { field, filename, path, size: Buffer.byteLength(content) };
-    }),
-  );
+type DrawnFile = NonNullable<DrawnCall["files"]>[number];
+
+/** The file as its endpoint gets it: taken in, or in the folder. */
+async function uploaded(
+  { field, filename, content }: DrawnFile,
+  { principal, folder, endpoint, input }: Caller & { readonly endpoint: Endpoint; readonly input: never },
+): Promise<UploadedFile> {
+  const size = Buffer.byteLength(content);
+  const file = { field, filename, size };
+  if (!endpoint.takeIn) {
+    const path = join(folder, randomUUID());
+    await writeFile(path, content);
+    return { ...file, path };
+  }
+  const bytes = Readable.from([Buffer.from(content)]);
+  return { ...file, path: "", taken: await endpoint.takeIn({ principal, input, field, filename, bytes }) };
 }
 
 export interface Caller {
@@ -88,6 +98,11 @@ async function textOf({ output }: Endpoint, answer: Answer<unknown>): Promise<st
     return JSON.stringify([filtered(output, rows), answer.meta, answer.warnings, answer.headers]);
   }
   if ("message" in answer) return JSON.stringify({ ...answer, message: filtered(output, answer.message) });
+  if ("stored" in answer) {
+    const { stored, ...head } = answer;
+    const pieces = await Readable.from(stored.read({ start: 0, end: stored.size })).toArray();
+    return JSON.stringify({ ...head, etag: stored.etag }) + (await unpacked(Buffer.concat(pieces as Buffer[])));
+  }
   if (!("content" in answer)) return JSON.stringify(answer);
   const { content, ...head } = answer;
   const told =

@@ -34,6 +34,8 @@ const WITHOUT_NAME = [
   "POST /admin/signinpolicy",
   "POST /cluster/scrub",
   "POST /fs",
+  "POST /fs/import",
+  "POST /fs/index",
   "POST /key/reload",
   "POST /license/import",
   "POST /mxobject/importclass",
