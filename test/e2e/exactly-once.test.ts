@@ -26,7 +26,7 @@ import { unaccounted } from "./scheduled-runs.ts";
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const KILLS = 10;
 /** Factor for the lines between two rotations and for all lines; more in `npm run soak`. */
-const MORE = TIMES > 1 ? 8 : 1;
+const MORE = TIMES > 1 ? 3 : 1;
 const DEADLINE_MS = 600_000;
 const SECOND_MS = 1_000;
 const TOLD_DEADLINE_MS = 120_000;
@@ -36,17 +36,17 @@ const cluster = inject("cluster");
 const engines = [
   {
     name: "embedded",
-    lines: 48_000 * MORE,
-    rotateEveryLines: 2_240 * MORE,
-    linesPerBurst: 120,
+    lines: 120_000 * MORE,
+    rotateEveryLines: 5_600 * MORE,
+    linesPerBurst: 300,
     match: "^access\\.log(\\.\\d+)?$",
     settings: { ODP_STORE: "embedded" },
   },
   {
     name: "cluster",
-    lines: 24_000 * MORE,
-    rotateEveryLines: 1_440 * MORE,
-    linesPerBurst: 96,
+    lines: 50_000 * MORE,
+    rotateEveryLines: 3_000 * MORE,
+    linesPerBurst: 200,
     match: "^access\\.log$",
     settings: cluster.available ? clusterVariables(cluster.settings) : undefined,
   },
