@@ -26,8 +26,7 @@ export async function everyRunOnce(odp: Installation, policy: string): Promise<A
   let seen: Account | undefined;
   return eventually(`every second of ${policy} is accounted for`, GOING_ON_DEADLINE_MS, async () => {
     seen = await account(odp, policy);
-    if (seen.runs + seen.skipped > seen.due)
-      throw new Error(`More runs of ${policy} than were due: ${JSON.stringify(seen)}`);
+    // Runs and gaps are read one after the other, and more of them arrive meanwhile: only what stays is amiss.
     return seen.runs + seen.skipped === seen.due ? seen : undefined;
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
