@@ -1,21 +1,16 @@
 import { expect } from "vitest";
 import { eventually } from "../helpers/programs/programs.ts";
+import { dueAccount, type DueAccount } from "../helpers/runs/due-account.ts";
 import type { Installation } from "./installation.ts";
 
 const GOING_ON_DEADLINE_MS = 180_000;
-
-interface Account {
-  readonly due: number;
-  readonly runs: number;
-  readonly skipped: number;
-}
 
 /**
  * Each second from a policy's first run to one that begins after now is in exactly one run record, or counted by one
  * gap. An agent's entries arrive in order, so everything before that last run is stored, except for entries that are
  * being stored together with it.
  */
-export async function everyRunOnce(odp: Installation, policy: string): Promise<Account> {
+export async function everyRunOnce(odp: Installation, policy: string): Promise<DueAccount> {
   const nowMs = Date.now();
   await eventually(`the runs of ${policy} go on`, GOING_ON_DEADLINE_MS, async () => {
     const [row] = await odp.mql(
@@ -23,10 +18,11 @@ export async function everyRunOnce(odp: Installation, policy: string): Promise<A
     );
     return Number(row?.["last"]) > nowMs || undefined;
   });
-  let seen: Account | undefined;
+  let seen: DueAccount | undefined;
   return eventually(`every second of ${policy} is accounted for`, GOING_ON_DEADLINE_MS, async () => {
     seen = await account(odp, policy);
-    // Runs and gaps are read one after the other, and more of them arrive meanwhile: only what stays is amiss.
+    if (seen.runs + seen.skipped > seen.due)
+      throw new Error(`More runs of ${policy} than were due: ${JSON.stringify(seen)}`);
     return seen.runs + seen.skipped === seen.due ? seen : undefined;
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}: ${JSON.stringify(seen)}`);
@@ -45,20 +41,18 @@ export async function unaccounted(odp: Installation, policy: string): Promise<nu
   return due.filter((dueMs) => !known.has(dueMs));
 }
 
-async function account(odp: Installation, policy: string): Promise<Account> {
+async function account(odp: Installation, policy: string): Promise<DueAccount> {
   const runs = await odp.mql(
     `select scheduled, state, code from /matrix/system/policyrun where policy='${policy}' limit -1`,
   );
   const gaps = await odp.mql(
     `select reason, count, unit, stime, etime from /matrix/system/policygap where policy='${policy}' limit -1`,
   );
-  const scheduled = runs.map((run) => Number(run["scheduled"])).sort((a, b) => a - b);
+  const scheduled = runs.map((run) => Number(run["scheduled"]));
   expect(new Set(scheduled).size).toBe(scheduled.length);
   expect(runs.every((run) => ["ok", "failed", "interrupted"].includes(String(run["state"])))).toBe(true);
-  const last = scheduled.at(-1) ?? 0;
-  const due = (last - (scheduled[0] ?? 0)) / 1_000 + 1;
-  const skipped = gaps
-    .filter((gap) => Number(gap["stime"]) <= last)
-    .reduce((sum, gap) => sum + Number(gap["count"]), 0);
-  return { due, runs: scheduled.length, skipped };
+  return dueAccount(
+    scheduled,
+    gaps.map((gap) => ({ fromMs: Number(gap["stime"]), count: Number(gap["count"]) })),
+  );
 }
