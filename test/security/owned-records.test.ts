@@ -29,6 +29,7 @@ const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
     { url: `/job/${name}@d` },
     { url: `/job/exec/${name}@d` },
     { url: `/job/${name}@d?param={}` },
+    { method: "PATCH", url: `/job/${name}@d`, ...form({ timeout: "-1" }) },
     { method: "DELETE", url: `/job/${name}@d` },
     { method: "POST", url: "/job", ...form({ name, dir: "d", exec: "false" }) },
   ],
@@ -36,6 +37,8 @@ const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
     { url: `/monitoring/policy/${name}` },
     { method: "POST", url: `/monitoring/policy/deploy/${name}` },
     { method: "POST", url: `/monitoring/policy/undeploy/${name}` },
+    // A member of the other kind, whose error would tell the kind.
+    { method: "PATCH", url: `/monitoring/policy/${name}`, ...json({ match: "x" }) },
     { method: "DELETE", url: `/monitoring/policy/${name}` },
     { method: "POST", url: "/monitoring/policy", ...json(policy(name)) },
   ],

@@ -42,7 +42,7 @@ interface Answer {
 }
 
 export interface Request {
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly url: string;
   readonly type?: string;
   readonly payload?: string;
