@@ -4,7 +4,7 @@ import type { Area } from "../area.ts";
 import type { Runtime } from "../runtime.ts";
 import { type HostFunctionName, ThreadScripts } from "../scripting/index.ts";
 import type { ControllerTasks } from "../worker.ts";
-import { threadProcessorMs, WorkerPool } from "../workers/index.ts";
+import { lowerPriority, threadProcessorMs, WorkerPool } from "../workers/index.ts";
 import type { AssemblyOptions } from "./options.ts";
 
 export function workerThreads(
@@ -26,7 +26,8 @@ export function scriptThreads(
 ): ThreadScripts | undefined {
   if (scripts === undefined) return undefined;
   const languages = ["lua", "javascript"] as const;
-  return new ThreadScripts({ file: scripts, languages, functions, clock, random, log, processorMs: threadProcessorMs });
+  const threads = { processorMs: threadProcessorMs, lowerPriority };
+  return new ThreadScripts({ file: scripts, languages, functions, clock, random, log, ...threads });
 }
 
 export function requireScripts(engine: ThreadScripts | undefined): ThreadScripts {

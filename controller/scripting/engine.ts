@@ -20,7 +20,6 @@ import type { Value } from "../../common/value.ts";
 import { decodeJson, encodeJson } from "../turns/decoding.ts";
 import { ThreadSlices } from "../turns/slices.ts";
 import { type CallRequest, openCallLine, type PoolLimits, type Stand, WorkerPool } from "../workers/index.ts";
-import { watchNative } from "./native.ts";
 import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";
 import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask } from "./task.ts";
 import type {
@@ -32,6 +31,7 @@ import type {
   ScriptOutcome,
   ScriptSeries,
 } from "./types.ts";
+import { watchRun } from "./watch.ts";
 
 /**
  * Bounds on decoded JSON from a script's thread. They are slightly wider than the bounds of values, because the values
@@ -55,8 +55,10 @@ export interface ScriptEngineOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Logger, "warn">;
-  /** See `watchNative`. */
+  /** See `watchRun`. */
   readonly processorMs?: (thread: number | undefined) => number;
+  /** Gives a thread less of a busy processor. Returns false if the system does not do that. */
+  readonly lowerPriority?: (thread: number) => boolean;
   /** Number of threads for each depth; `SCRIPT_THREADS` if absent. */
   readonly threads?: number;
   readonly limits?: Partial<PoolLimits>;
@@ -118,24 +120,20 @@ export class ThreadScripts implements ScriptEngine {
     runs: RunsInput,
     host: ScriptHost,
   ): Promise<Exclude<ScriptReport, { readonly failure: ScriptFailure }>> {
-    const { clock, processorMs } = this.#options;
+    const { clock, processorMs, lowerPriority } = this.#options;
     this.#check(call);
     const pool = this.#pool(call.depth ?? 0);
     const over = new AbortController();
     let stands: Stand = false;
     const stand = (how: Stand): void => {
       stands = how;
-      pool.heed();
+      if (how) pool.heed();
     };
     const line = openCallLine(async (request) => {
-      let leave = clock.after(SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => {
-        stand("briefly");
-        leave = clock.after(SCRIPT_STANDING_AFTER_MS - SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => stand(true));
-      });
+      const arrived = afterWaits(clock, stand);
       const slices = this.#slices({ tenant: call.tenant, signal: over.signal });
       const answer = await answerOf(host, request, { signal: over.signal, slices });
-      leave();
-      stands = false;
+      arrived();
       return answer;
     });
     let reason: AppError | undefined;
@@ -150,10 +148,17 @@ export class ThreadScripts implements ScriptEngine {
     };
     const cancel = (): void => stop(new AppError("cancelled", `${call.name} was cancelled.`));
     const late = clock.after(call.timeoutMs, () => stop(tooLate(call)));
-    const maxMs = SCRIPT_NATIVE_MAX_MS[call.language];
-    const unwatch = watchNative({ clock, line, maxMs, processorMs }, () => {
-      stop(outOfReach(call));
-      end.abort();
+    let hasLowPriority = false;
+    const unwatch = watchRun({
+      clock,
+      line,
+      nativeMaxMs: SCRIPT_NATIVE_MAX_MS[call.language],
+      processorMs,
+      onNative: () => {
+        stop(outOfReach(call));
+        end.abort();
+      },
+      onLong: (thread) => (hasLowPriority = lowerPriority?.(thread) ?? false),
     });
     call.signal?.addEventListener("abort", cancel, { once: true });
     try {
@@ -163,6 +168,8 @@ export class ThreadScripts implements ScriptEngine {
         timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
         signal: end.signal,
         stands: () => stands,
+        // The system may not allow to raise the priority again.
+        spendsThread: () => hasLowPriority,
         transfer: [line.port],
       });
       if (!("failure" in report) && !reason) return report;
@@ -244,6 +251,18 @@ export class ThreadScripts implements ScriptEngine {
 
 /** Shared by all runs: an abort without a reason would create an error with a stack trace for each run. */
 const RUN_OVER = new AppError("cancelled", "The script is over.");
+
+/** Reports that a run waits for a host call, briefly and then longer. The returned function reports the answer. */
+function afterWaits(clock: Clock, stand: (how: Stand) => void): () => void {
+  let leave = clock.after(SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => {
+    stand("briefly");
+    leave = clock.after(SCRIPT_STANDING_AFTER_MS - SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => stand(true));
+  });
+  return () => {
+    leave();
+    stand(false);
+  };
+}
 
 type RunsInput = Pick<ScriptInput, "globals" | "frame" | "each" | "stepsMax" | "outputMaxCharacters">;
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import * as limits from "../../common/limits.ts";
 
 const PAGE = "deploy/docs/scripts.md";
-const BOUNDS = 20;
+const BOUNDS = 21;
 
 test("the page for authors states the bounds as they are", () => {
   const stated = [...readFileSync(PAGE, "utf8").matchAll(/^\| `([\w.]+)` \| ([\d,]+) \|/gm)];

@@ -72,6 +72,14 @@ function errorOf(answer: Promise<unknown>): Promise<AppError> {
   );
 }
 
+test("a thread that its task has spent runs no other task, and its end is no fault", async () => {
+  const pool = open();
+  const first = await pool.run("thread", undefined, MINE);
+  expect(await pool.run("thread", undefined, { ...MINE, spendsThread: () => true })).toBe(first);
+  expect(await pool.run("thread", undefined, MINE)).not.toBe(first);
+  expect(pool).toMatchObject({ threads: 1, ended: 0 });
+});
+
 test("a task is run in a thread and answers", async () => {
   const pool = open();
   expect(await pool.run("add", { a: 1, b: 2 }, MINE)).toBe(3);

@@ -60,7 +60,7 @@ interface Place {
   task: Task | undefined;
   /** Stops the timer of an idle thread. */
   wake?: () => void;
-  /** True if the thread was told to end because it was idle. */
+  /** True if the thread was told to end because it was idle, or spent. */
   retired?: boolean;
 }
 
@@ -224,7 +224,8 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
       task.begun = true;
       return;
     }
-    this.#rest(place);
+    if (task.spendsThread()) this.#retire(place);
+    else this.#rest(place);
     if (message.kind === "done") task.done(message.output);
     else task.fail(errorOf(task, message.error));
     this.#dispatch();

@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import { constants, getPriority } from "node:os";
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { ownThread, threadProcessorMs } from "./processor.ts";
+import { lowerPriority, ownThread, threadProcessorMs } from "./processor.ts";
 
 const WAITING = `
 const { parentPort } = require("node:worker_threads");
@@ -23,6 +24,17 @@ test.runIf(process.platform === "linux")("the work of one thread is no time of a
   expect(threadProcessorMs(thread) - before).toBeLessThan(100);
   expect(threadProcessorMs(undefined) - wholeBefore).toBeGreaterThan(200);
   await worker.terminate();
+});
+
+test.runIf(process.platform === "linux")("a lower priority is that of one thread", async () => {
+  const worker = new Worker(WAITING, { eval: true });
+  const [thread] = (await once(worker, "message")) as [number];
+  const ownPriority = getPriority(ownThread());
+  expect(lowerPriority(thread)).toBe(true);
+  expect(getPriority(thread)).toBe(constants.priority.PRIORITY_BELOW_NORMAL);
+  expect(getPriority(ownThread())).toBe(ownPriority);
+  await worker.terminate();
+  expect(lowerPriority(2 ** 30)).toBe(false);
 });
 
 test("a thread that is not known has the time of the process", () => {

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 
 /** Length of a tick in `/proc`: Linux reports times there in hundredths of a second on every machine. */
 const TICK_MS = 10;
@@ -24,6 +25,19 @@ export function ownThread(): number | undefined {
  */
 export function threadProcessorMs(thread: number | undefined): number {
   return (thread && accountOf(thread)) ?? processMs();
+}
+
+/**
+ * Gives a thread of this process less of a busy processor (`PRIORITY_BELOW_NORMAL`). On Linux, where threads have
+ * numbers, a priority is that of one thread. Returns false if the thread has ended.
+ */
+export function lowerPriority(thread: number): boolean {
+  try {
+    setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function accountOf(thread: number): number | undefined {

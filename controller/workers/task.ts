@@ -19,6 +19,7 @@ export class Task {
   /** The tenant, then the parts of it to which the task belongs. */
   readonly path: readonly string[];
   readonly #stands: RunOptions["stands"];
+  readonly spendsThread: () => boolean;
   readonly answer: Promise<unknown>;
   /** Number of threads that it was given. */
   threads = 0;
@@ -29,13 +30,14 @@ export class Task {
   #reject!: (error: AppError) => void;
   readonly #release: () => void;
 
-  constructor({ name, input, transfer, tenant, share = [], timeoutMs, signal, stands, clock, onGivenUp }: TaskOptions) {
+  constructor({ name, input, tenant, share = [], timeoutMs, signal, clock, onGivenUp, ...options }: TaskOptions) {
     this.name = name;
     this.input = input;
-    this.transfer = transfer;
+    this.transfer = options.transfer;
     this.tenant = tenant;
     this.path = [tenant, ...share];
-    this.#stands = stands;
+    this.#stands = options.stands;
+    this.spendsThread = options.spendsThread ?? (() => false);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -53,6 +53,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Returns true while the task is blocked, waiting for others. Within limits its thread then counts for no share. */
   readonly stands?: () => Stand;
+  /** Returns true if the thread can do no other task after this one. It is asked when the task is done. */
+  readonly spendsThread?: () => boolean;
   /** Ports of the input that are transferred to the thread. */
   readonly transfer?: readonly MessagePort[];
 }

@@ -19,13 +19,14 @@ interface EngineOptions {
   readonly threads?: number;
   /** Absent: one user may have all threads. */
   readonly limits?: Partial<PoolLimits>;
+  readonly lowerPriority?: (thread: number) => boolean;
 }
 
 /** Opens engines of one language. */
 export async function threadScripts(language: ScriptLanguage) {
   const main = join(import.meta.dirname, "../../script-worker.ts");
   const file = await bundle(main, `scripts/${language}-${process.pid}.mjs`);
-  return ({ clock, threads, limits = { shares: [] } }: EngineOptions): ThreadScripts => {
+  return ({ clock, threads, limits = { shares: [] }, lowerPriority }: EngineOptions): ThreadScripts => {
     const { log, random } = testRuntime();
     return new ThreadScripts({
       file,
@@ -36,6 +37,7 @@ export async function threadScripts(language: ScriptLanguage) {
       limits,
       clock,
       ...(threads !== undefined && { threads }),
+      ...(lowerPriority && { lowerPriority }),
     });
   };
 }

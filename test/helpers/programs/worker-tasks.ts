@@ -1,3 +1,4 @@
+import { threadId } from "node:worker_threads";
 import { AppError } from "../../../common/errors.ts";
 import { serveTasks } from "../../../controller/workers/index.ts";
 
@@ -41,6 +42,7 @@ const TASKS = {
     });
     return "answered";
   },
+  thread: (): number => threadId,
   environment: (): readonly string[] => Object.keys(process.env),
   unsendable: (): { readonly text: string } => Object.assign({ text: "" }, { run: () => 1 }),
 } as const;

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { AppError } from "../../../../common/errors.ts";
-import { SCRIPT_NATIVE_LOOKS, SCRIPT_NATIVE_MAX_MS, SCRIPT_STOP_GRACE_MS } from "../../../../common/limits.ts";
+import { SCRIPT_LOOK_MS, SCRIPT_STOP_GRACE_MS } from "../../../../common/limits.ts";
 import type { ScriptHost } from "../../types.ts";
 import { type EngineSubject, FOR_EVER_MS, HOST, refused, THREADS } from "./subject.ts";
 
@@ -86,7 +86,7 @@ export function stuckScriptsContract(subject: EngineSubject): void {
     let left = stuck.length;
     const answers = stuck.map(async ({ answer }) => answer.finally(() => (left -= 1)));
     while (left > 0) {
-      clock.advance(SCRIPT_NATIVE_MAX_MS[texts.language] / SCRIPT_NATIVE_LOOKS);
+      clock.advance(SCRIPT_LOOK_MS);
       await turn();
     }
     const ended = { code: "deadline", details: { limit: "SCRIPT_NATIVE_MAX_MS" } };
