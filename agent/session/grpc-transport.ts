@@ -19,6 +19,7 @@ import { SESSION_KEEPALIVE_MS, SESSION_MESSAGE_MAX_BYTES } from "../../common/li
 import type { Clock } from "../../common/time.ts";
 import { pem, type Identity } from "../identity/identity.ts";
 import { encodeEntry } from "../outbox/entries.ts";
+import { serverIdentity } from "./server-identity.ts";
 import type { FetchOptions, Transport, TunnelCall, Wire } from "./transport.ts";
 
 const CHANNEL: Partial<ClientOptions> = {
@@ -72,11 +73,9 @@ class GrpcWire implements Wire {
     this.#clock = clock;
     const authorities = Buffer.from(identity.authorities.map(pem).join(""));
     const certificate = Buffer.from(pem(identity.certificate));
-    this.#client = new Client(
-      address,
-      credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate),
-      CHANNEL,
-    );
+    const { verify, channel } = serverIdentity(address);
+    const secure = credentials.createSsl(authorities, Buffer.from(identity.keyPem), certificate, verify);
+    this.#client = new Client(address, secure, { ...CHANNEL, ...channel });
     this.#call = this.#client.session();
     this.over = new Promise((resolve) => {
       this.#call.on("error", (error) => resolve(asAppError(error, address)));

@@ -32,8 +32,7 @@ export async function installEtcd(cacheDir: string, progress: Progress): Promise
   ] as const) {
     progress(`etcd: fetching by ${name} …`);
     try {
-      await intoCache(cacheDir, "etcd", way);
-      return join(cacheDir, "etcd", "etcd");
+      return join(await intoCache(cacheDir, "etcd", way), "etcd");
     } catch (error) {
       failures.push(`${name}: ${firstLines(error)}`);
     }
@@ -52,12 +51,20 @@ export async function installCassandra(cacheDir: string, progress: Progress): Pr
   if ((await onPath("mvn")) === undefined)
     throw new Error("Fetching Cassandra's jars needs Maven, and there is no `mvn` on PATH.");
   progress("Cassandra: fetching its jars by Maven (66 MB) …");
-  await intoCache(cacheDir, CASSANDRA_FOLDER, cassandraFromMaven);
-  return folder;
+  return intoCache(cacheDir, CASSANDRA_FOLDER, cassandraFromMaven);
 }
 
-/** Fills a temporary folder and then renames it, so that two installations at once do not disturb each other. */
-async function intoCache(cacheDir: string, name: string, make: (folder: string) => Promise<void>): Promise<void> {
+/**
+ * Fills a temporary folder and then renames it, so that two installations at once do not disturb each other. Returns the
+ * folder; if it is already there, it is not filled again.
+ */
+export async function intoCache(
+  cacheDir: string,
+  name: string,
+  make: (folder: string) => Promise<void>,
+): Promise<string> {
+  const present = await existing(join(cacheDir, name));
+  if (present !== undefined) return present;
   await mkdir(cacheDir, { recursive: true });
   const work = await mkdtemp(join(cacheDir, `${name}.new-`));
   try {
@@ -68,6 +75,7 @@ async function intoCache(cacheDir: string, name: string, make: (folder: string) 
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+  return join(cacheDir, name);
 }
 
 async function etcdFromDebian(folder: string): Promise<void> {

@@ -17,6 +17,8 @@ export interface ProgramOptions {
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
+  /** Program of another version of Node. */
+  readonly node?: string;
   /** Absent: pipes that `output` collects. */
   readonly stdio?: readonly ["ignore", number, number];
 }
@@ -28,11 +30,16 @@ export class Program {
   readonly #exited: Promise<void>;
   #output = "";
 
-  constructor(name: string, file: string, environment: Readonly<Record<string, string>>, options: ProgramOptions = {}) {
+  constructor(
+    name: string,
+    file: string,
+    environment: Readonly<Record<string, string>>,
+    { node = process.execPath, ...options }: ProgramOptions = {},
+  ) {
     this.name = name;
     this.#file = file;
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
-    this.#child = spawn(process.execPath, [file], {
+    this.#child = spawn(node, [file], {
       env,
       ...options,
       stdio: options.stdio ? [...options.stdio] : ["ignore", "pipe", "pipe"],

@@ -74,7 +74,7 @@ const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 /** Each row is on three of these nodes. */
 const FIVE_NODES = { ODP_RING_NODES: "5" };
 const ROTATIONS = ["test/e2e/rotations.test.ts"];
-const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
+const ON_PROGRAMS = ["test/e2e/agent-nodes.test.ts", "test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
 /** Tests that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/time/times.ts). */
 const TIMED = [
   "common/agent/records.test.ts",
