@@ -12,7 +12,7 @@ import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
-import type { CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
+import type { AgentState, CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
 export class HostService implements Hosts {
@@ -122,6 +122,15 @@ export class HostService implements Hosts {
   async exists(principal: Principal, host: string): Promise<boolean> {
     requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
     return (await this.#components.records.find(principal, host)) !== undefined;
+  }
+
+  /** Undefined if there is no such host, or if the principal may not see it. */
+  async agentState(principal: Principal, host: string): Promise<AgentState | undefined> {
+    requireOneOf(principal, ["hosts:read", "policies:read", "policies:run"]);
+    const record = await this.#components.records.find(principal, host);
+    if (!record) return undefined;
+    const isOnline = await this.isOnline(principal.tenant, host);
+    return { hasAgent: record.isagent === 1, isOnline, confs: record.confs };
   }
 
   async noteDepot(

@@ -23,7 +23,11 @@ const serviceOver = (stores: Stores) =>
     rules: { load: () => Promise.resolve({} as Rule) },
     objects: noClasses(),
     actAs: () => Promise.reject(new Error("not asked")),
-    hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
+    hosts: {
+      exists: () => Promise.resolve(true),
+      refresh: () => undefined,
+      agentState: () => Promise.resolve(undefined),
+    },
     depots: {
       toDeploy: () => Promise.reject(new Error("not asked")),
       beforeRemove: () => undefined,

@@ -55,6 +55,7 @@ function serviceOver(over: Stores): PolicyService {
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
     hosts: {
       exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
+      agentState: () => Promise.resolve(undefined),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
     },
     depots: {
@@ -103,7 +104,7 @@ describe("saving", () => {
     expect(refreshed).toEqual([{ tenant: "matrix", hosts: ["h1", "h2"] }]);
     const [policy] = (await policies.desired("matrix", "h1")).policies;
     expect(JSON.parse(policy?.spec ?? "")).toEqual(command());
-    expect(policy).toMatchObject({ name: "uptime", conf: "" });
+    expect(policy).toMatchObject({ name: "uptime" });
   });
 
   test("without hosts it is kept and runs nowhere until it is deployed", async () => {

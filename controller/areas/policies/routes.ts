@@ -9,11 +9,17 @@ import {
   PolicySelect,
 } from "../../../common/api/policies.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
+import { confRoutes } from "./conf/routes.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
 
 export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
-  return [...savingRoutes(policies), ...readingRoutes(policies), ...placingRoutes(policies)];
+  return [
+    ...savingRoutes(policies),
+    ...readingRoutes(policies),
+    ...placingRoutes(policies),
+    ...confRoutes(policies.confs),
+  ];
 }
 
 function answerOf(policy: PolicyRecord): Answer<PolicyRecord> {

@@ -13,6 +13,8 @@ import { allows, requirePermission, type Principal } from "../permissions/index.
 import type { Rules } from "../rules/index.ts";
 import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
+import { PolicyConfs } from "./conf/service.ts";
+import { ConfStore } from "./conf/store.ts";
 import { DepotUses } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
 import { changedInput } from "./input.ts";
@@ -31,7 +33,7 @@ export interface PolicyDependencies {
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
-  readonly hosts: Pick<Hosts, "exists" | "refresh">;
+  readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
   readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
@@ -47,6 +49,7 @@ interface Found {
 const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
 
 export class PolicyService implements DesiredStateSource {
+  readonly confs: PolicyConfs;
   readonly #store: PolicyStore;
   readonly #runtime: Runtime;
   readonly #named: NamedByPolicies;
@@ -61,7 +64,10 @@ export class PolicyService implements DesiredStateSource {
     this.#named = new NamedByPolicies(dependencies);
     this.#objects = dependencies.objects;
     this.#assignments = new PolicyAssignments({ store, hosts });
-    this.#desired = new DesiredPolicies({ ...dependencies, store });
+    const confs = new ConfStore(stores);
+    this.#desired = new DesiredPolicies({ ...dependencies, store, confs });
+    const visible = (principal: Principal, name: string): Promise<Found> => this.#visible(principal, name);
+    this.confs = new PolicyConfs({ store, confs, hosts, named: this.#named, visible });
     const uses = new DepotUses({ store, hosts, clock: runtime.clock });
     depots.beforeRemove((change) => uses.refuseWhenUsed(change));
     depots.onReplaced((change) => uses.renew(change));
@@ -160,7 +166,7 @@ export class PolicyService implements DesiredStateSource {
     return (await this.#filter(principal)).shown(record(principal, definition, targets));
   }
 
-  /** Stops the policy on all hosts, then deletes it. Its depot stays. */
+  /** Stops the policy on all hosts, then deletes it and its confs. Its depot stays. */
   async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
     requirePermission(principal, "policies:write");
     await this.#visible(principal, name);
@@ -169,7 +175,8 @@ export class PolicyService implements DesiredStateSource {
       await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), first);
       const { seen, targets } = await this.#find(principal.tenant, name);
       // The lists of the hosts must be updated before. Otherwise they would contain a deleted policy forever.
-      if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
+      if (targets.deployed || targets.unsettled || !(await this.#store.erase(principal.tenant, name, seen))) continue;
+      return this.confs.sweepOf(principal.tenant, name);
     }
     throw changedMeanwhile(name);
   }
@@ -211,8 +218,9 @@ export class PolicyService implements DesiredStateSource {
     return this.#desired.of(tenant, host);
   }
 
-  /** Updates the lists of all hosts to match the targets. Idempotent. */
+  /** Updates the lists of all hosts to match the targets, and removes confs of deleted policies. Idempotent. */
   async repair(tenant: string): Promise<void> {
+    await this.confs.sweep(tenant);
     await this.#assignments.settleAll(tenant);
     await this.#assignments.remakeAll(tenant);
   }
