@@ -58,6 +58,7 @@ const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
       ...parts({ name, version: "1.0.0", newVersion: "3.0.0", filepath: "a.sh", type: "M", content: "x" }),
     },
     { method: "POST", url: "/monitoring/deploy", ...parts({ hosts: "h", depots: name, versions: "1.0.0" }) },
+    { method: "POST", url: "/monitoring/undeploy", ...parts({ hosts: "h", depots: name, versions: "1.0.0" }) },
     {
       method: "POST",
       url: "/monitoring/policy",

@@ -35,8 +35,8 @@ import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
 export interface DeploymentDependencies {
-  readonly depots: Pick<Depots, "toDeploy">;
-  readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
+  readonly depots: Pick<Depots, "toDeploy" | "isStored">;
+  readonly hosts: Pick<Hosts, "dispatch" | "noteDepot" | "depotsOn">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "visible"> & Unrestricted<"ingest">;
@@ -75,6 +75,7 @@ interface Run {
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
+  readonly #hosts: DeploymentDependencies["hosts"];
   readonly #commands: DeploymentCommands;
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
@@ -85,6 +86,7 @@ export class DeploymentService {
 
   constructor(dependencies: DeploymentDependencies) {
     this.#depots = dependencies.depots;
+    this.#hosts = dependencies.hosts;
     this.#commands = new DeploymentCommands(dependencies);
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
@@ -105,17 +107,32 @@ export class DeploymentService {
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
-  /** Removes depots from hosts. The version need not be stored on the controllers any more. */
+  /**
+   * Removes depots from hosts. On a host without that version nothing runs, and its outcome has the message
+   * `NOT_DEPLOYED`. The version need not be stored on the controllers any more. `AppError("not_found")` for a depot that
+   * is neither stored nor on one of the hosts.
+   */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
-    const commands = checkedPairs(request).map(({ depot, version }) => ({
+    const pairs = checkedPairs(request);
+    for (const name of new Set(request.depots)) await this.#requireKnown(principal, name, request.hosts);
+    const commands = pairs.map(({ depot, version }) => ({
       kind: "undeploy" as const,
       name: fileName(depot),
       version: depotVersion(version),
       ...place,
     }));
     return this.#run(principal, this.#begin("undeploy", request, commands));
+  }
+
+  async #requireKnown(principal: Principal, name: string, hosts: readonly string[]): Promise<void> {
+    if (await this.#depots.isStored(principal, name)) return;
+    const onHosts = await mapLimited([...new Set(hosts)], DEPLOY_PARALLEL_HOSTS, (host) =>
+      this.#hosts.depotsOn(principal, host),
+    );
+    if (!onHosts.some((names) => names.includes(name)))
+      throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
   }
 
   #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {

@@ -14,6 +14,7 @@ import {
   DepotSummary,
   DepotUpdate,
 } from "../../../common/api/depots.ts";
+import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
@@ -183,15 +184,21 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   ];
 }
 
-/** The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached. */
+/**
+ * The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached, and those
+ * that had nothing to remove.
+ */
 function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
+  const absent = outcomes.filter(({ state, message }) => state === "ok" && message === NOT_DEPLOYED);
   const faults = outcomes
     .filter(({ state }) => state !== "ok")
     .map(
       ({ host, depot, version, state, message }) =>
         `${depot} ${version} on ${host}: ${state}${message === "" ? "." : `, ${message}`}`,
     );
-  return { message: [...outcomes], ...reportFailed({ faults, of: outcomes.length }, "target") };
+  const failed = reportFailed({ faults, of: outcomes.length }, "target");
+  const warnings = absent.map(({ host, depot, version }) => `${depot} ${version} on ${host}: ${NOT_DEPLOYED}.`);
+  return { message: [...outcomes], ...failed, warnings: [...(failed.warnings ?? []), ...warnings] };
 }
 
 function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {

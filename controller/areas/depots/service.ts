@@ -164,6 +164,17 @@ export class DepotService implements Depots {
   }
 
   /**
+   * True if the controllers store a version of the depot. `AppError("not_found")` if they do and the principal may not
+   * see it.
+   */
+  async isStored(principal: Principal, name: string): Promise<boolean> {
+    requirePermission(principal, "depots:run");
+    if ((await this.#visible.versions(principal, name)).length > 0) return true;
+    if ((await this.#store.list(principal.tenant, fileName(name))).length > 0) throw unknownDepot(name, undefined);
+    return false;
+  }
+
+  /**
    * Removes one version, or all of them; returns the number of removed versions. The revision of a depot is that of its
    * newest version.
    */

@@ -49,6 +49,8 @@ export interface Depots {
    * `AppError("not_found")` when the principal sees no such version.
    */
   toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy>;
+  /** True if the controllers store a version of the depot. `AppError("not_found")` if the principal may not see it. */
+  isStored(principal: Principal, name: string): Promise<boolean>;
   /** Registers a check that runs before a version is removed. If the check throws, the version stays. */
   beforeRemove(check: (change: DepotChange) => Promise<void>): void;
   /**

@@ -133,6 +133,11 @@ export class HostService implements Hosts {
     return { hasAgent: record.isagent === 1, isOnline, confs: record.confs };
   }
 
+  async depotsOn(principal: Principal, host: string): Promise<readonly string[]> {
+    requirePermission(principal, "depots:run");
+    return Object.keys((await this.#components.records.find(principal, host))?.depot ?? {});
+  }
+
   async noteDepot(
     principal: Principal,
     host: string,
@@ -142,6 +147,8 @@ export class HostService implements Hosts {
     requirePermission(principal, "depots:run");
     const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
+    // Another version may be on the host: the removal of this one changed nothing then.
+    if (!present && (await this.#components.records.find(actor, host))?.depot[depot.name] !== value) return;
     const edit = present
       ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
       : ({ column: "depot", operation: "take", value: depot.name } as const);

@@ -316,6 +316,8 @@ export interface Hosts {
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
   agentState(principal: Principal, host: string): Promise<AgentState | undefined>;
+  /** Names of the depots that the record of the host lists. Empty if there is no such host. */
+  depotsOn(principal: Principal, host: string): Promise<readonly string[]>;
   /** Records a depot version on the host record (`depot` map), or removes it. */
   noteDepot(
     principal: Principal,

@@ -69,6 +69,7 @@ export const newDeployments = (by: TestClock) =>
         if (name === "none") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
         return Promise.resolve({ name, version, files: [], command: "own" });
       },
+      isStored: (_principal, name) => Promise.resolve(name !== "none"),
     },
     hosts: {
       async dispatch(principal, host, command, options) {
@@ -84,6 +85,7 @@ export const newDeployments = (by: TestClock) =>
           ...(await hosts.behaviour(one)),
         };
       },
+      depotsOn: (_principal, host) => Promise.resolve(host === "h9" ? ["none"] : []),
       noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
     },
     objects: {

@@ -35,7 +35,9 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
 export const MONITORING_RUNS_MAX = 256;
 
 /** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
-export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh" | "agentState"> {
+export class ScriptedHosts
+  implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh" | "agentState" | "depotsOn">
+{
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
   readonly refreshed: string[] = [];
@@ -73,6 +75,10 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
 
   refresh(_tenant: string, hosts: readonly string[]): void {
     this.refreshed.push(...hosts);
+  }
+
+  depotsOn(_principal: unknown, host: string): Promise<readonly string[]> {
+    return Promise.resolve(this.depots.filter((one) => one.host === host && one.present).map(({ name }) => name));
   }
 
   noteDepot(_principal: unknown, host: string, depot: { readonly name: string }, present: boolean): Promise<void> {

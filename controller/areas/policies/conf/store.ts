@@ -91,8 +91,8 @@ export class ConfStore {
    * after they were seen.
    */
   async change(tenant: string, { name, host, seen, conf }: ConfChange): Promise<boolean> {
-    const { [name]: _former, ...others } = seen.value?.confs ?? {};
-    const confs = conf ? { ...others, [name]: conf.reference } : others;
+    const others = Object.entries(seen.value?.confs ?? {}).filter(([policy]) => policy !== name);
+    const confs = Object.fromEntries(conf ? [...others, [name, conf.reference]] : others);
     const list: StoredAssignment = { policies: seen.value?.policies ?? [], confs };
     const conditions: KvCondition[] = [{ key: assignmentKey(host), revision: seen.revision }];
     if (conf) {
