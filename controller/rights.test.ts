@@ -42,7 +42,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   },
   ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
-  DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
+  DepotUsers: { [EVERY]: "asked by services before a change" },
   FileSearchService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   GroupService: {

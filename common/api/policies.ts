@@ -93,6 +93,10 @@ export const PolicyChange = Type.Object({
 export type PolicyChange = Static<typeof PolicyChange>;
 
 export const PolicySelect = Type.Object({ name: Common.name });
+export const PolicyRemove = Type.Object({
+  ...PolicySelect.properties,
+  force: Type.Optional(Type.Boolean({ description: "also a policy that is deployed" })),
+});
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,
   hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),

@@ -4758,6 +4758,8 @@ export interface Operations {
          * @default 60
          */
         timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: {
@@ -4990,6 +4992,8 @@ export interface Operations {
       query?: {
         /** empty: the newest. At most 50 characters. */
         version?: string;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: number;
@@ -5524,7 +5528,7 @@ export interface Operations {
     revised: true;
   };
   /**
-   * Stops a policy everywhere and deletes it.
+   * Deletes a policy.
    *
    * `DELETE /monitoring/policy/{name}`, permission: policies:write.
    *
@@ -5536,6 +5540,10 @@ export interface Operations {
       path: {
         /** 1 to 200 characters. */
         name: string;
+      };
+      query?: {
+        /** also a policy that is deployed. */
+        force?: boolean;
       };
     };
     message: string;
@@ -5916,6 +5924,8 @@ export interface Operations {
          * @default 60
          */
         timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: {

@@ -35,7 +35,7 @@ import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
 export interface DeploymentDependencies {
-  readonly depots: Pick<Depots, "toDeploy" | "isStored">;
+  readonly depots: Pick<Depots, "toDeploy" | "isStored" | "users">;
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot" | "depotsOn">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
@@ -54,6 +54,8 @@ export interface DeploymentRequest {
   readonly command?: string;
   readonly remotepath?: string;
   readonly timeoutSeconds?: number;
+  /** True: also if the versions that leave the hosts are in use there. */
+  readonly force?: boolean;
 }
 
 type Action = "deploy" | "undeploy";
@@ -96,6 +98,7 @@ export class DeploymentService {
     this.#runtime = dependencies.runtime;
   }
 
+  /** `AppError("conflict")` if another version of a depot is in use on one of the hosts, unless `force` is true. */
   async deploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const pairs = checkedPairs(request);
@@ -104,13 +107,15 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
+    await this.#requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
   /**
    * Removes depots from hosts. On a host without that version nothing runs, and its outcome has the message
    * `NOT_DEPLOYED`. The version need not be stored on the controllers any more. `AppError("not_found")` for a depot that
-   * is neither stored nor on one of the hosts.
+   * is neither stored nor on one of the hosts, `conflict` for a version that is in use on one of them, unless `force` is
+   * true.
    */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
@@ -123,7 +128,20 @@ export class DeploymentService {
       version: depotVersion(version),
       ...place,
     }));
+    await this.#requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("undeploy", request, commands));
+  }
+
+  async #requireUnused(
+    principal: Principal,
+    { hosts, force = false }: DeploymentRequest,
+    commands: Run["commands"],
+  ): Promise<void> {
+    if (force) return;
+    for (const { kind, name, version } of commands) {
+      const leaves = (other: string): boolean => (kind === "deploy" ? other !== version : other === version);
+      await this.#depots.users.refuseDeparture({ principal, name, hosts, leaves });
+    }
   }
 
   async #requireKnown(principal: Principal, name: string, hosts: readonly string[]): Promise<void> {

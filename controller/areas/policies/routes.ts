@@ -6,6 +6,7 @@ import {
   PolicyDeploy,
   PolicyList,
   PolicyRecord,
+  PolicyRemove,
   PolicySelect,
 } from "../../../common/api/policies.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
@@ -67,12 +68,12 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       method: "DELETE",
       path: "/monitoring/policy/:name",
       permission: "policies:write",
-      summary: "Stops a policy everywhere and deletes it",
-      input: PolicySelect,
+      summary: "Deletes a policy",
+      input: PolicyRemove,
       output: Type.String(),
       revised: true,
-      handler: async ({ principal, input, expected }) => {
-        await policies.remove(principal, input.name, expected);
+      handler: async ({ principal, input: { name, force }, expected }) => {
+        await policies.remove(principal, name, { expected, force });
         return { message: "", revision: undefined };
       },
     }),

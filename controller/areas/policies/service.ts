@@ -15,7 +15,7 @@ import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
 import { PolicyConfs } from "./conf/service.ts";
 import { ConfStore } from "./conf/store.ts";
-import { DepotUses } from "./depot-uses.ts";
+import { DepotUses, listed } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
 import { changedInput } from "./input.ts";
 import { NamedByPolicies, tooManyHosts } from "./named.ts";
@@ -32,11 +32,17 @@ export interface PolicyDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
-  readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
+  readonly depots: Pick<Depots, "toDeploy" | "users">;
   readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
   readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+}
+
+interface PolicyRemoval {
+  readonly expected?: Expected | undefined;
+  /** True: also a policy that is deployed. */
+  readonly force?: boolean | undefined;
 }
 
 /** Both stored parts of an existing policy. */
@@ -68,9 +74,7 @@ export class PolicyService implements DesiredStateSource {
     this.#desired = new DesiredPolicies({ ...dependencies, store, confs });
     const visible = (principal: Principal, name: string): Promise<Found> => this.#visible(principal, name);
     this.confs = new PolicyConfs({ store, confs, hosts, named: this.#named, visible });
-    const uses = new DepotUses({ store, hosts, clock: runtime.clock });
-    depots.beforeRemove((change) => uses.refuseWhenUsed(change));
-    depots.onReplaced((change) => uses.renew(change));
+    depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: (who) => this.#names(who) }));
   }
 
   /**
@@ -153,6 +157,11 @@ export class PolicyService implements DesiredStateSource {
     );
   }
 
+  async #names(principal: Principal): Promise<ReadonlySet<string>> {
+    if (!allows(principal, "policies:read")) return new Set();
+    return new Set((await this.list(principal)).map(({ name }) => name));
+  }
+
   /** Names of the policies that need the rule, as far as the principal may see them. */
   async needing(principal: Principal, rule: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
@@ -166,13 +175,20 @@ export class PolicyService implements DesiredStateSource {
     return (await this.#filter(principal)).shown(record(principal, definition, targets));
   }
 
-  /** Stops the policy on all hosts, then deletes it and its confs. Its depot stays. */
-  async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
+  /**
+   * Deletes the policy and its confs. Its depot stays. `AppError("conflict")` if it is deployed, unless `force` is true:
+   * then it is stopped on all hosts before.
+   */
+  async remove(principal: Principal, name: string, { expected, force = false }: PolicyRemoval = {}): Promise<void> {
     requirePermission(principal, "policies:write");
     await this.#visible(principal, name);
+    const stopped = (now: StoredTargets): StoredTargets => {
+      if (!force) requireUndeployed(name, now);
+      return { ...now, deployed: false };
+    };
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const first = race === 0 ? expected : undefined;
-      await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), first);
+      await this.#setTargets(principal, name, stopped, first);
       const { seen, targets } = await this.#find(principal.tenant, name);
       // The lists of the hosts must be updated before. Otherwise they would contain a deleted policy forever.
       if (targets.deployed || targets.unsettled || !(await this.#store.erase(principal.tenant, name, seen))) continue;
@@ -294,6 +310,14 @@ export class PolicyService implements DesiredStateSource {
  */
 function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
   return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
+}
+
+function requireUndeployed(name: string, { deployed, hosts }: StoredTargets): void {
+  if (!deployed) return;
+  throw new AppError(
+    "conflict",
+    `The policy ${name} is deployed to ${listed(hosts)}. Undeploy it first, or send force=true to stop and delete it.`,
+  );
 }
 
 function record(principal: Principal, definition: StoredDefinition, targets: StoredTargets): PolicyRecord {

@@ -18,7 +18,8 @@ afterAll(() => monitoring[Symbol.asyncDispose]());
 beforeEach(() => monitoring.policies.save(principal, { spec: { kind: "command", ...POLICY }, hosts: ["h1", "h2"] }));
 afterEach(async () => {
   monitoring.hosts.agents.clear();
-  for (const { name } of await monitoring.policies.list(principal)) await monitoring.policies.remove(principal, name);
+  for (const { name } of await monitoring.policies.list(principal))
+    await monitoring.policies.remove(principal, name, { force: true });
 });
 
 type Part = Parameters<typeof multipart>[0][number];
@@ -260,7 +261,7 @@ describe("a conf belongs to its policy", () => {
 
   test("it is removed with the policy; another policy of that name does not get it", async () => {
     await place("secret", ["h1"]);
-    await monitoring.policies.remove(principal, "p");
+    await monitoring.policies.remove(principal, "p", { force: true });
     expect(await stored()).toEqual([]);
     await monitoring.policies.save(principal, { spec: { kind: "command", ...POLICY }, hosts: ["h1"] });
     expect(await confOf("h1")).toBeUndefined();
