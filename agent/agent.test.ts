@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { existsSync } from "node:fs";
 import { appendFile, mkdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -103,13 +104,31 @@ describe("policies", () => {
   });
 
   it("get their conf beside their working files, and lose it with the deployment", async () => {
-    const policy = { ...commandPolicy({ command: "cat p.conf", interval: 1, unit: "second" }), conf: "level=3\n" };
-    controller.want({ revision: 1, policies: [policy] });
-    startAgent();
-    await controller.until("records", () => controller.records("p").length > 0);
-    expect(controller.records("p")[0]).toBe("level=3");
-    controller.want({ revision: 2, policies: [] });
-    await controller.until("folder gone", () => controller.bodies("run").length > 0);
+    const line = 'stat -c %a "$ODP_POLICY_CONF" && od -An -tx1 "$ODP_POLICY_CONF" && cmp "$ODP_POLICY_CONF" p.conf';
+    const policy = commandPolicy({ command: line, interval: 1, unit: "second", split: false });
+    controller.want({ revision: 1, policies: [{ ...policy, conf: Buffer.from([0xc4, 0xe3, 0x00]) }] });
+    const agent = startAgent();
+    const has = (text: string) => controller.until(text, () => controller.records("p").at(-1)?.trim() === text);
+    await has("600\n c4 e3 00");
+    controller.want({ revision: 2, policies: [{ ...policy, conf: Buffer.from("b") }] });
+    await has("600\n 62");
+    const gone = commandPolicy({
+      command: "ls; echo $ODP_POLICY_CONF none",
+      interval: 1,
+      unit: "second",
+      split: false,
+    });
+    controller.want({ revision: 3, policies: [gone] });
+    await has("none");
+    controller.want({ revision: 4, policies: [] });
+    await controller.until("folder gone", () => !existsSync(join(folder, "policies/p-p")));
+    // A policy that cannot run has no marks.
+    controller.want({ revision: 5, policies: [{ ...policy, spec: '{"kind":"command"}', conf: Buffer.from("c") }] });
+    await controller.until("conf", () => existsSync(join(folder, "policies/p-p/p.conf")));
+    controller.want({ revision: 6, policies: [] });
+    await controller.until("folder gone again", () => !existsSync(join(folder, "policies/p-p")));
+    agent.end.abort();
+    await agent.done;
   });
 
   it("that nobody can carry out are told with the heartbeat", async () => {

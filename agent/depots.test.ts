@@ -79,6 +79,23 @@ describe("depots", () => {
     expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
   });
 
+  it("that were put at a remote path stay there when a policy needs them, in the version that it needs", async () => {
+    const target = join(folder, "target");
+    startAgent();
+    await controller.connected();
+    const first = depot("tool", "1.0.0", { "bin/hello": "echo hello 1" }, "");
+    controller.command({ id: "d1", body: { $case: "deploy", value: { ...first, remotePath: target } } });
+    await result("d1", "ok");
+    const policy = commandPolicy({ command: "./bin/hello", ctype: 0, interval: 1, unit: "second" });
+    controller.want({ revision: 1, policies: [{ ...policy, depot: first }] });
+    await controller.until("hello 1", () => controller.records("p").includes("hello 1"));
+    expect(await readFile(join(target, "bin/hello"), "utf8")).toBe("echo hello 1");
+    const second = depot("tool", "2.0.0", { "bin/hello": "echo hello 2" }, "");
+    controller.want({ revision: 2, policies: [{ ...policy, depot: second }] });
+    await controller.until("hello 2", () => controller.records("p").includes("hello 2"));
+    expect(await readFile(join(target, "bin/hello"), "utf8")).toBe("echo hello 2");
+  });
+
   it("with a remote path leave everything else there alone", async () => {
     const target = join(folder, "target");
     await mkdir(target);

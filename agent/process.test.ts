@@ -202,5 +202,5 @@ function accountForEverySecond(): void {
 }
 
 function policy(spec: CommandPolicySpec | LogPolicySpec) {
-  return { name: spec.name, revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" };
+  return { name: spec.name, revision: 1, spec: JSON.stringify(spec), depot: undefined };
 }

@@ -182,15 +182,19 @@ async function runDepotCommand(work: { depot: Depot; folder: string; exec: Exec;
 }
 
 /**
- * One value for each policy, up to `POLICY_STATES_MAX`. The value without a name is their number; its presence tells a
- * controller that these are all states, so that it drops the states of other policies.
+ * One value for each policy and each conf, up to `POLICY_STATES_MAX` of each. The value without a name is their number;
+ * its presence tells a controller that these are all states, so that it drops those of other policies.
  */
 function statesOf(supervisor: Supervisor): Record<string, string> {
-  const states = [...supervisor.states].slice(0, POLICY_STATES_MAX);
+  return { ...listed("policy/", supervisor.states), ...listed("conf/", supervisor.confs) };
+}
+
+function listed(prefix: string, all: ReadonlyMap<string, string>): Record<string, string> {
+  const states = [...all].slice(0, POLICY_STATES_MAX);
   return {
-    "policy/": String(states.length),
+    [prefix]: String(states.length),
     ...Object.fromEntries(
-      states.map(([name, state]) => [`policy/${name}`, beginningOf(state, POLICY_STATE_MAX_CHARACTERS)]),
+      states.map(([name, state]) => [prefix + name, beginningOf(state, POLICY_STATE_MAX_CHARACTERS)]),
     ),
   };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ApiPermissions } from "./areas/groups/index.ts";
 import { FileVersions, LocalFiles } from "./areas/files/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
+import { PolicyConfs } from "./areas/policies/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
 /**
@@ -41,7 +42,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   },
   ContextStores: { [EVERY]: "the store of contexts, for services" },
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
-  DepotService: { beforeRemove: "at the assembly", onReplaced: "at the assembly" },
+  DepotUsers: { [EVERY]: "asked by services before a change" },
   FileSearchService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   GroupService: {
@@ -107,6 +108,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   RuleMemory: { [EVERY]: "no service" },
   RunRetention: { ran: "by the service that runs jobs", sweep: "maintenance" },
   RunAges: { sweep: "maintenance" },
+  PolicyConfs: { sweep: "repair", sweepOf: "a policy is deleted" },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",
@@ -230,7 +232,15 @@ describe("a principal without rights is refused by", () => {
 });
 
 test("services that routes reach as members of another service are checked, too", () => {
-  const members = [FileVersions, LocalFiles, FactorService, OperatorAccess, SignInPolicyService, SignInsService];
+  const members = [
+    FileVersions,
+    LocalFiles,
+    FactorService,
+    OperatorAccess,
+    PolicyConfs,
+    SignInPolicyService,
+    SignInsService,
+  ];
   for (const service of [ApiPermissions, ...members]) expect(classes.get(service.name)).toBe(service.prototype);
 });
 

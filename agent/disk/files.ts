@@ -95,6 +95,6 @@ export function isDiskFull(error: unknown): boolean {
   return isCode(error, "ENOSPC") || isCode(error, "EDQUOT");
 }
 
-function isCode(error: unknown, code: string): boolean {
+export function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
 }

@@ -39,9 +39,10 @@ describe("samples", () => {
       const spec: unknown = JSON.parse(readFileSync(join(import.meta.dirname, plugin, "sample.json"), "utf8"));
       expect(Value.Check(schema, spec), plugin).toBe(true);
       const work = {
-        policy: { name: "s", revision: 1, spec: "", depot: undefined, conf: "" },
+        policy: { name: "s", revision: 1, spec: "", depot: undefined },
         spec,
         folder,
+        confPath: undefined,
         depotFolder: undefined,
       };
       const kind = plugin.split("-")[0];
@@ -232,7 +233,7 @@ async function open(maxBytes = 1 << 24): Promise<void> {
 function apply(revision: number, spec: CommandPolicySpec | LogPolicySpec): void {
   supervisor.apply({
     revision,
-    policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined, conf: "" }],
+    policies: [{ name: "p", revision, spec: JSON.stringify(spec), depot: undefined }],
   });
 }
 

@@ -59,7 +59,7 @@ function start(controller: FakeController, work: string, signal: AbortSignal): P
 
 async function follow(controller: FakeController, work: string, folder: string): Promise<void> {
   const spec = readFileSync(join(folder, "policy.json"), "utf8").replaceAll("$CASE", join(work, "case"));
-  controller.want({ revision: 1, policies: [{ name: "case", revision: 1, spec, depot: undefined, conf: "" }] });
+  controller.want({ revision: 1, policies: [{ name: "case", revision: 1, spec, depot: undefined }] });
   const expected = readFileSync(join(folder, "expected.txt"), "utf8")
     .split("\n---\n")
     .map((text) => text.replace(/\n$/, ""));

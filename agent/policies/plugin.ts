@@ -6,8 +6,10 @@ export interface PolicyWork {
   readonly policy: Policy;
   /** `policy.spec`, parsed from JSON. The plugin checks the parts that it uses. */
   readonly spec: unknown;
-  /** The policy's own folder. It contains `<name>.conf` if the policy has a configuration. */
+  /** The policy's own folder. */
   readonly folder: string;
+  /** Path of `<name>.conf` in that folder. Undefined when the policy has no conf on this host. */
+  readonly confPath: string | undefined;
   /** The depot's folder when the policy needs one. */
   readonly depotFolder: string | undefined;
 }

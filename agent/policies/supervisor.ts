@@ -1,10 +1,12 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { Policy, type DesiredState } from "../../proto/gen/agent/v1/agent.ts";
 import { AppError, errorText } from "../../common/errors.ts";
 import { POLICY_RESTART_MAX_MS, POLICY_RESTART_MIN_MS } from "../../common/limits.ts";
 import type { Files } from "../../common/files.ts";
+import { fileName } from "../../common/paths.ts";
 import { wait } from "../../common/time.ts";
-import { nodeFiles, writeAtomically } from "../disk/files.ts";
+import { isCode, nodeFiles, writeAtomically } from "../disk/files.ts";
 import { policyMarks, type Host } from "./host.ts";
 import type { PolicyPlugin, Runner } from "./plugin.ts";
 
@@ -23,6 +25,9 @@ interface Working {
   readonly done: Promise<void>;
 }
 
+/** Begins the names of the folders of policies. */
+const PREFIX = "p-";
+
 /** Runs exactly the policies of the desired state: it starts and stops them, and restarts those that fail. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -30,6 +35,7 @@ export class Supervisor {
   readonly #working = new Map<string, Working>();
   readonly #failures = new Map<string, string>();
   readonly #runners = new Map<string, Runner>();
+  readonly #confs = new Map<string, string>();
   #wanted: DesiredState | undefined;
   #applying: Promise<void> | undefined;
   #stopped = false;
@@ -51,6 +57,11 @@ export class Supervisor {
    */
   get states(): ReadonlyMap<string, string> {
     return new Map([...this.#working.keys()].map((name) => [name, this.#stateOf(name)]));
+  }
+
+  /** The confs that are in place, by policy: SHA-256 of the bytes, in hexadecimal digits. */
+  get confs(): ReadonlyMap<string, string> {
+    return this.#confs;
   }
 
   #stateOf(name: string): string {
@@ -99,17 +110,32 @@ export class Supervisor {
     await working.done;
     this.#working.delete(working.policy.name);
     this.#failures.delete(working.policy.name);
+    this.#confs.delete(working.policy.name);
   }
 
   /** Removes the marks and folders of policies that are not wanted, also of those whose removal a crash interrupted. */
   async #forgetOthers(wanted: ReadonlyMap<string, Policy>): Promise<void> {
     const { host, plugins } = this.#options;
-    const names = new Set(host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/"))));
+    const marked = host.marks("policy/").map(([key]) => key.slice("policy/".length, key.lastIndexOf("/")));
+    const names = new Set([...marked, ...(await this.#withFolder())]);
     for (const name of names) {
       if (wanted.has(name)) continue;
       for (const plugin of plugins) await plugin.forget?.(name, host);
       await host.emit([], { marks: host.marks(policyMarks(name)).map(([key]) => ({ key })), reserve: true });
       await this.#files.rm(this.#folder(name), { recursive: true, force: true });
+    }
+  }
+
+  /** Names of the policies that have a folder. It may contain a conf even if the policy never ran. */
+  async #withFolder(): Promise<readonly string[]> {
+    try {
+      const entries = await this.#files.readdir(this.#options.folder);
+      return entries
+        .filter((entry) => entry.startsWith(PREFIX))
+        .map((entry) => decodeURIComponent(entry.slice(PREFIX.length)));
+    } catch (error) {
+      if (isCode(error, "ENOENT")) return [];
+      throw error;
     }
   }
 
@@ -140,9 +166,9 @@ export class Supervisor {
     const kind = kindOf(spec);
     const plugin = plugins.find((candidate) => candidate.kind === kind);
     if (!plugin) throw new AppError("unsupported", `This agent knows no policy of the kind ${String(kind)}.`);
-    const folder = await this.#prepare(policy);
+    const { folder, confPath } = await this.#prepare(policy);
     const depotFolder = policy.depot ? await host.depots.ensure(policy.depot, signal) : undefined;
-    const runner = plugin.create({ policy, spec, folder, depotFolder }, host);
+    const runner = plugin.create({ policy, spec, folder, confPath, depotFolder }, host);
     this.#failures.delete(policy.name);
     host.log("info", "policy at work", { policy: policy.name, revision: policy.revision, kind });
     this.#runners.set(policy.name, runner);
@@ -153,18 +179,23 @@ export class Supervisor {
     }
   }
 
-  async #prepare(policy: Policy): Promise<string> {
-    const folder = this.#folder(policy.name);
+  async #prepare({ name, conf }: Policy): Promise<{ folder: string; confPath: string | undefined }> {
+    const folder = this.#folder(name);
     await this.#files.mkdir(folder, { recursive: true, mode: 0o700 });
-    const conf = join(folder, `${encodeURIComponent(policy.name)}.conf`);
-    if (policy.conf === "") await this.#files.rm(conf, { force: true });
-    else await writeAtomically(this.#files, conf, Buffer.from(policy.conf));
-    return folder;
+    const path = join(folder, `${fileName(name)}.conf`);
+    if (conf === undefined) {
+      await this.#files.rm(path, { force: true });
+      this.#confs.delete(name);
+      return { folder, confPath: undefined };
+    }
+    await writeAtomically(this.#files, path, conf);
+    this.#confs.set(name, createHash("sha256").update(conf).digest("hex"));
+    return { folder, confPath: path };
   }
 
   #folder(name: string): string {
     // An encoded name has no slash. The prefix avoids the names `.` and `..`.
-    return join(this.#options.folder, `p-${encodeURIComponent(name)}`);
+    return join(this.#options.folder, PREFIX + encodeURIComponent(name));
   }
 }
 

@@ -38,6 +38,9 @@ export const DepotSelect = Type.Object({
   name: Name,
   version: Type.Optional(Type.String({ maxLength: 50, description: "empty: the newest" })),
 });
+const Force = Type.Optional(Type.Boolean({ description: "also what policies use" }));
+
+export const DepotRemove = Type.Object({ ...DepotSelect.properties, force: Force });
 const VERSION = { pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$" };
 
 /** A path without a slash at its beginning. */
@@ -115,6 +118,7 @@ export const Deployment = Type.Object({
   command: Type.Optional(Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS })),
   remotepath: Type.Optional(Type.String({ maxLength: 1_024, documented: { pattern: `^$|${ABSOLUTE_PATH.pattern}` } })),
   timeout: Type.Optional(Type.Integer({ minimum: 1, default: DEPLOY_DEFAULT_S, description: "seconds" })),
+  force: Force,
 });
 
 /** Result of deploying one depot to one host. */

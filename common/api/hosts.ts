@@ -64,6 +64,9 @@ export const HostView = Type.Object({
   depot: Type.Record(Type.String(), Type.String()),
   /** The agent's state for each policy wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
   policies: Type.Record(Type.String(), Type.String()),
+  confs: Type.Record(Type.String(), Type.String(), {
+    description: "SHA-256 of the conf that the agent has in place, by policy",
+  }),
   status: Type.Union([Type.Literal("online"), Type.Literal("offline")]),
   tags: Type.Array(Type.String()),
   revision: Type.String({

@@ -93,10 +93,38 @@ export const PolicyChange = Type.Object({
 export type PolicyChange = Static<typeof PolicyChange>;
 
 export const PolicySelect = Type.Object({ name: Common.name });
+export const PolicyRemove = Type.Object({
+  ...PolicySelect.properties,
+  force: Type.Optional(Type.Boolean({ description: "also a policy that is deployed" })),
+});
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,
   hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),
 });
+
+const ConfHosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
+
+export const ConfPlace = Type.Object({
+  ...PolicySelect.properties,
+  hosts: ConfHosts,
+  conf: Type.Optional(
+    Type.String({ description: "written in UTF-8; a file part of this name keeps its bytes; may be empty" }),
+  ),
+});
+export const ConfRemove = Type.Object({ ...PolicySelect.properties, hosts: ConfHosts });
+
+/** The conf of a policy on one host. */
+export const PolicyConf = Type.Object({
+  host: Type.String(),
+  state: Type.Union([Type.Literal("ok"), Type.Literal("waiting"), Type.Literal("unassigned"), Type.Literal("failed")], {
+    description:
+      "ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed",
+  }),
+  message: Type.String({ description: "why it is not ok" }),
+  digest: Type.String({ description: "SHA-256 of the wanted bytes; empty: the host is to have no conf" }),
+  bytes: Type.Integer(),
+});
+export type PolicyConf = Static<typeof PolicyConf>;
 
 export const PolicyList = Type.Object({});
 

@@ -123,6 +123,11 @@ export const POLICY_PARALLEL_HOSTS = 16;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;
+/** Names in an error about what uses a depot or a policy: policies, and hosts of each. */
+export const POLICY_USES_NAMED_MAX = 10;
+/** Bytes of one conf, and of all confs of one host. An agent gets the latter in one message. */
+export const POLICY_CONF_MAX_BYTES = 256 * KIB;
+export const POLICY_CONFS_PER_HOST_MAX_BYTES = 2 * MIB;
 
 // Console logs.
 export const CONSOLE_LOG_TTL_DAYS = 30;

@@ -14,7 +14,7 @@ const gap = (sequence: number) =>
 
 describe("agent sessions", () => {
   it("welcome an agent, send it what it is to do, and show its host online", async () => {
-    world.desired.set("matrix/web-1", { revision: 7, policies: [{ name: "p", revision: 3, spec: "{}", conf: "" }] });
+    world.desired.set("matrix/web-1", { revision: 7, policies: [{ name: "p", revision: 3, spec: "{}" }] });
     const identity = await world.enrol("web-1");
     const agent = agentOf(identity);
     const facts = {
@@ -142,9 +142,7 @@ describe("agent sessions", () => {
     const file = { path: "run.sh", digest: mine.digest, size: mine.size, executable: true };
     world.desired.set("matrix/fetching", {
       revision: 1,
-      policies: [
-        { name: "p", revision: 1, spec: "{}", conf: "", depot: { name: "d", version: "1.0.0", files: [file] } },
-      ],
+      policies: [{ name: "p", revision: 1, spec: "{}", depot: { name: "d", version: "1.0.0", files: [file] } }],
     });
     const { agent } = await connected("fetching");
     await agent.next("desired");

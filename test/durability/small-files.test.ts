@@ -57,7 +57,6 @@ function policies(count: number) {
     revision: 1,
     spec: "x".repeat(300),
     depot: undefined,
-    conf: "",
   }));
 }
 

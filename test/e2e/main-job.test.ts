@@ -161,7 +161,7 @@ describe.each(engines)("the main job on the %s engine", (_name, settings) => {
   it("stops what is undeployed", async () => {
     await odp.ok("POST", "/monitoring/policy/undeploy/tick");
     await odp.ok("POST", "/monitoring/undeploy", form({ hosts: "web-1", depots: "probe", versions: "1.1.0" }));
-    await odp.ok("DELETE", "/monitoring/policy/access");
+    await odp.ok("DELETE", "/monitoring/policy/access?force=true");
   });
 });
 

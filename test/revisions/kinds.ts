@@ -87,7 +87,7 @@ export const KINDS: readonly Kind[] = [
         json: {},
       },
       { method: "PATCH", url: `/monitoring/policy/${name}`, path: "/monitoring/policy/:name", json: { interval: 9 } },
-      { method: "DELETE", url: `/monitoring/policy/${name}`, path: "/monitoring/policy/:name" },
+      { method: "DELETE", url: `/monitoring/policy/${name}?force=true`, path: "/monitoring/policy/:name" },
     ],
     revision: (name, client) => tagged(client, `/monitoring/policy/${name}`),
   },

@@ -93,7 +93,7 @@ describe("what an agent may write", () => {
     const before = await connected("former");
     await before.agent.next("desired");
     before.agent.close();
-    await odp.policies.remove(ADMIN, "passing");
+    await odp.policies.remove(ADMIN, "passing", { force: true });
     const after = await connected("former");
     await after.send(records(1, ["late,7"], { rule: FOREIGN_RULE, policy: "passing" }), run(2, "passing"));
     await after.acknowledged(2);

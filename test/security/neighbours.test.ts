@@ -34,6 +34,8 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     hosts: ["vault"],
   },
   "POST /monitoring/policy/deploy/:name": { hosts: ["vault"] },
+  "PUT /monitoring/policy/deploy/conf/:name": { hosts: ["vault"], conf: "other" },
+  "DELETE /monitoring/policy/undeploy/conf/:name": { hosts: ["vault"] },
   "PUT /monitoring/depot": { name: "vault", version: "1.0.0", remark: "other" },
   "GET /monitoring/depot/file/:name": { version: "1.0.0", filepath: "a.txt" },
   "PUT /monitoring/depot/file/:name": depotChange(),

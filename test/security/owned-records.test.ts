@@ -37,6 +37,9 @@ const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
     { url: `/monitoring/policy/${name}` },
     { method: "POST", url: `/monitoring/policy/deploy/${name}` },
     { method: "POST", url: `/monitoring/policy/undeploy/${name}` },
+    { url: `/monitoring/policy/conf/${name}` },
+    { method: "PUT", url: `/monitoring/policy/deploy/conf/${name}`, ...parts({ hosts: "h", conf: "x" }) },
+    { method: "DELETE", url: `/monitoring/policy/undeploy/conf/${name}?hosts=h` },
     // A member of the other kind, whose error would tell the kind.
     { method: "PATCH", url: `/monitoring/policy/${name}`, ...json({ match: "x" }) },
     { method: "DELETE", url: `/monitoring/policy/${name}` },
@@ -55,6 +58,7 @@ const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
       ...parts({ name, version: "1.0.0", newVersion: "3.0.0", filepath: "a.sh", type: "M", content: "x" }),
     },
     { method: "POST", url: "/monitoring/deploy", ...parts({ hosts: "h", depots: name, versions: "1.0.0" }) },
+    { method: "POST", url: "/monitoring/undeploy", ...parts({ hosts: "h", depots: name, versions: "1.0.0" }) },
     {
       method: "POST",
       url: "/monitoring/policy",

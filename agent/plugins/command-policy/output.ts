@@ -31,7 +31,7 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     .exec({
       line: work.spec.command,
       cwd: work.depotFolder ?? work.folder,
-      env: { ODP_POLICY: work.policy.name, ODP_POLICY_FOLDER: work.folder },
+      env: environmentOf(work),
       timeoutMs: options.timeoutMs,
       signal: options.signal,
       onOutput: async (data, stderr) => {
@@ -48,6 +48,11 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     .finally(() => settling.stop());
   if (!options.signal.aborted) await take(records.end());
   return endOf(result, [errors.text(), complaint(work, records)]);
+}
+
+function environmentOf({ policy, folder, confPath }: CommandWork): Record<string, string> {
+  const own = { ODP_POLICY: policy.name, ODP_POLICY_FOLDER: folder };
+  return confPath === undefined ? own : { ...own, ODP_POLICY_CONF: confPath };
 }
 
 /**

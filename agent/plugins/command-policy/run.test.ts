@@ -12,7 +12,7 @@ it("that is told to stop while its records wait for room keeps them for its end,
     return Promise.resolve();
   };
   const host = { clock: new TestClock(), emit } as Partial<Host> as Host;
-  const policy = { name: "p", revision: 1, spec: "", depot: undefined, conf: "" };
+  const policy = { name: "p", revision: 1, spec: "", depot: undefined };
   const run = await Run.begin({
     host,
     policy,

@@ -1,9 +1,10 @@
 import type { Depot, UndeployDepot } from "../../../proto/gen/agent/v1/agent.ts";
+import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
 import { AppError } from "../../../common/errors.ts";
 import { EXEC_ERROR_TAIL_BYTES } from "../../../common/limits.ts";
 import type { Host } from "../../policies/host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
-import type { DepotFolders } from "./folders.ts";
+import type { DepotFolders, Placed } from "./folders.ts";
 
 /** Carries out the commands that deploy and remove depots. */
 export function createDepotPlugins(folders: DepotFolders): readonly CommandPlugin[] {
@@ -19,7 +20,7 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   try {
     const placed = await folders.place(depot, within.signal);
     const outcome = depot.command === "" ? DONE : await runLine(depot.command, placed.folder, { task, host });
-    if (outcome.state === "ok") await placed.keep();
+    if (outcome.state === "ok") await keepOrRevert(placed);
     else await placed.revert();
     return outcome;
   } catch (error) {
@@ -30,10 +31,21 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   }
 }
 
+/** If files of the former version cannot be removed, that version is restored and the deployment fails. */
+async function keepOrRevert(placed: Placed): Promise<void> {
+  try {
+    await placed.keep();
+  } catch (error) {
+    await placed.revert();
+    throw error;
+  }
+}
+
 async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): Promise<Outcome> {
   const { name, version, command, remotePath } = undeployOf(task);
   const folder = folders.folder(name, remotePath);
-  if (folder === undefined) return { ...DONE, message: "It was not there." };
+  const isThere = folders.has(name, { version, remotePath });
+  if (folder === undefined || !isThere) return { ...DONE, message: NOT_DEPLOYED };
   const outcome = command === "" ? DONE : await runLine(command, folder, { task, host });
   if (outcome.state !== "ok") return outcome;
   await folders.remove(name, { version, remotePath });

@@ -20,8 +20,9 @@ interface Manifest {
 }
 
 /**
- * A depot that is in place. `keep` makes that final. `revert` restores the version before. Without one, the depot is no
- * longer in place, but files that were copied to a remote path stay there.
+ * A depot that is in place. `keep` makes that final, and removes the files that the version before had put elsewhere.
+ * `revert` restores the version before, and removes the files that only the new one has. Without a version before, the
+ * depot is no longer in place.
  */
 export interface Placed {
   readonly folder: string;
@@ -40,7 +41,8 @@ const MANIFEST = ".manifest.json";
 /**
  * Keeps the depots on this host. Each version is built in a folder of its own, `<folder>/<name>/<version>-<digest>/`.
  * The link `current` is then replaced, so a reader sees either the whole old version or the whole new one. With a
- * remote path, the files are also copied there, each by a rename. Other files at the remote path are not changed.
+ * remote path, the files are also copied there, each by a rename, and those of the version before are removed. Other
+ * files at the remote path are not changed.
  */
 export class DepotFolders {
   readonly #folder: string;
@@ -64,14 +66,27 @@ export class DepotFolders {
     return remotePath === "" ? join(this.#home(name), CURRENT) : absolutePath(remotePath);
   }
 
+  /** True if the depot is in place. With a version or a remote path, only that version or that place counts. */
+  has(name: string, { version, remotePath }: { version: string; remotePath: string }): boolean {
+    const current = this.#current(name);
+    if (current === undefined) return false;
+    const manifest = this.#readManifest(name, current);
+    const isVersion = version === "" || manifest.version === version;
+    return isVersion && (remotePath === "" || manifest.remotePath === absolutePath(remotePath));
+  }
+
   /**
    * Resolves with the folder when this version of the depot is in place. If it is not yet, it is placed, and `run` is
-   * called with its folder. If `run` fails, the version before is restored.
+   * called with its folder. If `run` fails, the version before is restored. A depot that a deployment put at a remote
+   * path stays there.
    */
   async ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
-    const known = this.folder(depot.name, depot.remotePath);
-    if (known !== undefined && this.#current(depot.name) === versionFolder(this.#manifest(depot))) return known;
-    const placed = await this.place(depot, signal);
+    const current = this.#current(depot.name);
+    const before = current === undefined ? undefined : this.#readManifest(depot.name, current);
+    const wanted = depot.remotePath === "" && before ? { ...depot, remotePath: before.remotePath } : depot;
+    const folder = depot.remotePath === "" ? join(this.#home(depot.name), CURRENT) : absolutePath(depot.remotePath);
+    if (current === versionFolder(this.#manifest(wanted))) return folder;
+    const placed = await this.place(wanted, signal);
     try {
       await run(placed.folder);
     } catch (error) {
@@ -79,7 +94,7 @@ export class DepotFolders {
       throw error;
     }
     await placed.keep();
-    return placed.folder;
+    return folder;
   }
 
   /** Puts a version in place. Depots are placed one after another. */
@@ -87,19 +102,12 @@ export class DepotFolders {
     return this.#exclusively(() => this.#place(depot, signal));
   }
 
-  /** Removes a depot from this host. With a version, only if that version is in place. */
-  remove(name: string, { version, remotePath }: { version: string; remotePath: string }): Promise<void> {
+  /** Removes a depot from this host. With a version or a remote path, only if `has` is true for them. */
+  remove(name: string, which: { version: string; remotePath: string }): Promise<void> {
     return this.#exclusively(async () => {
       const current = this.#current(name);
-      if (current === undefined) return;
-      const manifest = this.#readManifest(name, current);
-      if (version !== "" && manifest.version !== version) return;
-      const target = remotePath === "" ? manifest.remotePath : remotePath;
-      if (target !== "")
-        await takeAway(
-          absolutePath(target),
-          manifest.files.map(({ path }) => relativePath(path)),
-        );
+      if (current === undefined || !this.has(name, which)) return;
+      await withdraw(this.#readManifest(name, current), undefined);
       await rm(join(this.#home(name), CURRENT), { force: true });
       await rm(this.#home(name), { recursive: true, force: true });
       await this.#sweep();
@@ -111,12 +119,26 @@ export class DepotFolders {
     const before = this.#current(depot.name);
     const built = versionFolder(manifest);
     if (!existsSync(join(this.#home(depot.name), built))) await this.#build({ depot, manifest }, built, signal);
+    const former = before === undefined ? undefined : this.#readManifest(depot.name, before);
+    const revert = async () => {
+      await this.#revert(depot.name, built, before);
+      if (before !== built) await withdraw(manifest, former);
+    };
     await this.#switch(depot.name, built);
-    if (manifest.remotePath !== "") await this.#putThere(join(this.#home(depot.name), built), manifest);
+    try {
+      if (manifest.remotePath !== "") await this.#putThere(join(this.#home(depot.name), built), manifest);
+    } catch (error) {
+      await revert().catch(() => undefined);
+      throw error;
+    }
     return {
       folder: manifest.remotePath === "" ? join(this.#home(depot.name), CURRENT) : manifest.remotePath,
-      keep: () => this.#exclusively(() => this.#prune(depot.name, [built, before])),
-      revert: () => this.#exclusively(() => this.#revert(depot.name, built, before)),
+      keep: () =>
+        this.#exclusively(async () => {
+          if (former) await withdraw(former, manifest);
+          await this.#prune(depot.name, [built, before]);
+        }),
+      revert: () => this.#exclusively(revert),
     };
   }
 
@@ -225,6 +247,16 @@ export class DepotFolders {
     this.#queue = turn.catch(() => undefined);
     return turn;
   }
+}
+
+/** Removes the files of a version from its remote path, except those that the other version has at the same place. */
+async function withdraw({ remotePath, files }: Manifest, except: Manifest | undefined): Promise<void> {
+  if (remotePath === "") return;
+  const kept = new Set(except?.remotePath === remotePath ? except.files.map(({ path }) => path) : []);
+  await takeAway(
+    remotePath,
+    files.map(({ path }) => path).filter((path) => !kept.has(path)),
+  );
 }
 
 function versionFolder(manifest: Manifest): string {

@@ -3598,6 +3598,8 @@ export interface Operations {
       config: Record<string, string>;
       depot: Record<string, string>;
       policies: Record<string, string>;
+      /** SHA-256 of the conf that the agent has in place, by policy. */
+      confs: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -3653,6 +3655,8 @@ export interface Operations {
       config: Record<string, string>;
       depot: Record<string, string>;
       policies: Record<string, string>;
+      /** SHA-256 of the conf that the agent has in place, by policy. */
+      confs: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -3690,6 +3694,8 @@ export interface Operations {
       config: Record<string, string>;
       depot: Record<string, string>;
       policies: Record<string, string>;
+      /** SHA-256 of the conf that the agent has in place, by policy. */
+      confs: Record<string, string>;
       status: "online" | "offline";
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
@@ -4752,6 +4758,8 @@ export interface Operations {
          * @default 60
          */
         timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: {
@@ -4984,6 +4992,8 @@ export interface Operations {
       query?: {
         /** empty: the newest. At most 50 characters. */
         version?: string;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: number;
@@ -5518,7 +5528,7 @@ export interface Operations {
     revised: true;
   };
   /**
-   * Stops a policy everywhere and deletes it.
+   * Deletes a policy.
    *
    * `DELETE /monitoring/policy/{name}`, permission: policies:write.
    *
@@ -5531,9 +5541,39 @@ export interface Operations {
         /** 1 to 200 characters. */
         name: string;
       };
+      query?: {
+        /** also a policy that is deployed. */
+        force?: boolean;
+      };
     };
     message: string;
     revised: true;
+  };
+  /**
+   * States of the conf of a policy on its hosts.
+   *
+   * `GET /monitoring/policy/conf/{name}`, permission: policies:read.
+   *
+   * @example
+   * await client.call("getMonitoringPolicyConfByName", { path: { name: "load" } });
+   */
+  getMonitoringPolicyConfByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+    };
+    message: {
+      host: string;
+      /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
+      state: "ok" | "waiting" | "unassigned" | "failed";
+      /** why it is not ok. */
+      message: string;
+      /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
+      digest: string;
+      bytes: number;
+    }[];
   };
   /**
    * Deploys a policy to its hosts.
@@ -5602,6 +5642,39 @@ export interface Operations {
       revision: string;
     };
     revised: true;
+  };
+  /**
+   * Gives hosts the conf of a policy.
+   *
+   * `PUT /monitoring/policy/deploy/conf/{name}`, permission: policies:run.
+   *
+   * @example
+   * await client.call("putMonitoringPolicyDeployConfByName", { path: { name: "load" }, body: { hosts: ["web-1"], conf: "warn=4\n" } });
+   */
+  putMonitoringPolicyDeployConfByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /** written in UTF-8; a file part of this name keeps its bytes; may be empty. */
+        conf?: string;
+        uploadfile?: readonly Upload[];
+      };
+    };
+    message: {
+      host: string;
+      /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
+      state: "ok" | "waiting" | "unassigned" | "failed";
+      /** why it is not ok. */
+      message: string;
+      /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
+      digest: string;
+      bytes: number;
+    }[];
   };
   /**
    * The extension table of a rule, LTSV; empty without one.
@@ -5794,6 +5867,36 @@ export interface Operations {
     revised: true;
   };
   /**
+   * Removes the conf of a policy from hosts.
+   *
+   * `DELETE /monitoring/policy/undeploy/conf/{name}`, permission: policies:run.
+   *
+   * @example
+   * await client.call("deleteMonitoringPolicyUndeployConfByName", { path: { name: "load" }, query: { hosts: ["web-1"] } });
+   */
+  deleteMonitoringPolicyUndeployConfByName: {
+    request: {
+      path: {
+        /** 1 to 200 characters. */
+        name: string;
+      };
+      query: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+      };
+    };
+    message: {
+      host: string;
+      /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
+      state: "ok" | "waiting" | "unassigned" | "failed";
+      /** why it is not ok. */
+      message: string;
+      /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
+      digest: string;
+      bytes: number;
+    }[];
+  };
+  /**
    * Takes depot versions off hosts.
    *
    * `POST /monitoring/undeploy`, permission: depots:run.
@@ -5821,6 +5924,8 @@ export interface Operations {
          * @default 60
          */
         timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
       };
     };
     message: {

@@ -68,15 +68,16 @@ test("the request's command and folder go before the depot's own", async () => {
 });
 
 test("undeploying takes the depot off the host record, also a version that is kept nowhere any more", async () => {
-  const outcomes = await deployments.undeploy(admin, {
-    hosts: ["h1"],
-    depots: ["none"],
-    versions: ["1.0.0"],
-    command: "stop",
-  });
-  expect(states(outcomes)).toEqual([["h1", "none", "ok"]]);
+  const request = { depots: ["none"], versions: ["1.0.0"], command: "stop" };
+  const outcomes = await deployments.undeploy(admin, { ...request, hosts: ["h9"] });
+  expect(states(outcomes)).toEqual([["h9", "none", "ok"]]);
   expect(sent[0]?.command).toEqual({ kind: "undeploy", name: "none", version: "1.0.0", command: "stop" });
-  expect(noted).toEqual([{ host: "h1", name: "none", version: "1.0.0", present: false }]);
+  expect(noted).toEqual([{ host: "h9", name: "none", version: "1.0.0", present: false }]);
+  await expect(deployments.undeploy(admin, { ...request, hosts: ["h1", "h2"] })).rejects.toMatchObject({
+    code: "not_found",
+    message: "There is no depot none, and none of these hosts has it.",
+  });
+  expect(sent).toHaveLength(1);
 });
 
 describe("a host that does not do well", () => {

@@ -35,8 +35,8 @@ import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
 
 export interface DeploymentDependencies {
-  readonly depots: Pick<Depots, "toDeploy">;
-  readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
+  readonly depots: Pick<Depots, "toDeploy" | "isStored" | "users">;
+  readonly hosts: Pick<Hosts, "dispatch" | "noteDepot" | "depotsOn">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "visible"> & Unrestricted<"ingest">;
@@ -54,6 +54,8 @@ export interface DeploymentRequest {
   readonly command?: string;
   readonly remotepath?: string;
   readonly timeoutSeconds?: number;
+  /** True: also if the versions that leave the hosts are in use there. */
+  readonly force?: boolean;
 }
 
 type Action = "deploy" | "undeploy";
@@ -75,6 +77,7 @@ interface Run {
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
+  readonly #hosts: DeploymentDependencies["hosts"];
   readonly #commands: DeploymentCommands;
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
@@ -85,6 +88,7 @@ export class DeploymentService {
 
   constructor(dependencies: DeploymentDependencies) {
     this.#depots = dependencies.depots;
+    this.#hosts = dependencies.hosts;
     this.#commands = new DeploymentCommands(dependencies);
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
@@ -94,6 +98,7 @@ export class DeploymentService {
     this.#runtime = dependencies.runtime;
   }
 
+  /** `AppError("conflict")` if another version of a depot is in use on one of the hosts, unless `force` is true. */
   async deploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const pairs = checkedPairs(request);
@@ -102,20 +107,50 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
+    await this.#requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
-  /** Removes depots from hosts. The version need not be stored on the controllers any more. */
+  /**
+   * Removes depots from hosts. On a host without that version nothing runs, and its outcome has the message
+   * `NOT_DEPLOYED`. The version need not be stored on the controllers any more. `AppError("not_found")` for a depot that
+   * is neither stored nor on one of the hosts, `conflict` for a version that is in use on one of them, unless `force` is
+   * true.
+   */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
-    const commands = checkedPairs(request).map(({ depot, version }) => ({
+    const pairs = checkedPairs(request);
+    for (const name of new Set(request.depots)) await this.#requireKnown(principal, name, request.hosts);
+    const commands = pairs.map(({ depot, version }) => ({
       kind: "undeploy" as const,
       name: fileName(depot),
       version: depotVersion(version),
       ...place,
     }));
+    await this.#requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("undeploy", request, commands));
+  }
+
+  async #requireUnused(
+    principal: Principal,
+    { hosts, force = false }: DeploymentRequest,
+    commands: Run["commands"],
+  ): Promise<void> {
+    if (force) return;
+    for (const { kind, name, version } of commands) {
+      const leaves = (other: string): boolean => (kind === "deploy" ? other !== version : other === version);
+      await this.#depots.users.refuseDeparture({ principal, name, hosts, leaves });
+    }
+  }
+
+  async #requireKnown(principal: Principal, name: string, hosts: readonly string[]): Promise<void> {
+    if (await this.#depots.isStored(principal, name)) return;
+    const onHosts = await mapLimited([...new Set(hosts)], DEPLOY_PARALLEL_HOSTS, (host) =>
+      this.#hosts.depotsOn(principal, host),
+    );
+    if (!onHosts.some((names) => names.includes(name)))
+      throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
   }
 
   #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {

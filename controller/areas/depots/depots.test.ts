@@ -152,9 +152,11 @@ describe("updating", () => {
     await depots.create(admin, { ...web("1.0.0"), remark: "kept" }, [await script("old")]);
     await expect(update("1.0.0", [await script("new")])).rejects.toThrow("overwrite=true");
     const replaced: unknown[] = [];
-    depots.onReplaced((change) => {
-      replaced.push(change);
-      return Promise.resolve();
+    const unused = () => Promise.resolve();
+    depots.users.add({
+      refuseDeletion: unused,
+      refuseDeparture: unused,
+      replaced: (change) => Promise.resolve(void replaced.push(change)),
     });
     expect(await update("1.0.0", [await script("new")], { overwrite: true })).toMatchObject({ remark: "kept" });
     expect(await depots.readFile(admin, "web", "1.0.0", "check.sh")).toBe("new");
@@ -198,7 +200,7 @@ describe("reading and changing files", () => {
     expect((await change("D", "logo", { newVersion: "1.0.3" })).files.map((file) => file.path)).toEqual(["bin/a.sh"]);
     expect((await depots.get(admin, "web", "1.0.0")).files).toHaveLength(2);
     expect(await depots.get(admin, "web", "1.0.1")).toMatchObject({ command: "./bin/a.sh" });
-    await depots.remove(admin, "web", "1.0.0");
+    await depots.remove(admin, "web", { version: "1.0.0" });
     expect(await depots.readFile(admin, "web", "1.0.2", "bin/a.sh")).toBe("one\ntwo\n");
   });
 
@@ -244,9 +246,11 @@ describe("removing", () => {
 
   test("is refused by who still needs it", async () => {
     await depots.create(admin, web("1.0.0"), [await script()]);
-    depots.beforeRemove(() => Promise.reject(new Error("in use")));
+    const inUse = () => Promise.reject(new Error("in use"));
+    depots.users.add({ refuseDeletion: inUse, refuseDeparture: inUse, replaced: inUse });
     await expect(depots.remove(admin, "web")).rejects.toThrow("in use");
     expect(await depots.exists(admin, "web", "1.0.0")).toBe(true);
+    expect(await depots.remove(admin, "web", { force: true })).toBe(1);
   });
 });
 

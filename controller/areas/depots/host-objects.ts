@@ -125,11 +125,15 @@ function changing(depots: DepotService): readonly HostFunction[] {
     hostFunction({
       name: "delete",
       summary: "Deletes a depot, or one version of it",
-      parameters: [NAME, NEWEST],
+      parameters: [
+        NAME,
+        NEWEST,
+        { name: "force", schema: Type.Boolean({ description: "True: also what policies use" }), optional: true },
+      ],
       returns: "how many versions are gone",
       example: `${MADE("1.0.8")}OUTPUT = depot.delete("example", "1.0.8")`,
       changes: true,
-      call: ({ principal }, name, version) => depots.remove(principal, name, version),
+      call: ({ principal }, name, version, force) => depots.remove(principal, name, { version, force }),
     }),
   ];
 }
@@ -144,7 +148,7 @@ function deploying(deployments: DeploymentService): readonly HostFunction[] {
           name: "deployment",
           schema: Type.Object(
             {},
-            { description: "{hosts, depots, versions, command, remotepath, timeout in seconds}" },
+            { description: "{hosts, depots, versions, command, remotepath, timeout in seconds, force}" },
           ),
         },
       ],

@@ -4,3 +4,5 @@ export { depotClasses } from "./classes.ts";
 export { DeploymentService } from "./deployment.ts";
 export { depotRoutes } from "./routes.ts";
 export { DepotService } from "./service.ts";
+export { DepotUsers } from "./users.ts";
+export type * from "./users.ts";

@@ -265,6 +265,19 @@ describe("depots and deployments in MQL", () => {
     expect(undeployed).toMatchObject({ message: [{ host: "h1", state: "ok" }] });
     expect(undeployed).not.toHaveProperty("warnings");
     expect(undeployed).not.toHaveProperty("failed");
+    monitoring.hosts.behaviour = () => ({ message: "not deployed" });
+    expect(
+      await send("POST", "/monitoring/undeploy", [
+        ["hosts", "h1"],
+        ["depots", "dep"],
+        ["versions", "9.9.9"],
+      ]),
+    ).toMatchObject({
+      status: "ok",
+      message: [{ host: "h1", state: "ok", message: "not deployed" }],
+      warnings: ["dep 9.9.9 on h1: not deployed."],
+    });
+    monitoring.hosts.behaviour = () => ({});
     expect(
       await send("POST", "/monitoring/deploy", [
         ["hosts", "h1"],

@@ -10,10 +10,12 @@ import {
   DepotFileSelect,
   DepotList,
   DepotRecord,
+  DepotRemove,
   DepotSelect,
   DepotSummary,
   DepotUpdate,
 } from "../../../common/api/depots.ts";
+import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { reportFailed } from "../../http/answer/failed.ts";
@@ -98,11 +100,15 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       path: "/monitoring/depot/:name",
       permission: "depots:write",
       summary: "Deletes a depot, or one version of it",
-      input: DepotSelect,
+      input: DepotRemove,
       output: Type.Integer({ description: "how many versions are gone" }),
       revised: true,
       handler: async ({ principal, input, expected }) => ({
-        message: await depots.remove(principal, input.name, input.version || undefined, expected),
+        message: await depots.remove(principal, input.name, {
+          version: input.version || undefined,
+          force: input.force,
+          expected,
+        }),
         revision: undefined,
       }),
     }),
@@ -183,15 +189,21 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   ];
 }
 
-/** The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached. */
+/**
+ * The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached, and those
+ * that had nothing to remove.
+ */
 function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
+  const absent = outcomes.filter(({ state, message }) => state === "ok" && message === NOT_DEPLOYED);
   const faults = outcomes
     .filter(({ state }) => state !== "ok")
     .map(
       ({ host, depot, version, state, message }) =>
         `${depot} ${version} on ${host}: ${state}${message === "" ? "." : `, ${message}`}`,
     );
-  return { message: [...outcomes], ...reportFailed({ faults, of: outcomes.length }, "target") };
+  const failed = reportFailed({ faults, of: outcomes.length }, "target");
+  const warnings = absent.map(({ host, depot, version }) => `${depot} ${version} on ${host}: ${NOT_DEPLOYED}.`);
+  return { message: [...outcomes], ...failed, warnings: [...(failed.warnings ?? []), ...warnings] };
 }
 
 function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {

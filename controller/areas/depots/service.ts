@@ -11,7 +11,6 @@ import { VersionContent } from "./content.ts";
 import { differencesOf, shownText } from "./difference.ts";
 import { DepotStore, type StoredVersion, type VersionEntry } from "./store.ts";
 import type {
-  DepotChange,
   DepotDescription,
   DepotDifference,
   DepotFileChange,
@@ -20,6 +19,7 @@ import type {
   DepotSummary,
   DepotUpload,
 } from "./types.ts";
+import { DepotUsers } from "./users.ts";
 import { VisibleDepots } from "./visible.ts";
 import {
   changedMeanwhile,
@@ -46,27 +46,26 @@ interface DepotReplacement {
   readonly expected?: Expected | undefined;
 }
 
+interface DepotRemoval {
+  /** Absent: all versions. */
+  readonly version?: string | undefined;
+  readonly expected?: Expected | undefined;
+  /** True: also versions that are in use. */
+  readonly force?: boolean | undefined;
+}
+
 export class DepotService implements Depots {
   readonly #store: DepotStore;
   readonly #runtime: Runtime;
   readonly #content: VersionContent;
   readonly #visible: VisibleDepots;
-  readonly #checks: ((change: DepotChange) => Promise<void>)[] = [];
-  readonly #listeners: ((change: DepotChange) => Promise<void>)[] = [];
+  readonly users = new DepotUsers();
 
   constructor(dependencies: DepotDependencies) {
     this.#store = new DepotStore(dependencies.stores, dependencies.room);
     this.#runtime = dependencies.runtime;
     this.#content = new VersionContent({ store: this.#store, runtime: dependencies.runtime });
     this.#visible = new VisibleDepots({ store: this.#store, objects: dependencies.objects });
-  }
-
-  beforeRemove(check: (change: DepotChange) => Promise<void>): void {
-    this.#checks.push(check);
-  }
-
-  onReplaced(listener: (change: DepotChange) => Promise<void>): void {
-    this.#listeners.push(listener);
   }
 
   /** Creates a version. `AppError("conflict")` when it exists, also when another upload of it was faster. */
@@ -164,17 +163,29 @@ export class DepotService implements Depots {
   }
 
   /**
-   * Removes one version, or all of them; returns the number of removed versions. The revision of a depot is that of its
-   * newest version.
+   * True if the controllers store a version of the depot. `AppError("not_found")` if they do and the principal may not
+   * see it.
    */
-  async remove(principal: Principal, name: string, version?: string, expected?: Expected): Promise<number> {
+  async isStored(principal: Principal, name: string): Promise<boolean> {
+    requirePermission(principal, "depots:run");
+    if ((await this.#visible.versions(principal, name)).length > 0) return true;
+    if ((await this.#store.list(principal.tenant, fileName(name))).length > 0) throw unknownDepot(name, undefined);
+    return false;
+  }
+
+  /**
+   * Removes one version, or all of them; returns the number of removed versions. The revision of a depot is that of its
+   * newest version. `AppError("conflict")` for a version that is in use, unless `force` is true.
+   */
+  async remove(principal: Principal, name: string, which: DepotRemoval = {}): Promise<number> {
     requirePermission(principal, "depots:write");
+    const { version, expected, force = false } = which;
     const versions = await this.#visible.versions(principal, name);
     const doomed = version === undefined ? versions : [chosen(versions, name, version)];
     const newest = doomed.at(-1);
     if (newest === undefined) throw unknownDepot(name, version);
     requireExpected(expected, named(newest.stored), newest.stored);
-    for (const { stored } of doomed) await this.#askChecks(principal, stored);
+    if (!force) for (const { stored } of doomed) await this.users.refuseDeletion({ ...stored, principal });
     for (const entry of doomed) {
       const digests = await this.#store.digests(principal.tenant, entry.stored);
       if (!(await this.#store.remove(principal.tenant, entry)))
@@ -286,11 +297,7 @@ export class DepotService implements Depots {
     return otherwise;
   }
 
-  async #askChecks({ tenant }: Principal, { name, version }: StoredVersion): Promise<void> {
-    for (const check of this.#checks) await check({ tenant, name, version });
-  }
-
   async #tellReplaced({ tenant }: Principal, { name, version }: StoredVersion): Promise<void> {
-    for (const listener of this.#listeners) await listener({ tenant, name, version });
+    await this.users.replaced({ tenant, name, version });
   }
 }

@@ -1,6 +1,7 @@
 import type { Encoding } from "../../../common/text/encodings.ts";
 import type { DepotToDeploy } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { DepotUsers } from "./users.ts";
 
 export type { DeploymentOutcome, DepotDifference, DepotRecord, DepotSummary } from "../../../common/api/depots.ts";
 
@@ -37,22 +38,14 @@ export interface DepotFileChange {
   readonly tags?: readonly string[];
 }
 
-export interface DepotChange {
-  readonly tenant: string;
-  readonly name: string;
-  readonly version: string;
-}
-
 export interface Depots {
   /**
    * The parts of a version that deployments and policies need; by default of the newest version.
    * `AppError("not_found")` when the principal sees no such version.
    */
   toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy>;
-  /** Registers a check that runs before a version is removed. If the check throws, the version stays. */
-  beforeRemove(check: (change: DepotChange) => Promise<void>): void;
-  /**
-   * Registers a listener that runs after the content or command of an existing version was replaced. It must not throw.
-   */
-  onReplaced(listener: (change: DepotChange) => Promise<void>): void;
+  /** True if the controllers store a version of the depot. `AppError("not_found")` if the principal may not see it. */
+  isStored(principal: Principal, name: string): Promise<boolean>;
+  /** Areas that use depots. A version that they use is removed from the store or from hosts only by force. */
+  readonly users: DepotUsers;
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -99,18 +99,27 @@ describe("the agent", () => {
       revision: 1,
       spec: JSON.stringify({ name, ...spec }),
       depot: undefined,
-      conf: "",
     });
     const late = policy("late", { kind: "log", rule: "/r", dir: logs, match: "." });
-    test.desired.set("matrix/telling", { revision: 1, policies: [late, policy("odd", { kind: "odd" })] });
+    test.desired.set("matrix/telling", {
+      revision: 1,
+      policies: [{ ...late, conf: Buffer.from("a") }, policy("odd", { kind: "odd" })],
+    });
     const telling = await startAgent("telling");
     const told = async (name: string) => (await test.hosts.get(test.principal(), "telling")).policies[name];
     const becomes = (state: string) =>
       eventually(state, 60_000, async () => (await told("late")) === state || undefined);
     await becomes(`failed: The folder ${logs} is not there.`);
     expect(await told("odd")).toBe("failed: This agent knows no policy of the kind odd.");
+    expect((await test.hosts.get(test.principal(), "telling")).confs).toEqual({
+      late: createHash("sha256").update("a").digest("hex"),
+    });
     await mkdir(logs);
     await becomes("running");
+    test.desired.set("matrix/telling", { revision: 2, policies: [late] });
+    test.hosts.refresh("matrix", ["telling"]);
+    const confs = async () => Object.keys((await test.hosts.get(test.principal(), "telling")).confs).length;
+    await eventually("the conf is gone", 60_000, async () => (await confs()) === 0 || undefined);
     await telling.stop();
   }, 150_000);
 

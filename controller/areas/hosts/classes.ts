@@ -32,7 +32,10 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
   }),
   ...columns("varchar", { agentversion: "Version of the agent that had a session last; empty: none had" }),
   ...columns("timestamp", { seen: "Time at which the agent last told facts; empty: never" }),
-  ...maps({ policies: "State of each policy wanted on the host: running, wanted, or failed and why" }),
+  ...maps({
+    policies: "State of each policy wanted on the host: running, wanted, or failed and why",
+    confs: "SHA-256 of the conf that the agent has in place, by policy",
+  }),
   { name: "secret", type: "text", sealed: true },
   // Members of `config` that are secrets: maps the name to the sealed text.
   { name: "credentials", ...MAP, sealed: true },

@@ -198,6 +198,8 @@ describe("host records", () => {
       web: `[{"version":"1.0.0"}]`,
       db: `[{"version":"2.0.0"}]`,
     });
+    await test.hosts.noteDepot(admin, "depots", { name: "web", version: "0.9.0" }, false);
+    expect(await test.hosts.depotsOn(admin, "depots")).toContain("web");
     await test.hosts.noteDepot(admin, "depots", { name: "web", version: "1.0.0" }, false);
     expect((await test.hosts.get(admin, "depots")).depot).toEqual({ db: `[{"version":"2.0.0"}]` });
   });

@@ -186,6 +186,7 @@ export class HostRecords {
       tags: [...record.tags],
       depot: { ...record.depot },
       policies: { ...record.policies },
+      confs: { ...record.confs },
       config: { ...record.config, ...secrets },
       // A check for sessions of other controllers would cost one read per host.
       status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
@@ -371,6 +372,7 @@ function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host
     config: {},
     depot: {},
     policies: {},
+    confs: {},
     status: "offline",
     tags: [],
     ...shown,

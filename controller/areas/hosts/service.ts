@@ -12,7 +12,7 @@ import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
-import type { CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
+import type { AgentState, CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
 export class HostService implements Hosts {
@@ -124,6 +124,20 @@ export class HostService implements Hosts {
     return (await this.#components.records.find(principal, host)) !== undefined;
   }
 
+  /** Undefined if there is no such host, or if the principal may not see it. */
+  async agentState(principal: Principal, host: string): Promise<AgentState | undefined> {
+    requireOneOf(principal, ["hosts:read", "policies:read", "policies:run"]);
+    const record = await this.#components.records.find(principal, host);
+    if (!record) return undefined;
+    const isOnline = await this.isOnline(principal.tenant, host);
+    return { hasAgent: record.isagent === 1, isOnline, confs: record.confs };
+  }
+
+  async depotsOn(principal: Principal, host: string): Promise<readonly string[]> {
+    requirePermission(principal, "depots:run");
+    return Object.keys((await this.#components.records.find(principal, host))?.depot ?? {});
+  }
+
   async noteDepot(
     principal: Principal,
     host: string,
@@ -133,6 +147,8 @@ export class HostService implements Hosts {
     requirePermission(principal, "depots:run");
     const actor = await this.#with.actAs(principal.tenant, principal.traceparent);
     const value = JSON.stringify([{ version: depot.version }]);
+    // Another version may be on the host: the removal of this one changed nothing then.
+    if (!present && (await this.#components.records.find(actor, host))?.depot[depot.name] !== value) return;
     const edit = present
       ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
       : ({ column: "depot", operation: "take", value: depot.name } as const);

@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { HostRecords } from "./records.ts";
 import type { HostName, Presence } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
-import { isSecretName, POLICY_STATE, type HostRecord } from "./store.ts";
+import { CONF_STATE, isSecretName, POLICY_STATE, type HostRecord } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
 export interface HostStatusDependencies {
@@ -83,7 +83,8 @@ export class HostStatus {
     );
     const edits: Edit[] = [
       { column: "config", operation: "add", value: safe },
-      ...statesEdit(values),
+      ...statesEdit(values, POLICY_STATE, "policies"),
+      ...statesEdit(values, CONF_STATE, "confs"),
       { column: "seen", operation: "set", value: this.#with.runtime.clock.nowMs() },
     ];
     await this.#with.records.note(principal, host, edits);
@@ -137,12 +138,12 @@ interface Writing {
   done: Promise<boolean>;
 }
 
-/** Replaces all policy states at once, so those of policies no longer wanted are removed. */
-function statesEdit(values: Readonly<Record<string, string>>): Edit[] {
-  if (values[POLICY_STATE] === undefined) return [];
-  const states = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE) && name !== POLICY_STATE);
-  const named = states.slice(0, POLICY_STATES_MAX).map(([name, state]) => [name.slice(POLICY_STATE.length), state]);
-  return [{ column: "policies", operation: "set", value: Object.fromEntries(named) }];
+/** Replaces all states of one kind at once, so those of policies no longer wanted are removed. */
+function statesEdit(values: Readonly<Record<string, string>>, prefix: string, column: string): Edit[] {
+  if (values[prefix] === undefined) return [];
+  const states = Object.entries(values).filter(([name]) => name.startsWith(prefix) && name !== prefix);
+  const named = states.slice(0, POLICY_STATES_MAX).map(([name, state]) => [name.slice(prefix.length), state]);
+  return [{ column, operation: "set", value: Object.fromEntries(named) }];
 }
 
 const FACT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;

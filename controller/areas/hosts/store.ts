@@ -27,6 +27,8 @@ export function asOwner(principal: Principal): Principal {
 
 /** Prefix of policy states among an agent's values. The bare prefix means that the states are complete. */
 export const POLICY_STATE = "policy/";
+/** The same for the confs of policies: each value is the SHA-256 of the bytes in place. */
+export const CONF_STATE = "conf/";
 
 /** A host as the controller knows it; its secrets are still sealed. */
 export interface HostRecord {
@@ -46,6 +48,7 @@ export interface HostRecord {
   readonly config: Readonly<Record<string, string>>;
   readonly depot: Readonly<Record<string, string>>;
   readonly policies: Readonly<Record<string, string>>;
+  readonly confs: Readonly<Record<string, string>>;
   readonly secret: string | undefined;
   readonly credentials: Readonly<Record<string, string>>;
   readonly stamp: Stamp | undefined;
@@ -70,6 +73,7 @@ export function recordOf(row: ObjectRow): HostRecord {
     config: mapOf(values.config),
     depot: mapOf(values.depot),
     policies: mapOf(values.policies),
+    confs: mapOf(values.confs),
     secret: typeof values.secret === "string" ? values.secret : undefined,
     credentials: mapOf(values.credentials),
     stamp: stampOf(values[STAMP_COLUMN]),

@@ -157,13 +157,23 @@ export interface DesiredStateSource {
   ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }>;
 }
 
+/** The agent of a host and its confs, as the controller knows them. */
+export interface AgentState {
+  /** True once an agent enrolled for the host. */
+  readonly hasAgent: boolean;
+  readonly isOnline: boolean;
+  /** SHA-256 of the conf that the agent reported as in place, by policy. */
+  readonly confs: Readonly<Record<string, string>>;
+}
+
 export interface DesiredPolicy {
   readonly name: string;
   readonly revision: number;
   /** JSON of a PolicySpec. */
   readonly spec: string;
   readonly depot?: DepotToDeploy;
-  readonly conf: string;
+  /** Bytes of `<name>.conf` beside the policy's working files. Absent: there is none. */
+  readonly conf?: Uint8Array;
 }
 
 /** Receives everything that agents send. */
@@ -305,6 +315,9 @@ export interface Hosts {
   /** The desired state of these hosts changed: connected ones receive it at once, others when they connect. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
+  agentState(principal: Principal, host: string): Promise<AgentState | undefined>;
+  /** Names of the depots that the record of the host lists. Empty if there is no such host. */
+  depotsOn(principal: Principal, host: string): Promise<readonly string[]>;
   /** Records a depot version on the host record (`depot` map), or removes it. */
   noteDepot(
     principal: Principal,

@@ -19,7 +19,7 @@ let hosts = 0;
 const newHost = () => `h${++hosts}`;
 
 function policy(name: string, spec: unknown = { rule: `/matrix/rules/${name}` }): DesiredPolicy {
-  return { name, revision: 1, spec: JSON.stringify(spec), conf: "" };
+  return { name, revision: 1, spec: JSON.stringify(spec) };
 }
 
 /** A controller over the shared store. `assigned` is what its hosts are to be sent by now, and may be changed. */

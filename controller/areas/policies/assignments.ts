@@ -64,7 +64,7 @@ export class PolicyAssignments {
         this.#store.assignment(tenant, host),
       ]);
       const wanted = targets.value?.deployed === true && targets.value.hosts.includes(host);
-      const policies = assigned.value ?? [];
+      const policies = assigned.value?.policies ?? [];
       if (policies.includes(name) === wanted) return;
       const next = wanted ? [...policies, name].sort() : policies.filter((other) => other !== name);
       if (next.length > POLICIES_PER_HOST_MAX)
@@ -72,7 +72,7 @@ export class PolicyAssignments {
       if (
         await this.#store.assign(tenant, host, {
           seen: assigned,
-          policies: next,
+          assignment: { ...assigned.value, policies: next },
           name,
           targetsRevision: targets.revision,
         })

@@ -1,32 +1,55 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { POLICY_RACES_MAX } from "../../../common/limits.ts";
+import { POLICY_RACES_MAX, POLICY_USES_NAMED_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { DepotChange } from "../depots/index.ts";
+import { counted } from "../../../common/text/counted.ts";
+import type { DepotChange, DepotDeletion, DepotDeparture, DepotUser } from "../depots/index.ts";
 import type { Hosts } from "../hosts/index.ts";
-import { changedMeanwhile, type PolicyStore, type StoredDefinition } from "./store.ts";
+import type { Principal } from "../permissions/index.ts";
+import { changedMeanwhile, type PolicyStore } from "./store.ts";
 
 interface Dependencies {
   readonly store: PolicyStore;
   readonly clock: Pick<Clock, "nowMs">;
   readonly hosts: Pick<Hosts, "refresh">;
+  /** Names of the policies that the principal may see. */
+  readonly visible: (principal: Principal) => Promise<ReadonlySet<string>>;
 }
 
-/** Reacts to changes of depot versions that policies name. */
-export class DepotUses {
+/** A policy that uses a version of a depot, and the hosts to which it is deployed. */
+interface Use {
+  readonly policy: string;
+  readonly version: string;
+  readonly hosts: readonly string[];
+}
+
+/** Protects the depot versions that policies name, and renews policies whose version was replaced. */
+export class DepotUses implements DepotUser {
   readonly #with: Dependencies;
 
   constructor(dependencies: Dependencies) {
     this.#with = dependencies;
   }
 
-  /** Throws `AppError("conflict")` if a policy names the depot version. */
-  async refuseWhenUsed(change: DepotChange): Promise<void> {
-    const names = (await this.#using(change)).map(({ spec }) => spec.name);
-    if (names.length === 0) return;
-    throw new AppError(
-      "conflict",
-      `The depot ${change.name} ${change.version} is used by the policies ${names.slice(0, 10).join(", ")}.`,
+  /** Throws `AppError("conflict")` if a policy names the version, deployed or not. */
+  async refuseDeletion({ principal, name, version }: DepotDeletion): Promise<void> {
+    const uses = await this.#uses(principal.tenant, name);
+    await this.#refuse(
+      principal,
+      name,
+      uses.filter((use) => use.version === version),
+    );
+  }
+
+  /** Throws `AppError("conflict")` if a policy that is deployed to one of the hosts names one of the versions. */
+  async refuseDeparture({ principal, name, hosts, leaves }: DepotDeparture): Promise<void> {
+    const named = new Set(hosts);
+    const uses = (await this.#uses(principal.tenant, name)).filter(({ version }) => leaves(version));
+    const onHosts = uses.map((use) => ({ ...use, hosts: use.hosts.filter((host) => named.has(host)) }));
+    await this.#refuse(
+      principal,
+      name,
+      onHosts.filter((use) => use.hosts.length > 0),
     );
   }
 
@@ -34,15 +57,35 @@ export class DepotUses {
    * Rewrites the definitions of the policies that name the depot version. So they get a new revision, and agents fetch
    * the new content.
    */
-  async renew(change: DepotChange): Promise<void> {
-    for (const { spec } of await this.#using(change)) {
-      this.#with.hosts.refresh(change.tenant, await this.#renewOne(change.tenant, spec.name));
-    }
+  async replaced({ tenant, name, version }: DepotChange): Promise<void> {
+    for (const use of await this.#uses(tenant, name))
+      if (use.version === version) this.#with.hosts.refresh(tenant, await this.#renewOne(tenant, use.policy));
   }
 
-  async #using(change: DepotChange): Promise<readonly StoredDefinition[]> {
-    const definitions = await this.#with.store.definitions(change.tenant);
-    return definitions.flatMap(({ value }) => (value && uses(value.spec, change) ? [value] : []));
+  async #uses(tenant: string, depot: string): Promise<readonly Use[]> {
+    const targets = await this.#with.store.allTargets(tenant);
+    const definitions = await this.#with.store.definitions(tenant);
+    return definitions.flatMap(({ value }) => {
+      const version = value && versionOf(value.spec, depot);
+      if (!value || version === undefined) return [];
+      const { deployed = false, hosts = [] } = targets.get(value.spec.name)?.value ?? {};
+      return [{ policy: value.spec.name, version, hosts: deployed ? hosts : [] }];
+    });
+  }
+
+  /** Names the policies that the principal may see, and counts the others. */
+  async #refuse(principal: Principal, depot: string, uses: readonly Use[]): Promise<void> {
+    if (uses.length === 0) return;
+    const visible = await this.#with.visible(principal);
+    const shown = uses.filter(({ policy }) => visible.has(policy));
+    const hidden = uses.length - shown.length;
+    const names = shown.map(({ policy, hosts }) => (hosts.length > 0 ? `${policy} on ${listed(hosts)}` : policy));
+    const others = hidden > 0 ? [counted(hidden, "policy that you may not see", "policies that you may not see")] : [];
+    const versions = listed([...new Set(uses.map(({ version }) => version))]);
+    throw new AppError(
+      "conflict",
+      `The depot ${depot} ${versions} is used by the policies ${listed([...names, ...others], "; ")}. Change them first, or send force=true.`,
+    );
   }
 
   /** Rewrites one definition; returns the hosts of the policy. */
@@ -59,6 +102,14 @@ export class DepotUses {
   }
 }
 
-function uses(spec: PolicySpec, { name, version }: DepotChange): boolean {
-  return spec.kind === "command" && spec.ctype === 0 && spec.depotname === name && spec.depotversion === version;
+/** The version of the depot in whose folder the policy runs; undefined if it does not use this depot. */
+function versionOf(spec: PolicySpec, depot: string): string | undefined {
+  return spec.kind === "command" && spec.ctype === 0 && spec.depotname === depot ? spec.depotversion : undefined;
+}
+
+/** The first names, and the number of the others. */
+export function listed(names: readonly string[], separator = ", "): string {
+  const more = names.length - POLICY_USES_NAMED_MAX;
+  const shown = names.slice(0, POLICY_USES_NAMED_MAX).join(separator);
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }

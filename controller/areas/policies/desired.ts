@@ -1,20 +1,29 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { isAppError } from "../../../common/errors.ts";
-import { POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import { POLICY_PARALLEL_HOSTS, POLICY_RACES_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Depots } from "../depots/index.ts";
 import type { DepotToDeploy, DesiredPolicy } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import type { PolicyStore, StoredDefinition, Versioned } from "./store.ts";
+import type { ConfStore } from "./conf/store.ts";
+import type { ConfReference, PolicyStore, StoredDefinition, Versioned } from "./store.ts";
 
 interface Dependencies {
   readonly store: PolicyStore;
+  readonly confs: Pick<ConfStore, "bytes">;
   readonly runtime: Pick<Runtime, "log">;
   readonly depots: Pick<Depots, "toDeploy">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
+
+interface Desired {
+  readonly revision: number;
+  readonly policies: readonly DesiredPolicy[];
+}
+
+const REPLACED = "replaced";
 
 /** Determines the policies that a host must run, with the content of their depots. */
 export class DesiredPolicies {
@@ -29,26 +38,41 @@ export class DesiredPolicies {
    * of the host's list and of the policies in it. When a policy is removed from the list, the list is written, so the
    * revision also rises then.
    */
-  async of(
-    tenant: string,
-    host: string,
-  ): Promise<{ readonly revision: number; readonly policies: readonly DesiredPolicy[] }> {
-    const { store } = this.#with;
-    const assigned = await store.assignment(tenant, host);
-    const definitions = await mapLimited(assigned.value ?? [], POLICY_PARALLEL_HOSTS, (name) =>
-      store.definition(tenant, name),
-    );
-    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) =>
-      this.#policy(tenant, definition),
-    );
-    const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
-    return { revision, policies: policies.flatMap((policy) => policy ?? []) };
+  async of(tenant: string, host: string): Promise<Desired> {
+    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+      const desired = await this.#read(tenant, host);
+      if (desired) return desired;
+    }
+    throw new AppError("conflict", `The confs of ${host} change all the time.`);
   }
 
-  async #policy(tenant: string, { revision, value }: Versioned<StoredDefinition>): Promise<DesiredPolicy | undefined> {
+  /** Undefined if a conf was replaced after the host's list was read. */
+  async #read(tenant: string, host: string): Promise<Desired | undefined> {
+    const { store } = this.#with;
+    const assigned = await store.assignment(tenant, host);
+    const { policies: names = [], confs = {} } = assigned.value ?? {};
+    const definitions = await mapLimited(names, POLICY_PARALLEL_HOSTS, (name) => store.definition(tenant, name));
+    const policies = await mapLimited(definitions, POLICY_PARALLEL_HOSTS, (definition) =>
+      this.#policy(tenant, definition, confs),
+    );
+    if (policies.includes(REPLACED)) return undefined;
+    const revision = Math.max(assigned.revision, ...definitions.map((definition) => definition.revision));
+    return { revision, policies: policies.flatMap((policy) => (policy && policy !== REPLACED ? [policy] : [])) };
+  }
+
+  async #policy(
+    tenant: string,
+    { revision, value }: Versioned<StoredDefinition>,
+    confs: Readonly<Record<string, ConfReference>>,
+  ): Promise<DesiredPolicy | typeof REPLACED | undefined> {
     if (value === undefined) return undefined;
+    const { name } = value.spec;
+    const reference = Object.hasOwn(confs, name) ? confs[name] : undefined;
+    const digest = reference?.policyCreatedMs === value.createdMs ? reference.digest : undefined;
+    const conf = digest === undefined ? undefined : await this.#with.confs.bytes(tenant, name, digest);
+    if (digest !== undefined && !conf) return REPLACED;
     const depot = await this.#depotOf(tenant, value.spec);
-    return { name: value.spec.name, revision, spec: JSON.stringify(value.spec), conf: "", ...(depot ? { depot } : {}) };
+    return { name, revision, spec: JSON.stringify(value.spec), ...(conf && { conf }), ...(depot && { depot }) };
   }
 
   async #depotOf(tenant: string, spec: PolicySpec): Promise<DepotToDeploy | undefined> {

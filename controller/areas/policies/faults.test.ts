@@ -8,6 +8,7 @@ import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { again } from "../../store/contract/harness.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvTxn } from "../../store/kv.ts";
+import { DepotUsers } from "../depots/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { PolicyService } from "./service.ts";
 
@@ -23,11 +24,14 @@ const serviceOver = (stores: Stores) =>
     rules: { load: () => Promise.resolve({} as Rule) },
     objects: noClasses(),
     actAs: () => Promise.reject(new Error("not asked")),
-    hosts: { exists: () => Promise.resolve(true), refresh: () => undefined },
+    hosts: {
+      exists: () => Promise.resolve(true),
+      refresh: () => undefined,
+      agentState: () => Promise.resolve(undefined),
+    },
     depots: {
       toDeploy: () => Promise.reject(new Error("not asked")),
-      beforeRemove: () => undefined,
-      onReplaced: () => undefined,
+      users: new DepotUsers(),
     },
   });
 
@@ -67,7 +71,7 @@ test.each(onCluster ? [1] : [1, 2, 3, 4])(
         await insist(() => policies.deploy(admin, name, [host]));
         wanted.set(name, { hosts: [...new Set([...now.hosts, host])], deployed: true });
       } else {
-        await insist(() => policies.remove(admin, name));
+        await insist(() => policies.remove(admin, name, { force: true }));
         wanted.delete(name);
       }
       for (const host of HOSTS) {
@@ -106,6 +110,6 @@ test("a change whose every answer is lost is made, and is no conflict", async ()
   expect(await desired()).toEqual([]);
   expect(await policies.deploy(admin, "p")).toMatchObject({ status: "deployed" });
   expect(await desired()).toEqual(["p"]);
-  await policies.remove(admin, "p");
+  await policies.remove(admin, "p", { force: true });
   expect([await desired(), await policies.list(admin)]).toEqual([[], []]);
 });

@@ -70,13 +70,20 @@ function changing(policies: PolicyService): readonly HostFunction[] {
     ),
     hostFunction({
       name: "delete",
-      summary: "Stops a policy everywhere and deletes it",
-      parameters: [NAME],
+      summary: "Deletes a policy",
+      parameters: [
+        NAME,
+        {
+          name: "force",
+          schema: Type.Boolean({ description: "True: also a policy that is deployed, which is stopped" }),
+          optional: true,
+        },
+      ],
       returns: "nothing",
       example: `${MADE}policy.delete("example")`,
       changes: true,
-      call: async ({ principal }, name) => {
-        await policies.remove(principal, name);
+      call: async ({ principal }, name, force) => {
+        await policies.remove(principal, name, { force });
         return undefined;
       },
     }),

@@ -50,7 +50,8 @@ test("a command policy is made from JSON, deployed to its hosts, undeployed, dep
   expect(
     await monitoring.mql("select name, hosts, interval, isdaemon from /matrix/system/policy where kind='command'"),
   ).toEqual([{ name: "uptime", hosts: ["h1"], interval: 5, isdaemon: true }]);
-  expect(await call("DELETE", "/monitoring/policy/uptime")).toMatchObject({ status: "ok" });
+  expect(await call("DELETE", "/monitoring/policy/uptime")).toMatchObject({ status: "error", code: "conflict" });
+  expect(await call("DELETE", "/monitoring/policy/uptime?force=true")).toMatchObject({ status: "ok" });
   expect(await call("GET", "/monitoring/policy/uptime")).toMatchObject({ status: "error", code: "not_found" });
   expect(new Set(monitoring.hosts.refreshed)).toEqual(new Set(["h1"]));
 });
@@ -178,6 +179,24 @@ test("a depot that a policy runs in stays until the policy is gone", async () =>
     code: "conflict",
     message: expect.stringContaining("web-check") as string,
   });
-  await call("DELETE", "/monitoring/policy/web-check");
+  const on = { hosts: ["h4"], depots: ["web"], versions: ["1.0.0"] };
+  expect(await call("POST", "/monitoring/undeploy", on)).toMatchObject({
+    code: "conflict",
+    message: "The depot web 1.0.0 is used by the policies web-check on h4. Change them first, or send force=true.",
+  });
+  expect(monitoring.hosts.sent).toEqual([]);
+  expect(await call("POST", "/monitoring/deploy", on)).toMatchObject({ status: "ok" });
+  const next = await multipart([
+    ["name", "web"],
+    ["version", "2.0.0"],
+    ["uploadfile", { name: "check.sh", content: "#!/bin/sh\n" }],
+  ]);
+  await monitoring.http.call(admin, { method: "POST", url: "/monitoring/depot", ...next });
+  expect(await call("POST", "/monitoring/deploy", { ...on, versions: ["2.0.0"] })).toMatchObject({ code: "conflict" });
+  expect(await call("POST", "/monitoring/undeploy", { ...on, force: true })).toMatchObject({
+    message: [{ state: "ok" }],
+  });
+  expect(await call("DELETE", "/monitoring/depot/web?version=1.0.0&force=true")).toMatchObject({ message: 1 });
+  await call("DELETE", "/monitoring/policy/web-check?force=true");
   expect(await call("DELETE", "/monitoring/depot/web")).toMatchObject({ status: "ok" });
 });

@@ -7,7 +7,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { MemoryStores } from "../../../test/helpers/engines/memory/stores.ts";
 import { wrappedKv } from "../../../test/helpers/engines/wrapped-kv.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
-import type { DepotChange } from "../depots/index.ts";
+import { DepotUsers } from "../depots/index.ts";
 import type { SystemClass } from "../objects/index.ts";
 import type { Rule } from "../rules/index.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -21,8 +21,7 @@ const other = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 
 let refreshed: { tenant: string; hosts: readonly string[] }[];
-let depotChecks: ((change: DepotChange) => Promise<void>)[];
-let depotListeners: ((change: DepotChange) => Promise<void>)[];
+let users: DepotUsers;
 let engine: TestEngine | undefined;
 let stores: Stores;
 let policies: PolicyService;
@@ -34,8 +33,7 @@ function depotOf(name: string, version = "1.0.0"): Promise<DepotToDeploy> {
 
 beforeEach(async () => {
   refreshed = [];
-  depotChecks = [];
-  depotListeners = [];
+  users = new DepotUsers();
   engine = onCluster ? await openTestEngine() : undefined;
   stores = engine ?? new MemoryStores();
   policies = serviceOver(stores);
@@ -55,12 +53,12 @@ function serviceOver(over: Stores): PolicyService {
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
     hosts: {
       exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
+      agentState: () => Promise.resolve(undefined),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
     },
     depots: {
       toDeploy: (_principal, name, version) => depotOf(name, version),
-      beforeRemove: (check) => void depotChecks.push(check),
-      onReplaced: (listener) => void depotListeners.push(listener),
+      users,
     },
   });
 }
@@ -103,7 +101,7 @@ describe("saving", () => {
     expect(refreshed).toEqual([{ tenant: "matrix", hosts: ["h1", "h2"] }]);
     const [policy] = (await policies.desired("matrix", "h1")).policies;
     expect(JSON.parse(policy?.spec ?? "")).toEqual(command());
-    expect(policy).toMatchObject({ name: "uptime", conf: "" });
+    expect(policy).toMatchObject({ name: "uptime" });
   });
 
   test("without hosts it is kept and runs nowhere until it is deployed", async () => {
@@ -178,8 +176,8 @@ describe("what a host is to do", () => {
       () => onHosts(command({ interval: 9 }), "h1", "h2"),
       () => policies.undeploy(admin, "uptime"),
       () => policies.deploy(admin, "uptime"),
-      () => policies.remove(admin, "uptime"),
-      () => policies.remove(admin, "access"),
+      () => policies.remove(admin, "uptime", { force: true }),
+      () => policies.remove(admin, "access", { force: true }),
     ];
     for (const step of steps) {
       await step();
@@ -246,11 +244,23 @@ describe("what a host is to do", () => {
 describe("removing", () => {
   test("stops it everywhere, forgets it, and a second time is not found", async () => {
     await onHosts(command(), "h1", "h2");
-    await policies.remove(admin, "uptime");
+    await policies.remove(admin, "uptime", { force: true });
     expect([await names("h1"), await names("h2")]).toEqual([[], []]);
     expect(refreshed.at(-1)?.hosts).toEqual(["h1", "h2"]);
     await expect(policies.remove(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
     await expect(policies.deploy(admin, "uptime")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("is refused for a policy that is deployed, which goes on; force stops it", async () => {
+    await onHosts(command(), "h1", "h2");
+    await expect(policies.remove(admin, "uptime")).rejects.toMatchObject({
+      code: "conflict",
+      message: "The policy uptime is deployed to h1, h2. Undeploy it first, or send force=true to stop and delete it.",
+    });
+    expect(await names("h1")).toEqual(["uptime"]);
+    await policies.undeploy(admin, "uptime");
+    await policies.remove(admin, "uptime");
+    expect(await policies.list(admin)).toEqual([]);
   });
 
   test("stops it also where another controller, which died, was about to: made again it runs nowhere else", async () => {
@@ -271,7 +281,7 @@ describe("removing", () => {
       system: () => stores.system(),
       tenant: () => Promise.resolve({ ...store, kv: wrappedKv(kv, { txn }) }),
     };
-    await serviceOver(between).remove(admin, "uptime");
+    await serviceOver(between).remove(admin, "uptime", { force: true });
     expect(settled).toBe(2);
     await onHosts(command(), "h1");
     expect([await names("h1"), await names("h2")]).toEqual([["uptime"], []]);
@@ -289,14 +299,34 @@ describe("its depot", () => {
   beforeEach(() => onHosts(command({ ctype: 0, depotname: "web", depotversion: "1.0.0" }), "h1"));
 
   test("cannot be removed while a policy names that version", async () => {
-    await expect(depotChecks[0]?.(web)).rejects.toThrow("used by the policies uptime");
-    await expect(depotChecks[0]?.({ ...web, version: "1.0.1" })).resolves.toBeUndefined();
-    await expect(depotChecks[0]?.({ ...web, tenant: "second" })).resolves.toBeUndefined();
+    const deletion = { ...web, principal: admin };
+    await expect(users.refuseDeletion(deletion)).rejects.toMatchObject({
+      code: "conflict",
+      message: "The depot web 1.0.0 is used by the policies uptime on h1. Change them first, or send force=true.",
+    });
+    await expect(users.refuseDeletion({ ...deletion, version: "1.0.1" })).resolves.toBeUndefined();
+    await expect(users.refuseDeletion({ ...deletion, principal: other })).resolves.toBeUndefined();
+    await policies.undeploy(admin, "uptime");
+    await expect(users.refuseDeletion(deletion)).rejects.toThrow("policies uptime.");
+  });
+
+  test("cannot leave a host on which such a policy is deployed; policies that one may not see are counted", async () => {
+    await onHosts(command({ name: "second", ctype: 0, depotname: "web", depotversion: "2.0.0" }), "h1", "h2");
+    const leave = (versions: readonly string[], hosts: readonly string[], principal = admin) =>
+      users.refuseDeparture({ principal, name: "web", hosts, leaves: (version) => versions.includes(version) });
+    await expect(leave(["1.0.0"], ["h1", "h2"])).rejects.toThrow("web 1.0.0 is used by the policies uptime on h1.");
+    await expect(leave(["1.0.0", "2.0.0"], ["h1", "h2"])).rejects.toThrow("second on h1, h2; uptime on h1.");
+    await expect(leave(["1.0.0"], ["h2"])).resolves.toBeUndefined();
+    await expect(leave(["3.0.0"], ["h1"])).resolves.toBeUndefined();
+    const deployer = { ...admin, grants: ["depots:run"] };
+    await expect(leave(["1.0.0"], ["h1"], deployer)).rejects.toThrow("the policies 1 policy that you may not see.");
+    await policies.undeploy(admin, "uptime");
+    await expect(leave(["1.0.0"], ["h1"])).resolves.toBeUndefined();
   });
 
   test("when its content is replaced, the hosts are told and see a new revision", async () => {
     const before = await revision("h1");
-    await depotListeners[0]?.(web);
+    await users.replaced(web);
     expect(await revision("h1")).toBeGreaterThan(before);
     expect(refreshed.at(-1)).toEqual({ tenant: "matrix", hosts: ["h1"] });
   });
@@ -350,5 +380,7 @@ test("policies are rows of /system/policy that MQL may only delete", async () =>
     expect(Object.keys(rows[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);
   }
   expect([policy?.guard.insert, policy?.guard.update]).toEqual([undefined, undefined]);
+  await expect(policy?.guard.remove?.(admin, ["policy:access"])).rejects.toMatchObject({ code: "conflict" });
+  await policies.undeploy(admin, "access");
   expect(await policy?.guard.remove?.(admin, ["policy:access"])).toBe(1);
 });

@@ -6,14 +6,21 @@ import {
   PolicyDeploy,
   PolicyList,
   PolicyRecord,
+  PolicyRemove,
   PolicySelect,
 } from "../../../common/api/policies.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpoint.ts";
+import { confRoutes } from "./conf/routes.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
 
 export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
-  return [...savingRoutes(policies), ...readingRoutes(policies), ...placingRoutes(policies)];
+  return [
+    ...savingRoutes(policies),
+    ...readingRoutes(policies),
+    ...placingRoutes(policies),
+    ...confRoutes(policies.confs),
+  ];
 }
 
 function answerOf(policy: PolicyRecord): Answer<PolicyRecord> {
@@ -61,12 +68,12 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       method: "DELETE",
       path: "/monitoring/policy/:name",
       permission: "policies:write",
-      summary: "Stops a policy everywhere and deletes it",
-      input: PolicySelect,
+      summary: "Deletes a policy",
+      input: PolicyRemove,
       output: Type.String(),
       revised: true,
-      handler: async ({ principal, input, expected }) => {
-        await policies.remove(principal, input.name, expected);
+      handler: async ({ principal, input: { name, force }, expected }) => {
+        await policies.remove(principal, name, { expected, force });
         return { message: "", revision: undefined };
       },
     }),

@@ -13,7 +13,9 @@ import { allows, requirePermission, type Principal } from "../permissions/index.
 import type { Rules } from "../rules/index.ts";
 import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
-import { DepotUses } from "./depot-uses.ts";
+import { PolicyConfs } from "./conf/service.ts";
+import { ConfStore } from "./conf/store.ts";
+import { DepotUses, listed } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
 import { changedInput } from "./input.ts";
 import { NamedByPolicies, tooManyHosts } from "./named.ts";
@@ -30,11 +32,17 @@ export interface PolicyDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
-  readonly depots: Pick<Depots, "toDeploy" | "beforeRemove" | "onReplaced">;
-  readonly hosts: Pick<Hosts, "exists" | "refresh">;
+  readonly depots: Pick<Depots, "toDeploy" | "users">;
+  readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
   readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+}
+
+interface PolicyRemoval {
+  readonly expected?: Expected | undefined;
+  /** True: also a policy that is deployed. */
+  readonly force?: boolean | undefined;
 }
 
 /** Both stored parts of an existing policy. */
@@ -47,6 +55,7 @@ interface Found {
 const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
 
 export class PolicyService implements DesiredStateSource {
+  readonly confs: PolicyConfs;
   readonly #store: PolicyStore;
   readonly #runtime: Runtime;
   readonly #named: NamedByPolicies;
@@ -61,10 +70,11 @@ export class PolicyService implements DesiredStateSource {
     this.#named = new NamedByPolicies(dependencies);
     this.#objects = dependencies.objects;
     this.#assignments = new PolicyAssignments({ store, hosts });
-    this.#desired = new DesiredPolicies({ ...dependencies, store });
-    const uses = new DepotUses({ store, hosts, clock: runtime.clock });
-    depots.beforeRemove((change) => uses.refuseWhenUsed(change));
-    depots.onReplaced((change) => uses.renew(change));
+    const confs = new ConfStore(stores);
+    this.#desired = new DesiredPolicies({ ...dependencies, store, confs });
+    const visible = (principal: Principal, name: string): Promise<Found> => this.#visible(principal, name);
+    this.confs = new PolicyConfs({ store, confs, hosts, named: this.#named, visible });
+    depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: (who) => this.#names(who) }));
   }
 
   /**
@@ -147,6 +157,11 @@ export class PolicyService implements DesiredStateSource {
     );
   }
 
+  async #names(principal: Principal): Promise<ReadonlySet<string>> {
+    if (!allows(principal, "policies:read")) return new Set();
+    return new Set((await this.list(principal)).map(({ name }) => name));
+  }
+
   /** Names of the policies that need the rule, as far as the principal may see them. */
   async needing(principal: Principal, rule: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
@@ -160,16 +175,24 @@ export class PolicyService implements DesiredStateSource {
     return (await this.#filter(principal)).shown(record(principal, definition, targets));
   }
 
-  /** Stops the policy on all hosts, then deletes it. Its depot stays. */
-  async remove(principal: Principal, name: string, expected?: Expected): Promise<void> {
+  /**
+   * Deletes the policy and its confs. Its depot stays. `AppError("conflict")` if it is deployed, unless `force` is true:
+   * then it is stopped on all hosts before.
+   */
+  async remove(principal: Principal, name: string, { expected, force = false }: PolicyRemoval = {}): Promise<void> {
     requirePermission(principal, "policies:write");
     await this.#visible(principal, name);
+    const stopped = (now: StoredTargets): StoredTargets => {
+      if (!force) requireUndeployed(name, now);
+      return { ...now, deployed: false };
+    };
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const first = race === 0 ? expected : undefined;
-      await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), first);
+      await this.#setTargets(principal, name, stopped, first);
       const { seen, targets } = await this.#find(principal.tenant, name);
       // The lists of the hosts must be updated before. Otherwise they would contain a deleted policy forever.
-      if (!targets.deployed && !targets.unsettled && (await this.#store.erase(principal.tenant, name, seen))) return;
+      if (targets.deployed || targets.unsettled || !(await this.#store.erase(principal.tenant, name, seen))) continue;
+      return this.confs.sweepOf(principal.tenant, name);
     }
     throw changedMeanwhile(name);
   }
@@ -211,8 +234,9 @@ export class PolicyService implements DesiredStateSource {
     return this.#desired.of(tenant, host);
   }
 
-  /** Updates the lists of all hosts to match the targets. Idempotent. */
+  /** Updates the lists of all hosts to match the targets, and removes confs of deleted policies. Idempotent. */
   async repair(tenant: string): Promise<void> {
+    await this.confs.sweep(tenant);
     await this.#assignments.settleAll(tenant);
     await this.#assignments.remakeAll(tenant);
   }
@@ -286,6 +310,14 @@ export class PolicyService implements DesiredStateSource {
  */
 function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
   return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
+}
+
+function requireUndeployed(name: string, { deployed, hosts }: StoredTargets): void {
+  if (!deployed) return;
+  throw new AppError(
+    "conflict",
+    `The policy ${name} is deployed to ${listed(hosts)}. Undeploy it first, or send force=true to stop and delete it.`,
+  );
 }
 
 function record(principal: Principal, definition: StoredDefinition, targets: StoredTargets): PolicyRecord {

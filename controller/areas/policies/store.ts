@@ -40,13 +40,33 @@ export interface StoredPolicy {
   readonly targets: Versioned<StoredTargets>;
 }
 
-interface StoredAssignment {
+/** The conf of one policy on one host. `ConfStore` keeps the bytes. */
+export interface ConfReference {
+  /** SHA-256 of the bytes, in hexadecimal digits. */
+  readonly digest: string;
+  readonly bytes: number;
+  /** `createdMs` of the policy for which it was sent. Another policy of the same name does not get it. */
+  readonly policyCreatedMs: number;
+}
+
+/** What is wanted on one host. */
+export interface StoredAssignment {
   readonly policies: readonly string[];
+  /** Confs by the name of their policy, which need not be in `policies`. */
+  readonly confs?: Readonly<Record<string, ConfReference>>;
 }
 
 const DEFINITIONS = "policies/definition/";
 const TARGETS = "policies/targets/";
 const HOSTS = "policies/host/";
+
+export function definitionKey(name: string): string {
+  return DEFINITIONS + name;
+}
+
+export function assignmentKey(host: string): string {
+  return HOSTS + host;
+}
 
 export class PolicyStore {
   readonly #stores: Stores;
@@ -68,9 +88,8 @@ export class PolicyStore {
     return this.#read(tenant, TARGETS + name);
   }
 
-  async assignment(tenant: string, host: string): Promise<Versioned<readonly string[]>> {
-    const { revision, value } = await this.#read<StoredAssignment>(tenant, HOSTS + host);
-    return { revision, value: value?.policies };
+  assignment(tenant: string, host: string): Promise<Versioned<StoredAssignment>> {
+    return this.#read(tenant, HOSTS + host);
   }
 
   /** All definitions, sorted by name. */
@@ -114,19 +133,18 @@ export class PolicyStore {
     host: string,
     change: {
       readonly seen: Versioned<unknown>;
-      readonly policies: readonly string[];
+      readonly assignment: StoredAssignment;
       readonly name: string;
       readonly targetsRevision: number;
     },
   ): Promise<boolean> {
-    const stored: StoredAssignment = { policies: change.policies };
     return this.#txn(
       tenant,
       [
         { key: HOSTS + host, revision: change.seen.revision },
         { key: TARGETS + change.name, revision: change.targetsRevision },
       ],
-      [{ kind: "put", key: HOSTS + host, value: encodeJson(stored) }],
+      [{ kind: "put", key: HOSTS + host, value: encodeJson(change.assignment) }],
     );
   }
 

@@ -7,6 +7,7 @@ import type { CommandOutcome, DispatchOptions, HostCommand } from "../../../cont
 import type { Notification } from "../../../controller/areas/notifications/index.ts";
 import type { NewRecord } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
+import { DepotUsers } from "../../../controller/areas/depots/index.ts";
 import { DeploymentService, type DeploymentRequest } from "../../../controller/areas/depots/deployment.ts";
 
 /** Deployments of one controller in memory, to hosts that behave as a test says. */
@@ -69,6 +70,8 @@ export const newDeployments = (by: TestClock) =>
         if (name === "none") return Promise.reject(new AppError("not_found", `There is no depot ${name}.`));
         return Promise.resolve({ name, version, files: [], command: "own" });
       },
+      users: new DepotUsers(),
+      isStored: (_principal, name) => Promise.resolve(name !== "none"),
     },
     hosts: {
       async dispatch(principal, host, command, options) {
@@ -84,6 +87,7 @@ export const newDeployments = (by: TestClock) =>
           ...(await hosts.behaviour(one)),
         };
       },
+      depotsOn: (_principal, host) => Promise.resolve(host === "h9" ? ["none"] : []),
       noteDepot: (_principal, host, depot, present) => (noted.push({ host, ...depot, present }), Promise.resolve()),
     },
     objects: {

@@ -112,11 +112,11 @@ export function commandPolicy(spec: Partial<CommandPolicySpec>) {
     unit: "minute",
     ...spec,
   };
-  return { name: "p", revision: 1, spec: JSON.stringify(whole), depot: undefined, conf: "" };
+  return { name: "p", revision: 1, spec: JSON.stringify(whole), depot: undefined };
 }
 
 /** Returns a log policy named `l`. */
 export function logPolicy(spec: Partial<LogPolicySpec>) {
   const whole: LogPolicySpec = { name: "l", kind: "log", rule: "/matrix/rules/r", dir: "/", match: ".", ...spec };
-  return { name: "l", revision: 1, spec: JSON.stringify(whole), depot: undefined, conf: "" };
+  return { name: "l", revision: 1, spec: JSON.stringify(whole), depot: undefined };
 }

@@ -46,7 +46,7 @@ export class LogAgent {
     const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
     supervisor.apply({
       revision: 1,
-      policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" }],
+      policies: [{ name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined }],
     });
     return new LogAgent(outbox, supervisor, outboxFolder);
   }

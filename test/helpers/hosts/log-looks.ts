@@ -204,7 +204,7 @@ export class LogLooks implements AsyncDisposable {
       depots: { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) },
       outbox: this.#outbox,
     });
-    const policy = { name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" };
+    const policy = { name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined };
     return new LogFiles(logWork(policy, spec, host, this.#bounds), new Switches());
   }
 }

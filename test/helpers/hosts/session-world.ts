@@ -35,7 +35,7 @@ export const HELLO: Hello = {
   tunnels: false,
 };
 /** A policy without files. */
-export const NO_DEPOT = { name: "p", revision: 1, spec: "{}", conf: "" };
+export const NO_DEPOT = { name: "p", revision: 1, spec: "{}" };
 
 /** The agent's side of a session. */
 export class Wire implements AgentChannel {

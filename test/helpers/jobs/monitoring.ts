@@ -1,5 +1,11 @@
 import { DeploymentService, DepotService, depotRoutes, depotClasses } from "../../../controller/areas/depots/index.ts";
-import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../../controller/areas/hosts/index.ts";
+import type {
+  AgentState,
+  CommandOutcome,
+  DispatchOptions,
+  HostCommand,
+  Hosts,
+} from "../../../controller/areas/hosts/index.ts";
 import {
   jobClasses,
   jobRoutes,
@@ -29,10 +35,14 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
 export const MONITORING_RUNS_MAX = 256;
 
 /** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
-export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
+export class ScriptedHosts
+  implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh" | "agentState" | "depotsOn">
+{
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
   readonly refreshed: string[] = [];
+  /** What agents report, by host. Other hosts have agents that are connected and report no confs. */
+  readonly agents = new Map<string, Partial<AgentState>>();
   behaviour: (host: string, command: HostCommand, options: DispatchOptions) => Partial<CommandOutcome> = () => ({});
 
   async dispatch(
@@ -58,8 +68,17 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
     return Promise.resolve(/^h\d+$/.test(host));
   }
 
+  async agentState(_principal: unknown, host: string): Promise<AgentState | undefined> {
+    if (!(await this.exists(undefined, host))) return undefined;
+    return { hasAgent: true, isOnline: true, confs: {}, ...this.agents.get(host) };
+  }
+
   refresh(_tenant: string, hosts: readonly string[]): void {
     this.refreshed.push(...hosts);
+  }
+
+  depotsOn(_principal: unknown, host: string): Promise<readonly string[]> {
+    return Promise.resolve(this.depots.filter((one) => one.host === host && one.present).map(({ name }) => name));
   }
 
   noteDepot(_principal: unknown, host: string, depot: { readonly name: string }, present: boolean): Promise<void> {

@@ -280,7 +280,9 @@ export const EXAMPLE_REQUESTS = {
   getMonitoringPolicyByName: { path: { name: "load" } },
   patchMonitoringPolicyByName: { path: { name: "load" }, body: { interval: 10 } },
   deleteMonitoringPolicyByName: { path: { name: "load" } },
+  getMonitoringPolicyConfByName: { path: { name: "load" } },
   postMonitoringPolicyDeployByName: { path: { name: "load" }, query: { hosts: ["web-1"] } },
+  putMonitoringPolicyDeployConfByName: { path: { name: "load" }, body: { hosts: ["web-1"], conf: "warn=4\n" } },
   getMonitoringPolicyExtendByPath: { path: { path: "matrix/rules/visit" } },
   postMonitoringPolicyExtendByPath: { path: { path: "matrix/rules/visit" }, body: "key:/start\tsite:north\n" },
   postMonitoringPolicyLog: {
@@ -292,6 +294,7 @@ export const EXAMPLE_REQUESTS = {
     },
   },
   postMonitoringPolicyUndeployByName: { path: { name: "load" } },
+  deleteMonitoringPolicyUndeployConfByName: { path: { name: "load" }, query: { hosts: ["web-1"] } },
   postMonitoringUndeploy: {
     body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
   },

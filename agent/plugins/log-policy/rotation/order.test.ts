@@ -38,7 +38,7 @@ test("packed files follow one another by their times: a rotation may rename them
     { at: at("app.log.2", 4_000), home: "app.log" },
   ];
   const work = logWork(
-    { name: "p", revision: 1, spec: "", depot: undefined, conf: "" },
+    { name: "p", revision: 1, spec: "", depot: undefined },
     { kind: "log", name: "p", rule: "/matrix/rules/a", dir: "/logs", match: "^app\\.log$" },
     { log: () => undefined } as never,
   );

@@ -22,7 +22,7 @@ export function desiredFrame(state: {
     revision: policy.revision,
     spec: policy.spec,
     depot: policy.depot && depotFrame(policy.depot),
-    conf: policy.conf,
+    conf: policy.conf && Buffer.from(policy.conf),
   }));
   return { $case: "desired", value: { revision: state.revision, policies } };
 }

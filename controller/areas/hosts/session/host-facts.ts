@@ -7,7 +7,9 @@ import {
   POLICY_STATES_MAX,
 } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
-import { POLICY_STATE } from "../store.ts";
+import { CONF_STATE, POLICY_STATE } from "../store.ts";
+
+const STATES = [POLICY_STATE, CONF_STATE];
 
 type Facts = Readonly<Record<string, string>>;
 
@@ -34,7 +36,7 @@ export class HostFacts {
     const statesChanged = this.#noteStates(values);
     this.#waiting = {
       ...this.#waiting,
-      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + POLICY_STATES_MAX)),
+      ...Object.fromEntries(fitting.slice(0, HOST_FACTS_MAX_ENTRIES + STATES.length * POLICY_STATES_MAX)),
     };
     const nowMs = this.#clock.monotonicMs();
     const intervalMs = statesChanged ? HOST_STATES_MIN_INTERVAL_MS : HOST_FACTS_MIN_INTERVAL_MS;
@@ -48,15 +50,15 @@ export class HostFacts {
   }
 
   /**
-   * Drops waiting policy states if there are new ones, because an agent always sends all of them. Returns true until
-   * the last states are written.
+   * Drops waiting states of policies and confs if there are new ones, because an agent always sends all of them.
+   * Returns true until the last states are written.
    */
   #noteStates(values: Facts): boolean {
-    if (values[POLICY_STATE] !== undefined) {
-      this.#waiting = Object.fromEntries(
-        Object.entries(this.#waiting).filter(([name]) => !name.startsWith(POLICY_STATE)),
-      );
-      const states = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE));
+    const sent = STATES.filter((prefix) => values[prefix] !== undefined);
+    if (sent.length > 0) {
+      const isSent = ([name]: readonly [string, string]): boolean => sent.some((prefix) => name.startsWith(prefix));
+      this.#waiting = Object.fromEntries(Object.entries(this.#waiting).filter((entry) => !isSent(entry)));
+      const states = Object.entries(values).filter(isSent);
       this.#receivedStates = createHash("sha256").update(JSON.stringify(states.sort())).digest("base64");
     }
     return this.#receivedStates !== this.#writtenStates;

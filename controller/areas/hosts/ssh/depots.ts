@@ -41,9 +41,14 @@ export function checkedFiles(depot: DepotToDeploy): readonly DepotFile[] {
   return files;
 }
 
-export interface PutDepot {
-  readonly files: readonly DepotFile[];
+/** A depot that was put in place, and the place of the one before; `undefined` if there was none. */
+export interface PlacedOver {
   readonly place: DepotPlace;
+  readonly before: DepotPlace | undefined;
+}
+
+export interface PutDepot extends PlacedOver {
+  readonly files: readonly DepotFile[];
   /** Distinguishes this attempt from others in the name of the staging folder. */
   readonly attempt: string;
   readonly signal: AbortSignal;
@@ -66,29 +71,38 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
     await connection.run(`rm -rf -- ${quoted(beside)}`, options).catch(() => undefined);
     throw error;
   }
-  await spread(connection, put.place, put.signal);
+  try {
+    await spread(connection, put.place, put.signal);
+  } catch (error) {
+    await revertDepot(connection, put);
+    throw error;
+  }
 }
 
-/** Accepts the new depot and removes the previous one. */
-export async function keepDepot(connection: SshConnection, { folder }: DepotPlace, signal: AbortSignal): Promise<void> {
-  await must(connection, `rm -rf -- ${quoted(`${folder}.old`)}`, signal);
-}
-
-/** Restores the previous depot. If there was none, removes the new one. */
-export async function revertDepot(
+/** Accepts the new depot and removes the previous one, with the files that only that one has at its remote path. */
+export async function keepDepot(
   connection: SshConnection,
-  place: DepotPlace,
-  before: DepotPlace | undefined,
+  { place, before }: PlacedOver,
+  signal: AbortSignal,
 ): Promise<void> {
+  const former = `${place.folder}.old`;
+  const kept = before?.remotePath === place.remotePath ? place.folder : undefined;
+  if (before) await withdraw(connection, { folder: former, remotePath: before.remotePath, kept }, signal);
+  await must(connection, `rm -rf -- ${quoted(former)}`, signal);
+}
+
+/** Restores the previous depot, and removes the files that only the new one has. */
+export async function revertDepot(connection: SshConnection, { place, before }: PlacedOver): Promise<void> {
   const { signal } = new AbortController();
   const [to, old] = [quoted(place.folder), quoted(`${place.folder}.old`)];
-  if (!before) await withdraw(connection, place, signal);
+  if (before) await spread(connection, { ...before, folder: `${place.folder}.old` }, signal);
+  const kept = before && before.remotePath === place.remotePath ? `${place.folder}.old` : undefined;
+  await withdraw(connection, { ...place, kept }, signal);
   await must(connection, `rm -rf -- ${to}\nif [ -e ${old} ]; then mv -- ${old} ${to}; fi`, signal);
-  if (before) await spread(connection, before, signal);
 }
 
 export async function removeDepot(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
-  await withdraw(connection, place, signal);
+  await withdraw(connection, { ...place, kept: undefined }, signal);
   await must(connection, `rm -rf -- ${quoted(place.folder)} ${quoted(`${place.folder}.old`)}`, signal);
 }
 
@@ -140,18 +154,35 @@ export function spreadScript(place: { readonly folder: string; readonly remotePa
   ].join("\n");
 }
 
-/** Removes the depot's files, and nothing else, from the remote path. */
-async function withdraw(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
-  if (place.remotePath === undefined) return;
+/** Removes the depot's files, and nothing else, from the remote path. Files that the folder `kept` has as well stay. */
+async function withdraw(
+  connection: SshConnection,
+  { folder, remotePath, kept }: DepotPlace & { readonly kept: string | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  if (remotePath === undefined) return;
   const script = [
-    `ROOT=${quoted(place.remotePath)}`,
-    `export ROOT`,
-    `[ -d "$ROOT" ] && [ -d ${quoted(place.folder)} ] || exit 0`,
-    `cd -- ${quoted(place.folder)} || exit 1`,
-    `find . -type f -exec /bin/sh -c 'for path; do rm -f -- "$ROOT/$path"; done' sh {} +`,
+    `[ -d ${quoted(remotePath)} ] && [ -d ${quoted(folder)} ] || exit 0`,
+    `ROOT=$(cd -P -- ${quoted(remotePath)} && pwd -P) || exit 1`,
+    `KEPT=${kept === undefined ? "" : `$PWD/${quoted(kept)}`}`,
+    `export ROOT KEPT`,
+    `cd -- ${quoted(folder)} || exit 1`,
+    `find . -type f -exec /bin/sh -c ${quoted(WITHDRAW)} sh {} +`,
   ];
   await must(connection, script.join("\n"), signal);
 }
+
+const WITHDRAW = [
+  `for path; do`,
+  `  path=\${path#./}`,
+  `  [ -n "$KEPT" ] && [ -f "$KEPT/$path" ] && continue`,
+  `  case "$path" in */*) folder=$ROOT/\${path%/*} ;; *) folder=$ROOT ;; esac`,
+  `  [ -d "$folder" ] || continue`,
+  `  real=$(cd -P -- "$folder" && pwd -P) || exit 1`,
+  `  case "$real/" in "$ROOT"/*) ;; *) echo "$path leads outside $ROOT" >&2; exit 1 ;; esac`,
+  `  rm -f -- "$real/\${path##*/}" || exit 1`,
+  `done`,
+].join("\n");
 
 async function makeFolders(connection: SshConnection, beside: string, put: PutDepot): Promise<void> {
   const folders = new Set([beside]);

@@ -1,4 +1,5 @@
 import pLimit, { type LimitFunction } from "p-limit";
+import { NOT_DEPLOYED } from "../../../../common/agent/deployments.ts";
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { COMMAND_LINE_MAX_BYTES, SSH_CONNECTIONS_MAX, SSH_ENDING_MS } from "../../../../common/limits.ts";
 import { maskedOutputOf } from "../../../../common/masking.ts";
@@ -26,7 +27,7 @@ import {
   workFolder,
   type DepotPlace,
 } from "./depots.ts";
-import type { SshJournal } from "./journal.ts";
+import type { PlacedDepot, SshJournal } from "./journal.ts";
 import { SshJumps, type JumpWay } from "./jumps.ts";
 import { scriptOf } from "./shell.ts";
 
@@ -209,29 +210,41 @@ export class SshTransport implements Transport {
     const { journal } = this.#with;
     const before = await journal.depotOf(target, command.name);
     const blobs = await this.#with.blobs(target.tenant);
-    await putDepot(connection, blobs, { files, place, attempt: attemptOf(options.commandId), signal });
+    const over = { place, before };
+    await putDepot(connection, blobs, { ...over, files, attempt: attemptOf(options.commandId), signal });
     const end = command.command
       ? await this.#script(connection, work, { script: scriptOf(command.command, workFolder(place)) })
       : DONE;
     if (end.state === "ok" && !signal.aborted) {
-      await journal.put(target, { name: command.name, version: command.version, ...place });
-      await keepDepot(connection, place, signal);
-    } else await revertDepot(connection, place, before);
+      const placed = { name: command.name, version: command.version, ...place };
+      await this.#keep(connection, work, { placed, before });
+    } else await revertDepot(connection, over);
     return end;
   }
 
-  /** Removes the depot. Does nothing if the host has another version or none. */
+  /** If files of the former depot cannot be removed, that depot is restored, and the error is thrown. */
+  async #keep(connection: SshConnection, { target, signal }: Work, { placed, before }: Kept): Promise<void> {
+    const { journal } = this.#with;
+    await journal.put(target, placed);
+    try {
+      await keepDepot(connection, { place: placed, before }, signal);
+    } catch (error) {
+      await revertDepot(connection, { place: placed, before });
+      await (before ? journal.put(target, before) : journal.take(target, placed.name));
+      throw error;
+    }
+  }
+
+  /** Removes the depot. Does nothing if the host has none, or another version, or has it at another place. */
   async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
     const { target, signal } = work;
     const placed = await this.#with.journal.depotOf(target, command.name);
-    if (!placed || (command.version !== "" && placed.version !== command.version))
-      return { ...DONE, message: "It was not there." };
-    const place = command.remotePath ? depotPlace(command.name, command.remotePath) : placed;
+    if (!placed || !isMeant(placed, command)) return { ...DONE, message: NOT_DEPLOYED };
     if (command.command) {
-      const end = await this.#script(connection, work, { script: scriptOf(command.command, workFolder(place)) });
+      const end = await this.#script(connection, work, { script: scriptOf(command.command, workFolder(placed)) });
       if (end.state !== "ok") return end;
     }
-    await removeDepot(connection, place, signal);
+    await removeDepot(connection, placed, signal);
     await this.#with.journal.take(target, command.name);
     return DONE;
   }
@@ -257,9 +270,19 @@ export class SshTransport implements Transport {
   }
 }
 
+interface Kept {
+  readonly placed: PlacedDepot;
+  readonly before: PlacedDepot | undefined;
+}
+
 interface Script {
   readonly script: string;
   readonly environment?: Readonly<Record<string, string>>;
+}
+
+function isMeant(placed: PlacedDepot, { name, version, remotePath }: HostCommand & { kind: "undeploy" }): boolean {
+  const isVersion = version === "" || placed.version === version;
+  return isVersion && (!remotePath || placed.remotePath === depotPlace(name, remotePath).remotePath);
 }
 
 class Unreachable extends Error {}

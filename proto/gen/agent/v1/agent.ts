@@ -313,8 +313,8 @@ export interface Policy {
   depot:
     | Depot
     | undefined;
-  /** free text written as <name>.conf beside the policy's working files; empty for none */
-  conf: string;
+  /** written as <name>.conf beside the policy's working files; absent for none */
+  conf?: Buffer | undefined;
 }
 
 export interface Depot {
@@ -3202,7 +3202,7 @@ export const DesiredState: MessageFns<DesiredState> = {
 };
 
 function createBasePolicy(): Policy {
-  return { name: "", revision: 0, spec: "", depot: undefined, conf: "" };
+  return { name: "", revision: 0, spec: "", depot: undefined, conf: undefined };
 }
 
 export const Policy: MessageFns<Policy> = {
@@ -3219,8 +3219,8 @@ export const Policy: MessageFns<Policy> = {
     if (message.depot !== undefined) {
       Depot.encode(message.depot, writer.uint32(34).fork()).join();
     }
-    if (message.conf !== "") {
-      writer.uint32(42).string(message.conf);
+    if (message.conf !== undefined) {
+      writer.uint32(42).bytes(message.conf);
     }
     return writer;
   },
@@ -3275,7 +3275,7 @@ export const Policy: MessageFns<Policy> = {
               break;
             }
 
-            message.conf = reader.string();
+            message.conf = Buffer.from(reader.bytes());
             continue;
           }
         }
@@ -3299,7 +3299,7 @@ export const Policy: MessageFns<Policy> = {
     message.revision = object.revision ?? 0;
     message.spec = object.spec ?? "";
     message.depot = (object.depot !== undefined && object.depot !== null) ? Depot.fromPartial(object.depot) : undefined;
-    message.conf = object.conf ?? "";
+    message.conf = object.conf ?? undefined;
     return message;
   },
 };

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { TargetSubject } from "./subject.ts";
@@ -55,6 +55,57 @@ export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSu
     expect(gone.outcome).toMatchObject({ state: "ok" });
     expect(existsSync(join(remotePath, "bin/run.sh"))).toBe(false);
     expect(await readFile(join(remotePath, "theirs.txt"), "utf8")).toBe("theirs");
+  });
+
+  it("removes from a remote path what only the former version has; a failed command brings exactly that back", async () => {
+    const remotePath = join(folder(), "exact");
+    const elsewhere = join(folder(), "elsewhere");
+    const names = async (at = remotePath) => (await readdir(at)).sort();
+    await deploy("2.0.0", { "a.txt": "a2", "old.txt": "old" }, { remotePath });
+    await deploy("2.1.0", { "a.txt": "a3", "new.txt": "new" }, { remotePath });
+    expect(await names()).toEqual(["a.txt", "new.txt"]);
+    const command = `ls > ${join(folder(), "seen")}; exit 3`;
+    const failing = await deploy("2.2.0", { "a.txt": "a4", "b.txt": "b" }, { remotePath, command });
+    expect(failing.outcome).toMatchObject({ state: "failed", code: 3 });
+    expect(await readFile(join(folder(), "seen"), "utf8")).toContain("b.txt");
+    expect(await names()).toEqual(["a.txt", "new.txt"]);
+    expect(await readFile(join(remotePath, "a.txt"), "utf8")).toBe("a3");
+    expect((await inDepot("cat a.txt new.txt")).out).toBe("a3new");
+    await deploy("2.3.0", { "c.txt": "c" }, { remotePath: elsewhere });
+    expect([await names(), await names(elsewhere)]).toEqual([[], ["c.txt"]]);
+    await deploy("2.4.0", { "d.txt": "d" });
+    expect(await names(elsewhere)).toEqual([]);
+    await run({ kind: "undeploy", name: "web", version: "2.4.0" });
+  });
+
+  it("leaves the former version whole when files cannot be put into the remote path", async () => {
+    const remotePath = join(folder(), "blocked");
+    await deploy("2.0.0", { "a.txt": "a2" }, { remotePath });
+    await mkdir(join(remotePath, "z.txt"));
+    const { outcome } = await deploy("2.1.0", { "a.txt": "a3", "b.txt": "b", "z.txt": "z" }, { remotePath });
+    expect(outcome.state).toBe("failed");
+    expect((await readdir(remotePath)).sort()).toEqual(["a.txt", "z.txt"]);
+    expect((await inDepot("cat a.txt; ls -A | grep -c z.txt")).out).toMatch(/^a2[01]\n$/);
+    expect(await readFile(join(remotePath, "a.txt"), "utf8")).toBe("a2");
+    expect((await run({ kind: "undeploy", name: "web", version: "2.1.0" })).outcome.message).toBe("not deployed");
+    await run({ kind: "undeploy", name: "web", version: "2.0.0" });
+  });
+
+  it("runs nothing and removes nothing for a version that is not in place, or not at that remote path", async () => {
+    const remotePath = join(folder(), "placed");
+    await deploy("3.0.0", { "run.sh": "x" }, { remotePath });
+    const command = `touch ${join(folder(), "ran-without")}`;
+    const notDeployed = { state: "ok", message: "not deployed" };
+    for (const which of [{ version: "2.9.9" }, { version: "3.0.0", remotePath: join(folder(), "other") }])
+      expect((await run({ kind: "undeploy", name: "web", command, ...which })).outcome).toMatchObject(notDeployed);
+    expect(existsSync(join(folder(), "ran-without"))).toBe(false);
+    expect((await inDepot("cat run.sh")).out).toBe("x");
+    expect(existsSync(join(remotePath, "run.sh"))).toBe(true);
+    await run({ kind: "undeploy", name: "web", version: "3.0.0" });
+    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject(
+      notDeployed,
+    );
+    expect(existsSync(join(folder(), "ran-without"))).toBe(false);
   });
 
   it("removes a depot after its command; one that is not there is gone already", async () => {
