@@ -115,7 +115,7 @@ function addCopy(files: Command, line: CommandLine): void {
       `copy a file up (a.js odp:/scripts/) or down (odp:/scripts/a.js .), over one that is there; with -r all that is in a folder ${EXIT_CODES}`,
     )
     .option("-r, --recursive", "what is in the folder <from> into the folder <to>")
-    .option("--exclude <pattern...>", "with -r, as of odp fs sync")
+    .option("--exclude <pattern>", "with -r, as of odp fs sync", collected)
     .option("--no-default-excludes", "with -r, as of odp fs sync")
     .option(...SYSTEM)
     .action(async (from: string, to: string, words: TreeWords & { readonly recursive?: boolean }) => {
@@ -141,6 +141,11 @@ function addChanges(files: Command, line: CommandLine): void {
     .description("give a file or folder of the controller a new path; into the folder <to> if that ends with a slash")
     .option(...SYSTEM)
     .action((from: string, to: string, words: SpaceWords) => moveEntry(from, to, optionsOf(line, words)));
+}
+
+/** Collects the values of an option that may be repeated. */
+function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 function optionsOf(line: CommandLine, { system = false }: SpaceWords) {

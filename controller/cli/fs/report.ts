@@ -53,7 +53,7 @@ export function summary(result: SyncResult): string {
     [created.length, "created"],
     [replaced.length, "replaced"],
     [removed.length, "removed"],
-    [folders.length, "folders made"],
+    [folders.length, folders.length === 1 ? "folder made" : "folders made"],
     [same, "the same"],
     [kept, `only in ${printable(result.to)}`],
   ] as const;

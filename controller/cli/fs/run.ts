@@ -1,5 +1,5 @@
 import type { OdpClient } from "../../../common/client/index.ts";
-import { AppError } from "../../../common/errors.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
 import { FILE_SYNC_COMPARE_LOCAL_MS, FILE_SYNC_COMPARE_REMOTE_MS } from "../../../common/limits.ts";
 import type { Clock, Random } from "../../../common/time.ts";
 import type { SyncResult } from "./execution.ts";
@@ -42,8 +42,7 @@ export interface SyncEnvironment {
 
 interface Sides extends Pick<SyncOptions, "source" | "target" | "isUp"> {
   readonly local: LocalFolder;
-  /** Path of the folder of the controller. */
-  readonly remote: string;
+  readonly folder: RemoteFolder;
 }
 
 function sidesOf({ from, to, isSystem }: SyncRequest, { client, clock, platform }: SyncEnvironment): Sides {
@@ -51,7 +50,7 @@ function sidesOf({ from, to, isSystem }: SyncRequest, { client, clock, platform 
   const local = new LocalFolder({ root, nowMs: () => clock.nowMs(), platform });
   const folder = new RemoteFolder({ client, root: remote, isSystem });
   const [source, target] = isUp ? [local, folder] : [folder, local];
-  return { source, target, isUp, local, remote };
+  return { source, target, isUp, local, folder };
 }
 
 /** A sync of one local folder with one of the controller, with the state that is kept between two comparisons. */
@@ -61,16 +60,18 @@ class Sync {
   readonly isExcluded: (key: string) => boolean;
   readonly #options: Omit<SyncOptions, "isExcluded">;
   readonly #state: SyncState;
+  readonly #folder: RemoteFolder;
 
   constructor(request: SyncRequest, environment: SyncEnvironment) {
-    const { local, remote, ...sides } = sidesOf(request, environment);
+    const { local, folder, ...sides } = sidesOf(request, environment);
     this.isUp = sides.isUp;
+    this.#folder = folder;
     this.local = local;
     this.isExcluded = exclusion(request.exclusion);
     const { isForced, isDeleting, isDry, isSystem } = request;
     const { signal, progress, controller } = environment;
     this.#options = { ...sides, isForced, isDeleting, isDry, signal, progress };
-    this.#state = new SyncState(local.name, `${controller} ${isSystem ? "system:" : ""}/${remote}`);
+    this.#state = new SyncState(local.name, `${controller} ${isSystem ? "system:" : ""}${folder.name}`);
   }
 
   /** Compares once. What was done is in the state and in the result, also if a failure ended it early. */
@@ -81,13 +82,24 @@ class Sync {
   }> {
     const options = { ...this.#options, isExcluded: this.isExcluded };
     if (options.isDry) return synchronise(options, await this.#state.load());
-    if (this.isUp) await this.local.identity();
-    else await this.local.makeFolder("");
+    await this.requireLocal();
     return this.#state.locked(async () => {
       const done = await synchronise(options, await this.#state.load());
       await this.#state.save(done.base);
       return done;
     });
+  }
+
+  /** Makes the local folder if it is the target, and the source is there. `AppError("not_found")` otherwise. */
+  async requireLocal(): Promise<string> {
+    try {
+      return await this.local.identity();
+    } catch (error) {
+      if (this.isUp || !isAppError(error, "not_found")) throw error;
+      await this.#folder.list("", this.#options.signal);
+      await this.local.makeFolder("");
+      return this.local.identity();
+    }
   }
 }
 
@@ -104,7 +116,7 @@ export async function syncWatching(request: SyncRequest, environment: SyncEnviro
   if (request.isDry) throw new AppError("invalid", "--watch and --dry-run exclude each other.");
   const sync = new Sync(request, environment);
   const { clock, random, signal, note, told } = environment;
-  const root = await rootOf(sync);
+  const root = await sync.requireLocal();
   let exitCode = 0;
   const compare = async () => {
     if ((await sync.local.identity()) !== root)
@@ -121,11 +133,6 @@ export async function syncWatching(request: SyncRequest, environment: SyncEnviro
   const everyMs = sync.isUp ? FILE_SYNC_COMPARE_LOCAL_MS : FILE_SYNC_COMPARE_REMOTE_MS;
   await watchFolder({ changes: changesOf(sync, note), compare, everyMs, clock, random, signal, note });
   return exitCode;
-}
-
-async function rootOf(sync: Sync): Promise<string> {
-  if (!sync.isUp) await sync.local.makeFolder("");
-  return sync.local.identity();
 }
 
 /** The controller announces no changes of files, so a folder of it is only compared now and then. */

@@ -125,7 +125,8 @@ interface Copying {
 
 async function copied({ source, entry, target, path, signal }: Copying): Promise<Copied> {
   await target.write(path, await source.open(entry, signal), { wanted: "any", signal });
-  return { from: below(source.name, entry.path), to: below(target.name, path) };
+  const named = (side: Side, at: string): string => below(side.name.replace(/\/$/, ""), at);
+  return { from: named(source, entry.path), to: named(target, path) };
 }
 
 async function isFolder(root: RemoteFolder, path: string, signal: AbortSignal): Promise<boolean> {

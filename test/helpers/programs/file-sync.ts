@@ -17,7 +17,7 @@ export const ADMIN = testPrincipal();
 export interface FileSyncWorld extends AsyncDisposable {
   readonly url: string;
   readonly files: FileController["files"];
-  /** `fetch` replaces that of the platform. */
+  /** `fetch` replaces that of the platform; then no call is repeated. */
   readonly client: (fetch?: Fetch) => OdpClient;
   /** A new local folder, and the path of a new folder of the controller that does not exist yet. */
   readonly folders: () => Promise<Folders>;
@@ -139,7 +139,8 @@ export async function openFileSync(): Promise<FileSyncWorld> {
   const world: FileSyncWorld = {
     url,
     files: controller.files,
-    client: (fetch) => new OdpClient({ url, user: "matrix.admin", password: PASSWORD, ...(fetch && { fetch }) }),
+    client: (fetch) =>
+      new OdpClient({ url, user: "matrix.admin", password: PASSWORD, ...(fetch && { fetch, attempts: 1 }) }),
     async folders() {
       const name = `synced${count++}`;
       await mkdir(join(base, name));
