@@ -6,6 +6,7 @@ export * from "./limits/archives.ts";
 export * from "./limits/client.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";
+export * from "./limits/file-sync.ts";
 export * from "./limits/files.ts";
 export * from "./limits/general.ts";
 export * from "./limits/hosts.ts";

@@ -177,6 +177,12 @@ export const FileRecord = Type.Object({
   }),
   tags: Type.Array(Type.String()),
   ispublic: Type.Boolean(),
+  revision: Type.String({ description: "For If-Match of a change" }),
+  digest: Type.Optional(
+    Type.String({
+      description: "SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it",
+    }),
+  ),
 });
 
 export const FileAnswer = Type.Union([

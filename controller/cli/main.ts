@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { Command } from "commander";
 import { OdpClient } from "../../common/client/index.ts";
+import { platformClock, platformRandom } from "../../common/client/platform.ts";
 import { AppError, errorText } from "../../common/errors.ts";
 import { KEY_STATUS_DEADLINE_MS } from "../../common/limits.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
@@ -8,6 +9,7 @@ import { counted } from "../../common/text/counted.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { aheadOf, aheadRows } from "./ahead.ts";
 import { exportAudit, verifyAudit } from "./audit.ts";
+import { addFileCommands } from "./fs/commands.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
 import { exitCodeOf, followScrub, statusExitCodeOf, statusOf } from "./scrub.ts";
@@ -258,6 +260,24 @@ audit
     );
     console.error(counted(entries, "entry", "entries"));
   });
+
+addFileCommands(program, {
+  client,
+  ended,
+  show,
+  write: (data) => output.write(data),
+  note: (text) => console.error(text),
+  isJson: () => program.opts<{ json?: boolean }>().json === true,
+  controller() {
+    const { url, user } = program.opts<{ url: string; user: string }>();
+    return `${url.replace(/\/+$/, "")} ${user.split(".", 1)[0] ?? ""}`;
+  },
+  stderr: process.stderr,
+  clock: { ...platformClock, nowMs: () => Date.now() },
+  random: platformRandom,
+  platform: process.platform,
+  setExitCode: (code) => (process.exitCode = code),
+});
 
 try {
   await program.parseAsync();

@@ -2941,6 +2941,10 @@ export interface Operations {
       status: string;
       tags: string[];
       ispublic: boolean;
+      /** For If-Match of a change. */
+      revision: string;
+      /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
+      digest?: string;
     }[];
     content: true;
   };
@@ -3019,6 +3023,10 @@ export interface Operations {
       status: string;
       tags: string[];
       ispublic: boolean;
+      /** For If-Match of a change. */
+      revision: string;
+      /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
+      digest?: string;
     }[];
     content: true;
   };
@@ -3368,6 +3376,10 @@ export interface Operations {
       status: string;
       tags: string[];
       ispublic: boolean;
+      /** For If-Match of a change. */
+      revision: string;
+      /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
+      digest?: string;
     }[] | {
       path: string;
       /** Last part of the path. */
@@ -3428,6 +3440,10 @@ export interface Operations {
       status: string;
       tags: string[];
       ispublic: boolean;
+      /** For If-Match of a change. */
+      revision: string;
+      /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
+      digest?: string;
     }[] | {
       path: string;
       /** Last part of the path. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
@@ -99,6 +100,8 @@ test("a listing has the members that clients read", async () => {
       status: "",
       tags: ["a", "b/c"],
       ispublic: false,
+      revision: expect.any(String),
+      digest: createHash("sha256").update("{}").digest("hex"),
     },
   ]);
   expect(((await get("/fs/?type=dir")) as readonly { fullname: string }[]).map(({ fullname }) => fullname)).toContain(

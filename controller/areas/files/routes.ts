@@ -182,7 +182,7 @@ async function* records(
 }
 
 function record(ospace: string, entry: FileEntry, status: string): Static<typeof FileRecord> {
-  const { id, fullname, content, ftype, attr, size, owner, tags } = entry;
+  const { id, fullname, content, ftype, attr, size, owner, tags, values } = entry;
   return {
     id,
     class: `${ospace}${FILE_CLASS.path}`,
@@ -201,5 +201,8 @@ function record(ospace: string, entry: FileEntry, status: string): Static<typeof
     status,
     tags: [...tags],
     ispublic: false,
+    revision: revisionOfFile(entry),
+    // Not of `content`, which is there although rules hide the column.
+    ...(typeof values["digest"] === "string" && { digest: values["digest"] }),
   };
 }

@@ -152,6 +152,8 @@ describe("columns that are hidden", () => {
     const { read, open, about } = await codes(READS, blind, "/theirs.js");
     expect([read, open, about]).toEqual(["denied", "denied", "ok"]);
     expect(await codes(WRITES, blind, "/theirs.js")).toMatchObject({ write: "denied", copy: "denied", attr: "ok" });
+    for await (const page of files.list(blind, place()))
+      for (const { values, size } of page) expect([values["digest"], size > 0]).toEqual([undefined, true]);
     expect(await codes(READS, nameless, "/mine.js")).toEqual(all(READS, "not_found"));
   });
 });

@@ -1,0 +1,120 @@
+import { rm } from "node:fs/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ADMIN, openFileSync, type FileSyncWorld } from "../../../test/helpers/programs/file-sync.ts";
+
+/** `odp fs sync` against a controller: what each side has afterwards, and what is told. */
+
+let world: FileSyncWorld;
+beforeAll(async () => void (world = await openFileSync()));
+afterAll(() => world[Symbol.asyncDispose]());
+
+const FILES = { "a.js": "one", "deep/": "", "deep/b.js": "two", "empty.txt": "", "nothing/": "" };
+
+async function filled() {
+  const folders = await world.folders();
+  for (const [name, text] of Object.entries(FILES)) if (!name.endsWith("/")) await folders.write(name, text);
+  await folders.write("nothing/.git/config", "excluded");
+  return folders;
+}
+
+test("a local folder goes up, with empty files and folders, and comes down elsewhere as it is", async () => {
+  const folders = await filled();
+  const up = await folders.up();
+  expect(up.code).toBe(0);
+  expect(up.result).toMatchObject({
+    created: ["a.js", "deep/b.js", "empty.txt"],
+    folders: ["deep", "nothing"],
+    conflicts: [],
+    leftOut: [],
+  });
+  expect(await folders.there()).toEqual(FILES);
+
+  const other = await world.folders();
+  const down = await other.down({ from: folders.remote, to: other.path("made/below") });
+  expect([down.code, down.result.created]).toEqual([0, ["a.js", "deep/b.js", "empty.txt"]]);
+  expect(await other.here()).toMatchObject({ "made/below/deep/b.js": "two", "made/below/nothing/": "" });
+});
+
+test("a second sync does only what changed", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.write("deep/b.js", "three");
+  const { code, result } = await folders.up();
+  expect([code, result.replaced, result.created, result.same]).toEqual([0, ["deep/b.js"], [], 4]);
+  await folders.writeThere("deep/b.js", "four");
+  expect((await folders.down()).result.replaced).toEqual(["deep/b.js"]);
+  expect(await folders.here()).toMatchObject({ "deep/b.js": "four" });
+});
+
+test("a file that both sides changed is named, and neither is overwritten; --force takes the source", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.write("a.js", "mine");
+  await folders.writeThere("a.js", "theirs");
+  for (const { code, result } of [await folders.up(), await folders.down()])
+    expect([code, result.conflicts]).toEqual([2, [{ path: "a.js", why: "was changed on both sides" }]]);
+  expect([(await folders.here())["a.js"], (await folders.there())["a.js"]]).toEqual(["mine", "theirs"]);
+  expect(await folders.up({ isForced: true })).toMatchObject({ code: 0, result: { replaced: ["a.js"] } });
+  expect((await folders.there())["a.js"]).toBe("mine");
+});
+
+test("a change of the target alone is not undone by a source that has not changed", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.writeThere("a.js", "theirs");
+  const { code, result } = await folders.up();
+  expect([code, result.conflicts]).toEqual([
+    2,
+    [{ path: "a.js", why: `was changed in ${folders.remote}, not in ${folders.local}` }],
+  ]);
+  expect((await folders.there())["a.js"]).toBe("theirs");
+});
+
+test("without an earlier sync, equal files are the same and different ones are conflicts", async () => {
+  const folders = await filled();
+  await folders.writeThere("a.js", "one");
+  await folders.writeThere("deep/b.js", "other");
+  const { code, result } = await folders.up();
+  expect([code, result.conflicts, result.created]).toEqual([
+    2,
+    [{ path: "deep/b.js", why: "differs, and no sync has seen it before" }],
+    ["empty.txt"],
+  ]);
+});
+
+test("a change of the target between the comparison and the write is a conflict", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.write("a.js", "mine");
+  const client = world.client(async (url, init) => {
+    if (init.method === "PUT") await folders.writeThere("a.js", "theirs");
+    return fetch(url, init);
+  });
+  const { code, result } = await folders.up({ client });
+  expect([code, result.conflicts]).toEqual([2, [{ path: "a.js", why: `was changed meanwhile in ${folders.remote}` }]]);
+  expect((await folders.there())["a.js"]).toBe("theirs");
+});
+
+test("a tag that another user sets is no change of the content", async () => {
+  const folders = await filled();
+  await folders.up();
+  await world.files.note(ADMIN, folders.place("a.js"), {
+    tags: ["t"],
+  });
+  await folders.write("a.js", "mine");
+  expect(await folders.up()).toMatchObject({ code: 0, result: { replaced: ["a.js"], conflicts: [] } });
+});
+
+test("nothing is removed without --delete, and with it only what an earlier sync saw", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.writeThere("theirs.js", "theirs");
+  await rm(folders.path("deep"), { recursive: true });
+  expect(await folders.up()).toMatchObject({ code: 0, result: { removed: [], kept: 3 } });
+  expect(await folders.up({ isDeleting: true })).toMatchObject({
+    code: 0,
+    result: { removed: ["deep", "deep/b.js"], kept: 1 },
+  });
+  expect(Object.keys(await folders.there())).toEqual(["a.js", "empty.txt", "nothing/", "theirs.js"]);
+  expect(await folders.up({ isDeleting: true, isForced: true })).toMatchObject({ result: { removed: ["theirs.js"] } });
+});
