@@ -1,31 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../test/helpers/areas/files.ts";
-import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
+import { onCluster, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
+import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
+import { mortalFiles } from "../../../test/helpers/areas/mortal-files.ts";
+import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
-import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
-import { ObjectService } from "../objects/index.ts";
-import { filesArea } from "./area.ts";
-import { FileService } from "./service.ts";
-import { visibleObjects } from "../query/index.ts";
 
 const admin = testPrincipal();
 const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
 
 let engine: TestEngine;
 let one: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one } = opened));
 
 const user = (path: string) => one.user(path);
 const write = (path: string, text = path) => one.files.write(admin, user(path), { text });
@@ -171,34 +160,20 @@ const KINDS = onCluster ? (["rename"] as const) : (["rename", "copy", "remove"] 
 
 /** Work in progress when its controller dies, at any write, is completed afterwards and leaves no content behind. */
 test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (kind) => {
-  let mortality = new Mortality(Infinity, false);
-  const { keys, data } = mortalStores(engine, () => mortality);
-  const runtime = tagRuntime();
-  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await keys.tenant(name);
-      return { ...store, blobs: mortality.mortal(store.blobs) };
-    },
-  };
   const { blobs } = await engine.tenant("matrix");
-  const heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using mortal = await mortalFiles(engine, heir);
   let begun = 0;
   for (let life = 0; ; life++) {
     const isWritten = life % 2 === 1;
     const [from, to] = [`/die/${kind}${life}/from`, `/die/${kind}${life}/to`];
     for (const path of ["1", "a/2", "a/b/3"]) await write(`${from}/${path}`);
     const { digest } = await one.files.read(admin, `${from}/a/2`);
-    mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
-    const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
-    const call = kind === "remove" ? dying.remove(admin, user(from)) : dying[kind](admin, user(from), to);
-    if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
-    await heir.files.maintain("matrix");
-    await heir.files.settled();
+    const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
+    const isDead = await mortal.dies(mortality, (files) =>
+      kind === "remove" ? files.remove(admin, user(from)) : files[kind](admin, user(from), to),
+    );
+    if (!isDead) break;
     expect(await open(), `${life}`).toBe(0);
     const texts = ["/1", "/a/2", "/a/b/3"].map((path) => `${path}=${from}${path}`);
     const places = [await found(from), await found(kind === "copy" ? `${to}/from` : to)];
@@ -211,8 +186,6 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
     expect(await blobs.stat(digest), `${life}`).toBeUndefined();
   }
   expect(begun).toBeGreaterThan(10 / WRITES_BETWEEN);
-  await heir[Symbol.asyncDispose]();
-  await objects.close();
 });
 
 async function found(path: string): Promise<readonly string[]> {

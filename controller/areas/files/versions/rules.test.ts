@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { useFileControllers } from "../../../../test/helpers/areas/file-controllers.ts";
+import type { FileController } from "../../../../test/helpers/areas/files.ts";
+import type { TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
 
@@ -22,14 +23,7 @@ const unseen = ruled({ class: FILES, access: "none" });
 
 let engine: TestEngine;
 let one: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one } = opened));
 
 let folders = 0;
 let at: string;
