@@ -7,7 +7,9 @@ import { mortalFiles } from "../../../test/helpers/areas/mortal-files.ts";
 import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
+import { encodeJson } from "../../store/format.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
+import type { OpenFileWork } from "./work-journal.ts";
 
 const admin = testPrincipal();
 const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
@@ -156,19 +158,26 @@ test("a folder of many files is moved whole", async () => {
 
 /** On the cluster, each simulated life of a controller takes a second. */
 const WRITES_BETWEEN = onCluster ? 3 : 1;
-const KINDS = onCluster ? (["rename"] as const) : (["rename", "copy", "remove"] as const);
+const KINDS = onCluster
+  ? (["rename", "replacing copy"] as const)
+  : (["rename", "copy", "replacing copy", "remove"] as const);
 
 /** Work in progress when its controller dies, at any write, is completed afterwards and leaves no content behind. */
-test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (kind) => {
+test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (name) => {
+  const isReplacing = name === "replacing copy";
+  const kind = isReplacing ? "copy" : name;
   const { blobs } = await engine.tenant("matrix");
   await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
   await using mortal = await mortalFiles(engine, heir);
   let begun = 0;
   for (let life = 0; ; life++) {
     const isWritten = life % 2 === 1;
-    const [from, to] = [`/die/${kind}${life}/from`, `/die/${kind}${life}/to`];
+    const at = `/die/${name}${life}`;
+    const [from, to] = [`${at}/from`, `${at}/to`];
     for (const path of ["1", "a/2", "a/b/3"]) await write(`${from}/${path}`);
     const { digest } = await one.files.read(admin, `${from}/a/2`);
+    if (isReplacing) await write(`${to}/from/a/2`, `old ${to}`);
+    const replaced = isReplacing ? (await one.files.read(admin, `${to}/from/a/2`)).digest : digest;
     const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
     const isDead = await mortal.dies(mortality, (files) =>
       kind === "remove" ? files.remove(admin, user(from)) : files[kind](admin, user(from), to),
@@ -179,13 +188,30 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
     const places = [await found(from), await found(kind === "copy" ? `${to}/from` : to)];
     const done = { rename: [[], texts], copy: [texts, texts], remove: [[], []] }[kind];
     const isDone = JSON.stringify(places) === JSON.stringify(done);
-    expect(places, `${life}`).toEqual(isDone ? done : [texts, []]);
+    expect(places, `${life}`).toEqual(isDone ? done : [texts, isReplacing ? [`/a/2=old ${to}`] : []]);
     if (isDone) begun += 1;
-    await heir.files.remove(admin, user(`/die/${kind}${life}`));
+    await heir.files.remove(admin, user(at));
     await blobs.sweep(0);
-    expect(await blobs.stat(digest), `${life}`).toBeUndefined();
+    for (const one of [digest, replaced]) expect(await blobs.stat(one), `${life}`).toBeUndefined();
   }
   expect(begun).toBeGreaterThan(10 / WRITES_BETWEEN);
+});
+
+test("a content that a copy was to replace is kept, if its controller died before the copy replaced it", async () => {
+  await write("/spared/file");
+  const { tenant, ospace, user: name, traceparent } = admin;
+  const { content } = await one.files.about(admin, user("/spared/file"));
+  const copy: OpenFileWork = {
+    ...{ tenant, ospace, user: name, traceparent, id: "spared", owner: "dying", attempt: 0, startedMs: 0 },
+    ...{ kind: "copy", space: "user", from: "/spared/gone", at: "/spared/gone", to: "/spared/file" },
+    ...(content && { replaced: [{ fullname: "/spared/file", ...content }] }),
+  };
+  await (await engine.tenant("matrix")).kv.put("files/open/spared", encodeJson(copy));
+  await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await heir.files.maintain("matrix");
+  await heir.files.settled();
+  expect(await open()).toBe(0);
+  expect(await contentsOf("/spared")).toEqual(["/file=/spared/file"]);
 });
 
 async function found(path: string): Promise<readonly string[]> {
