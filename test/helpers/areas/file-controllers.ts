@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
-import { fileController, type FileController } from "./files.ts";
+import { fileController, type FileController, type FileControllerOptions } from "./files.ts";
 
 /** Two controllers over one store. */
 export interface FileControllers {
@@ -10,12 +10,15 @@ export interface FileControllers {
 }
 
 /** Opens the store before the tests of the calling file and passes it to `opened`. Removes it after them. */
-export function useFileControllers(opened: (controllers: FileControllers) => void): void {
+export function useFileControllers(
+  opened: (controllers: FileControllers) => void,
+  options: FileControllerOptions = {},
+): void {
   let engine: TestEngine;
   let controllers: readonly FileController[] = [];
   beforeAll(async () => {
     engine = await openTestEngine();
-    const [one, other] = [fileController(engine), fileController(engine, { own: "other" })];
+    const [one, other] = [fileController(engine, options), fileController(engine, { ...options, own: "other" })];
     controllers = [other, one];
     opened({ engine, one, other });
   });

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { FILE_SNAPSHOTS_MAX, FILE_VERSIONS_MAX } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { isInside } from "../../../../common/paths.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
@@ -70,6 +71,14 @@ export class KeptTrees {
     const found: (StoredTree & { readonly key: string })[] = [];
     for await (const entry of entriesUnder(kv, SNAPSHOTS)) found.push({ ...stored(entry), key: entry.key });
     return found;
+  }
+
+  /** The snapshots of paths inside of the place. */
+  async snapshotsBelow(tenant: string, { space, fullname }: Place): Promise<readonly (StoredTree & { key: string })[]> {
+    const snapshots = await this.snapshots(tenant);
+    return snapshots.filter(
+      (one) => one.space === space && one.fullname !== fullname && isInside(fullname, one.fullname),
+    );
   }
 
   /**
