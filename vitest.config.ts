@@ -68,7 +68,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/files/local/local.test.ts",
   "controller/areas/files/search/{extractions,page,search-routes,search,takeover}.test.ts",
   "controller/areas/files/transfer/{page,uploads}.test.ts",
-  "controller/areas/files/versions/{aged,deaths,page,routes,rules,service}.test.ts",
+  "controller/areas/files/versions/{aged,deaths,limits,page,routes,rules,service}.test.ts",
   "controller/areas/groups/{explain,giving,groups,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
   "controller/areas/ingest/{bodies,entries,error-records,functions,headings,hints,repeated-batches,sent-policies,times}.test.ts",

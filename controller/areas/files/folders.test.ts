@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isAppError } from "../../../common/errors.ts";
 import { PATH_DEPTH_MAX } from "../../../common/limits.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { onCluster, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { Interleaving, interleaved } from "../../../test/helpers/engines/interleaving.ts";
@@ -12,16 +13,7 @@ const admin = testPrincipal();
 let engine: TestEngine;
 let one: FileController;
 let two: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-  two = fileController(engine, { own: "two" });
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await two[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one, other: two } = opened));
 
 const write = (path: string, text = path) => one.files.write(admin, one.user(path), { text });
 const text = async (path: string) => (await one.files.read(admin, path)).text;

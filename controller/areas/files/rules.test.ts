@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { ErrorCode } from "../../../common/errors.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import type { TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
@@ -28,14 +29,9 @@ const unseen = ruled({ class: FILES, access: "none" });
 let engine: TestEngine;
 let one: FileController;
 let files: FileController["files"];
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
+useFileControllers((opened) => {
+  ({ engine, one } = opened);
   ({ files } = one);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
 });
 
 /** Each test has its own folder with one file of each user. */

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
@@ -20,15 +21,13 @@ const HIDDEN = { code: "denied", message: expect.stringContaining("would hide") 
 let engine: TestEngine;
 let one: FileController;
 let files: FileController["files"];
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine, { runNames: SCRIPT_NAMES });
-  ({ files } = one);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers(
+  (opened) => {
+    ({ engine, one } = opened);
+    ({ files } = one);
+  },
+  { runNames: SCRIPT_NAMES },
+);
 
 let folders = 0;
 let at: string;

@@ -12,6 +12,7 @@ import {
   type Versioned,
   type OpenWork,
 } from "../../store/journal/index.ts";
+import type { HeldContent } from "./entries.ts";
 import type { Space } from "./names.ts";
 
 /**
@@ -44,9 +45,18 @@ export interface OpenFileWork extends OpenWork {
    * file.
    */
   readonly hidesNothing?: true;
+  /**
+   * Contents that the last batch of a copy or move replaces, with the paths of their files. They are stored before the
+   * files are written, and released afterwards.
+   */
+  readonly replaced?: readonly ReplacedContent[];
   /** Progress of work with a kept tree; absent for other work. */
   readonly kept?: KeptTreeProgress;
   readonly end?: FileWorkEnd;
+}
+
+export interface ReplacedContent extends HeldContent {
+  readonly fullname: string;
 }
 
 /** `keep` keeps the tree as a version or snapshot, `restore` makes the tree like it, `release` removes it. */
@@ -97,8 +107,8 @@ export type VersionedFileWork = Versioned<OpenFileWork>;
 export const ORDER = "files/order";
 
 /**
- * Journal of copies, moves, removals and work with kept trees. Two works in one space of a tenant never run at the same time if their paths
- * overlap: one path is the other, or is inside it.
+ * Journal of copies, moves, removals and work with kept trees. Two works in one space of a tenant never run at the same
+ * time if their paths overlap: one path is the other, or is inside it.
  */
 export class FileWorkJournal extends Journal<OpenFileWork> {
   readonly #stores: JournalDependencies["stores"];

@@ -1,31 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../test/helpers/areas/files.ts";
-import { Mortality, mortalStores } from "../../../test/helpers/engines/mortal.ts";
+import { onCluster, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
+import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
+import { mortalFiles } from "../../../test/helpers/areas/mortal-files.ts";
+import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
-import { tagRuntime } from "../../../test/helpers/objects/tags.ts";
 import { TIMES } from "../../../test/helpers/time/times.ts";
-import type { Stores } from "../../store/engine.ts";
+import { encodeJson } from "../../store/format.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
-import { ObjectService } from "../objects/index.ts";
-import { filesArea } from "./area.ts";
-import { FileService } from "./service.ts";
-import { visibleObjects } from "../query/index.ts";
+import type { OpenFileWork } from "./work-journal.ts";
 
 const admin = testPrincipal();
 const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
 
 let engine: TestEngine;
 let one: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one } = opened));
 
 const user = (path: string) => one.user(path);
 const write = (path: string, text = path) => one.files.write(admin, user(path), { text });
@@ -167,52 +158,60 @@ test("a folder of many files is moved whole", async () => {
 
 /** On the cluster, each simulated life of a controller takes a second. */
 const WRITES_BETWEEN = onCluster ? 3 : 1;
-const KINDS = onCluster ? (["rename"] as const) : (["rename", "copy", "remove"] as const);
+const KINDS = onCluster
+  ? (["rename", "replacing copy"] as const)
+  : (["rename", "copy", "replacing copy", "remove"] as const);
 
 /** Work in progress when its controller dies, at any write, is completed afterwards and leaves no content behind. */
-test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (kind) => {
-  let mortality = new Mortality(Infinity, false);
-  const { keys, data } = mortalStores(engine, () => mortality);
-  const runtime = tagRuntime();
-  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await keys.tenant(name);
-      return { ...store, blobs: mortality.mortal(store.blobs) };
-    },
-  };
+test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (name) => {
+  const isReplacing = name === "replacing copy";
+  const kind = isReplacing ? "copy" : name;
   const { blobs } = await engine.tenant("matrix");
-  const heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using mortal = await mortalFiles(engine, heir);
   let begun = 0;
   for (let life = 0; ; life++) {
     const isWritten = life % 2 === 1;
-    const [from, to] = [`/die/${kind}${life}/from`, `/die/${kind}${life}/to`];
+    const at = `/die/${name}${life}`;
+    const [from, to] = [`${at}/from`, `${at}/to`];
     for (const path of ["1", "a/2", "a/b/3"]) await write(`${from}/${path}`);
     const { digest } = await one.files.read(admin, `${from}/a/2`);
-    mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
-    const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
-    const call = kind === "remove" ? dying.remove(admin, user(from)) : dying[kind](admin, user(from), to);
-    if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
-    await heir.files.maintain("matrix");
-    await heir.files.settled();
+    if (isReplacing) await write(`${to}/from/a/2`, `old ${to}`);
+    const replaced = isReplacing ? (await one.files.read(admin, `${to}/from/a/2`)).digest : digest;
+    const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
+    const isDead = await mortal.dies(mortality, (files) =>
+      kind === "remove" ? files.remove(admin, user(from)) : files[kind](admin, user(from), to),
+    );
+    if (!isDead) break;
     expect(await open(), `${life}`).toBe(0);
     const texts = ["/1", "/a/2", "/a/b/3"].map((path) => `${path}=${from}${path}`);
     const places = [await found(from), await found(kind === "copy" ? `${to}/from` : to)];
     const done = { rename: [[], texts], copy: [texts, texts], remove: [[], []] }[kind];
     const isDone = JSON.stringify(places) === JSON.stringify(done);
-    expect(places, `${life}`).toEqual(isDone ? done : [texts, []]);
+    expect(places, `${life}`).toEqual(isDone ? done : [texts, isReplacing ? [`/a/2=old ${to}`] : []]);
     if (isDone) begun += 1;
-    await heir.files.remove(admin, user(`/die/${kind}${life}`));
+    await heir.files.remove(admin, user(at));
     await blobs.sweep(0);
-    expect(await blobs.stat(digest), `${life}`).toBeUndefined();
+    for (const one of [digest, replaced]) expect(await blobs.stat(one), `${life}`).toBeUndefined();
   }
   expect(begun).toBeGreaterThan(10 / WRITES_BETWEEN);
-  await heir[Symbol.asyncDispose]();
-  await objects.close();
+});
+
+test("a content that a copy was to replace is kept, if its controller died before the copy replaced it", async () => {
+  await write("/spared/file");
+  const { tenant, ospace, user: name, traceparent } = admin;
+  const { content } = await one.files.about(admin, user("/spared/file"));
+  const copy: OpenFileWork = {
+    ...{ tenant, ospace, user: name, traceparent, id: "spared", owner: "dying", attempt: 0, startedMs: 0 },
+    ...{ kind: "copy", space: "user", from: "/spared/gone", at: "/spared/gone", to: "/spared/file" },
+    ...(content && { replaced: [{ fullname: "/spared/file", ...content }] }),
+  };
+  await (await engine.tenant("matrix")).kv.put("files/open/spared", encodeJson(copy));
+  await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await heir.files.maintain("matrix");
+  await heir.files.settled();
+  expect(await open()).toBe(0);
+  expect(await contentsOf("/spared")).toEqual(["/file=/spared/file"]);
 });
 
 async function found(path: string): Promise<readonly string[]> {

@@ -133,6 +133,7 @@ class FileWorkRun {
     const { from, at, to, kind, space, rules, kept } = this.#open;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
     if (kept) return { changed: await this.#with.kept.carry(this.#heldWork()) };
+    await this.#releaseReplaced();
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
     let folder = kind === "copy" ? from : at;
@@ -210,10 +211,10 @@ class FileWorkRun {
   async #put(entries: readonly FileEntry[]): Promise<void> {
     const { store } = this.#with;
     const targets = entries.map((entry) => targetOf(this.#open, entry));
-    const replaced = await store.get(this.#platform, targets);
+    const formers = await store.get(this.#platform, targets);
     // An existing folder stays unchanged.
     const put = entries.flatMap((entry, at) => {
-      const [target, former] = [targets[at], replaced[at]];
+      const [target, former] = [targets[at], formers[at]];
       if (this.#open.kind === "copy") requireWork(this.#open, this.#visibility, entry, former);
       if (former && !former.content !== !entry.content) throw otherKind(former);
       if (!target || (former && !entry.content)) return [];
@@ -230,15 +231,27 @@ class FileWorkRun {
       paths: searched.map(({ target }) => target.fullname),
       lost: searchedDigests(put.map(({ former }) => former)),
     };
+    const replaced = put.flatMap(({ target: { fullname }, former, content }) =>
+      former?.content && !isSame(former.content, content) ? [{ fullname, ...former.content }] : [],
+    );
+    if (replaced.length > 0) this.#keep(await this.#with.journal.step(this.#held, { replaced }));
     const rows = put.map(({ target, entry, content }) => this.#row(target, entry, content));
     const write = (): Promise<void> => store.insert(this.#platform, rows);
     await changingIndexed(this.#with.keeper, this.#platform, { change, write });
-    await store.unmark(
+    await store.unmark(this.#platform, replaced);
+  }
+
+  /** Releases the contents that an earlier attempt has replaced, if it ended before it released them. */
+  async #releaseReplaced(): Promise<void> {
+    const { replaced = [], space } = this.#open;
+    if (replaced.length === 0) return;
+    const { store } = this.#with;
+    const found = await store.get(
       this.#platform,
-      put.flatMap(({ former, content }) =>
-        former?.content && !isSame(former.content, content) ? [former.content] : [],
-      ),
+      replaced.map(({ fullname }) => ({ space, fullname })),
     );
+    const loose = replaced.filter((content, at) => !isSame(content, found[at]?.content));
+    await store.unmark(this.#platform, loose);
   }
 
   /** A copy is owned by the user who makes it. */

@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { mortalFiles, type MortalFiles } from "../../../../test/helpers/areas/mortal-files.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
+import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import { TIMES } from "../../../../test/helpers/time/times.ts";
-import type { BlobStore } from "../../../store/blobs.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { ObjectService } from "../../objects/index.ts";
-import { visibleObjects } from "../../query/index.ts";
-import { filesArea } from "../area.ts";
-import { FileService } from "../service.ts";
+import type { FileService } from "../service.ts";
 
 /** Work with kept trees whose controller dies at any write is finished by another, or was never begun. */
 
@@ -22,42 +17,15 @@ type Tree = Readonly<Record<string, string>>;
 
 let engine: TestEngine;
 let heir: FileController;
-let mortality = new Mortality(Infinity, false);
-let objects: ObjectService;
-let stores: Stores;
+let mortal: MortalFiles;
 beforeAll(async () => {
   engine = await openTestEngine();
   heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
-  const { keys, data } = mortalStores(engine, () => mortality);
-  objects = new ObjectService({ visible: visibleObjects, stores: data, runtime: tagRuntime() });
-  for (const definition of filesArea(heir.files, heir.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await keys.tenant(name);
-      return { ...store, blobs: noted(mortality.mortal(store.blobs)) };
-    },
-  };
+  mortal = await mortalFiles(engine, heir);
 });
-
-/** Names of all streams that dying controllers have written. */
-const streams = new Set<string>();
-
-function noted(blobs: BlobStore): BlobStore {
-  const append: BlobStore["append"] = (stream, ...given) => {
-    streams.add(stream);
-    return blobs.append(stream, ...given);
-  };
-  return new Proxy(blobs, {
-    get: (target, name) => (name === "append" ? append : (Reflect.get(target, name) as unknown)),
-  });
-}
-
 afterAll(async () => {
   await heir[Symbol.asyncDispose]();
-  await objects.close();
+  await mortal[Symbol.asyncDispose]();
   await engine.close();
 });
 
@@ -120,15 +88,10 @@ const WRITES_BETWEEN = onCluster ? 15 : TIMES > 1 ? 1 : 3;
 
 /** Begins the work in a controller that dies at the given write. Returns true if it died before the work ended. */
 async function dies(life: number, work: (files: FileService) => Promise<unknown>): Promise<boolean> {
-  mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
-  const runtime = tagRuntime();
-  const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
-  const isDead = await Promise.race([work(dying).then(() => false), mortality.died.then(() => true)]);
-  if (!isDead) return false;
-  await heir.files.maintain("matrix");
-  await heir.files.settled();
-  expect(await keysUnder(engine, "files/open/"), `${life}`).toEqual([]);
-  return true;
+  const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+  const isDead = await mortal.dies(mortality, work);
+  if (isDead) expect(await keysUnder(engine, "files/open/"), `${life}`).toEqual([]);
+  return isDead;
 }
 
 /** Content of the version, as a pull into an empty place shows it; `undefined`: there is no version. */
@@ -149,8 +112,8 @@ async function expectNothingLeft(at: string, digests: readonly string[]): Promis
   if (await heir.files.exists(admin, heir.user(at))) await heir.files.remove(admin, heir.user(at));
   await blobs.sweep(0);
   for (const digest of digests) expect(await blobs.stat(digest), at).toBeUndefined();
-  for (const stream of streams) expect((await blobs.readStream(stream, 0, 1)).size, `${at} ${stream}`).toBe(0);
-  streams.clear();
+  for (const stream of mortal.streams) expect((await blobs.readStream(stream, 0, 1)).size, `${at} ${stream}`).toBe(0);
+  mortal.streams.clear();
   expect(await keysUnder(engine, "files/versions/"), at).toEqual([]);
   expect(await keysUnder(engine, "files/version-counts/"), at).toEqual([]);
 }

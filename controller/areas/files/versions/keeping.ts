@@ -30,7 +30,9 @@ export class Keeping {
   /** A tree that is equal to the former version changes nothing, not even its time. */
   async run(run: KeptTreeRun): Promise<void> {
     if (run.progress().isKept) return;
-    const former = await this.#trees.get(run.open().tenant, run.progress().key);
+    const { tenant } = run.open();
+    const former = await this.#trees.get(tenant, run.progress().key);
+    if (!former) await this.#trees.requireRoom(tenant, { ...run.root, ...run.progress() });
     if (run.progress().list === undefined) await this.#read(run, former);
     if (run.progress().list === undefined) return;
     await this.#mark(run, former);

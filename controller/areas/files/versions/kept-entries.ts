@@ -30,10 +30,10 @@ export class KeptEntries {
   }
 
   /** All entries, in groups. `AppError("conflict")` if the tree is replaced meanwhile. */
-  async *all(principal: Principal, tree: KeptTree): AsyncGenerator<readonly FileEntry[]> {
+  async *all(principal: Principal, tree: KeptTree, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     const lists = await this.#lists(principal);
     try {
-      for await (const some of batches(lists.read(tree.list)))
+      for await (const some of batches(lists.read(tree.list, signal)))
         yield some.map((one) => fileEntryOf(principal, tree, one));
     } catch (error) {
       if (!(error instanceof ListRemoved)) throw error;

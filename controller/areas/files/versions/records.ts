@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { FILE_SNAPSHOTS_MAX, FILE_VERSIONS_MAX } from "../../../../common/limits.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { isInside } from "../../../../common/paths.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../../store/format.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
@@ -72,17 +73,34 @@ export class KeptTrees {
     return found;
   }
 
+  /** The snapshots of paths inside of the place. */
+  async snapshotsBelow(tenant: string, { space, fullname }: Place): Promise<readonly (StoredTree & { key: string })[]> {
+    const snapshots = await this.snapshots(tenant);
+    return snapshots.filter(
+      (one) => one.space === space && one.fullname !== fullname && isInside(fullname, one.fullname),
+    );
+  }
+
   /**
-   * The writes that put the record. `AppError("limited")` for a new version of a place that has `FILE_VERSIONS_MAX`, or
-   * a new snapshot of a tenant that has `FILE_SNAPSHOTS_MAX`.
+   * `AppError("too_large")` if there is no room for one more: the place has `FILE_VERSIONS_MAX` versions, or the tenant
+   * has `FILE_SNAPSHOTS_MAX` snapshots. The error is no `limited`, because work would wait for room, and so prevent that
+   * a version is deleted.
    */
+  async requireRoom(tenant: string, tree: Place & Pick<KeptTree, "name">): Promise<void> {
+    if (tree.name === undefined) {
+      if ((await this.snapshots(tenant)).length < FILE_SNAPSHOTS_MAX) return;
+      throw new AppError("too_large", `There are ${FILE_SNAPSHOTS_MAX} snapshots: remove some.`);
+    }
+    if ((await this.#count(tenant, tree)) < FILE_VERSIONS_MAX) return;
+    throw new AppError("too_large", `${tree.fullname} has ${FILE_VERSIONS_MAX} versions: delete old ones.`);
+  }
+
+  /** The writes that put the record. Errors as `requireRoom`, if the record is new. */
   async putting(tenant: string, key: string, tree: KeptTree): Promise<readonly KvOperation[]> {
     const put = { kind: "put", key, value: encodeJson(tree) } as const;
     if ((await this.get(tenant, key)) !== undefined) return [put];
-    if (tree.name !== undefined) return [put, ...(await this.#counting(tenant, tree, 1))];
-    if ((await this.snapshots(tenant)).length >= FILE_SNAPSHOTS_MAX)
-      throw new AppError("limited", `There are ${FILE_SNAPSHOTS_MAX} snapshots: remove some, or keep a folder above.`);
-    return [put];
+    await this.requireRoom(tenant, tree);
+    return tree.name === undefined ? [put] : [put, ...(await this.#counting(tenant, tree, 1))];
   }
 
   async deleting(tenant: string, key: string, tree: KeptTree): Promise<readonly KvOperation[]> {
@@ -91,13 +109,15 @@ export class KeptTrees {
   }
 
   async #counting(tenant: string, place: Place, by: 1 | -1): Promise<readonly KvOperation[]> {
-    const { kv } = await this.#stores.tenant(tenant);
     const key = COUNTS + hashOf(place);
-    const entry = await kv.get(key);
-    const count = (entry ? decodeStored<number>(entry.value) : 0) + by;
-    if (count > FILE_VERSIONS_MAX)
-      throw new AppError("limited", `${place.fullname} has ${FILE_VERSIONS_MAX} versions: delete old ones.`);
+    const count = (await this.#count(tenant, place)) + by;
     return [count > 0 ? { kind: "put", key, value: encodeJson(count) } : { kind: "delete", key }];
+  }
+
+  async #count(tenant: string, place: Place): Promise<number> {
+    const { kv } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(COUNTS + hashOf(place));
+    return entry ? decodeStored<number>(entry.value) : 0;
   }
 }
 

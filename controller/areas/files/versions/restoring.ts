@@ -1,15 +1,13 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
-import { TAGS_COLUMN } from "../../objects/index.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import type { HidingGuard } from "../hiding.ts";
-import type { Place } from "../names.ts";
 import { changingIndexed, IndexedWrites, replacing, type IndexKeeper } from "../search/keeper.ts";
 import { rowAt, type FileStore } from "../store.ts";
-import type { FileVisibility } from "../visible.ts";
 import { batches } from "./batches.ts";
 import { fileEntryOf, hasSameContent, isSameEntry, keptOf, placeOfKept, type KeptEntry } from "./kept-entry.ts";
 import type { KeptTrees } from "./records.ts";
+import { newFiles, requireRestoring } from "./rights.ts";
 import { listOf, type KeptTreeRun } from "./run.ts";
 import { pairs, removeRuns, sorted, type Pair } from "./sorting.ts";
 import { entriesBelow } from "./walk.ts";
@@ -107,19 +105,6 @@ export class Restoring {
 async function* differing(run: KeptTreeRun, list: string, version: string): AsyncGenerator<Pair> {
   for await (const pair of pairs(run.lists.read(list, run.signal), run.lists.read(version, run.signal)))
     if (!isSameEntry(pair.before, pair.after)) yield pair;
-}
-
-/** `AppError("denied")` unless the user sees all of the entry and may write it in place of `former`. */
-export function requireRestoring(visibility: FileVisibility, entry: FileEntry, former: FileEntry | undefined): void {
-  if (visibility.rules === undefined) return;
-  visibility.requireAllOf(entry);
-  if (former) visibility.requireAllOf(former);
-  const columns = ["digest", "ftype", "attr", TAGS_COLUMN];
-  visibility.requireWriting(entry, { before: former, after: rowAt(entry, entry, entry.content), columns });
-}
-
-export function newFiles(wanted: readonly FileEntry[], former: readonly (FileEntry | undefined)[]): readonly Place[] {
-  return wanted.filter(({ content }, at) => content !== undefined && !former[at]?.content);
 }
 
 /** A file that has the content already keeps its mark. Another mark is the same in every attempt. */

@@ -1,9 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { FILE_WORK_BATCH_MAX } from "../../../../common/limits.ts";
 import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
+import { useFileControllers } from "../../../../test/helpers/areas/file-controllers.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import type { TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { encodeJson } from "../../../store/format.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
+import type { KeptTreeProgress, KeptTreeWork, OpenFileWork } from "../work-journal.ts";
+import { snapshotKey, versionKey } from "./records.ts";
 
 /** Rules on the class of files, open paths, and the system's space apply to versions as to the files themselves. */
 
@@ -22,14 +27,7 @@ const unseen = ruled({ class: FILES, access: "none" });
 
 let engine: TestEngine;
 let one: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-});
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one } = opened));
 
 let folders = 0;
 let at: string;
@@ -84,6 +82,57 @@ test("a pull removes no entry that the user may not write", async () => {
   expect(await one.tree(admin, at)).toEqual([`${at}/mine`, `${at}/theirs`]);
   await one.files.remove(admin, place("/theirs"));
   expect(await outcome(pull(rows))).toBe("ok");
+});
+
+/**
+ * Work by `rows`, who sees only files of ann, as it is found in the journal: another user has written an entry after the
+ * user was let in. More entries than one batch come before it.
+ */
+describe("work that meets an entry which its user may not write", () => {
+  beforeEach(async () => {
+    for (let file = 0; file < FILE_WORK_BATCH_MAX; file++)
+      await one.files.write(ann, place(`/${file}`), { text: "old" });
+    await one.files.write(admin, place("/theirs"), { text: "theirs" });
+  });
+  const found = async (kind: KeptTreeWork, kept: KeptTreeProgress): Promise<void> => {
+    const { tenant, ospace, user, traceparent } = rows;
+    const open: OpenFileWork = {
+      ...{ tenant, ospace, user, traceparent, id: `${kind}${at.slice(1)}`, owner: "gone", attempt: 0, startedMs: 0 },
+      ...{ kind, space: "user", from: at, at, kept, rules: rows.data },
+    };
+    await (await engine.tenant("matrix")).kv.put(`files/open/${open.id}`, encodeJson(open));
+    await using heir = fileController(engine, { own: "heir", gone: new Set(["gone"]) });
+    await heir.files.maintain("matrix");
+    await heir.files.settled();
+    expect(await keysUnder(engine, "files/open/")).toEqual([]);
+  };
+
+  const versionHere = () => ({ name: "v", key: versionKey({ space: "user", fullname: at }, "v") });
+
+  test("restores nothing", async () => {
+    await push(admin);
+    for (let file = 0; file < FILE_WORK_BATCH_MAX; file++)
+      await one.files.write(ann, place(`/${file}`), { text: "new" });
+    await found("restore", versionHere());
+    expect((await one.files.read(admin, `${at}/0`)).text).toBe("new");
+  });
+
+  test.each(["keep", "release"] as const)("replaces and deletes nothing by %s", async (kind) => {
+    await push(admin);
+    await one.files.remove(admin, place("/theirs"));
+    await found(kind, versionHere());
+    await pull(admin);
+    expect((await one.files.read(admin, `${at}/theirs`)).text).toBe("theirs");
+  });
+
+  test("removes no snapshot of a folder below", async () => {
+    await one.files.write(admin, place("/below/theirs"), { text: "below" });
+    await one.files.versions.snapshot(admin, place("/below"));
+    for (const path of ["/below", "/theirs"]) await one.files.remove(admin, place(path));
+    expect(await outcome(one.files.versions.snapshot(rows, place()))).toBe("denied");
+    const snapshots = await keysUnder(engine, "files/snapshots/");
+    expect(snapshots).toEqual([snapshotKey({ space: "user", fullname: `${at}/below` })]);
+  });
 });
 
 test("the list shows only versions whose root is visible, and no counts of what rules hide", async () => {

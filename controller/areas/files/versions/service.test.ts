@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { useFileControllers } from "../../../../test/helpers/areas/file-controllers.ts";
+import type { TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
@@ -12,16 +13,7 @@ const admin = testPrincipal();
 let engine: TestEngine;
 let one: FileController;
 let other: FileController;
-beforeAll(async () => {
-  engine = await openTestEngine();
-  one = fileController(engine);
-  other = fileController(engine, { own: "other" });
-});
-afterAll(async () => {
-  await other[Symbol.asyncDispose]();
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-});
+useFileControllers((opened) => ({ engine, one, other } = opened));
 
 let trees = 0;
 let at: string;

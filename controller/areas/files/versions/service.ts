@@ -4,17 +4,18 @@ import { fileName } from "../../../../common/paths.ts";
 import { unknownName } from "../../../../common/text/nearest.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { requirePermission, type DataRule, type Principal } from "../../permissions/index.ts";
-import type { Carrying } from "../carrying.ts";
+import type { AskedWork, Carrying } from "../carrying.ts";
 import type { FileEntry } from "../entries.ts";
-import type { HidingGuard } from "../hiding.ts";
 import { LocalFiles, requireKeyspace } from "../local/local-files.ts";
 import { placeBelowRoot, type FileName, type Place } from "../names.ts";
 import { openPlace } from "../open-places.ts";
+import type { HidingGuard } from "../hiding.ts";
 import type { FileStore } from "../store.ts";
 import type { FileVisibility } from "../visible.ts";
+import type { KeptTreeProgress } from "../work-journal.ts";
 import { KeptEntries } from "./kept-entries.ts";
 import { KeptTrees, snapshotKey, versionKey, type StoredTree } from "./records.ts";
-import { requireKeeping, requireReleasing, requireRestoringAll } from "./rights.ts";
+import { TreeRights } from "./rights.ts";
 
 /** A version as callers see it. */
 export interface FileVersion {
@@ -42,11 +43,13 @@ export class FileVersions {
   readonly #with: Dependencies;
   readonly #trees: KeptTrees;
   readonly #entries: KeptEntries;
+  readonly #rights: TreeRights;
 
   constructor(dependencies: Dependencies) {
     this.#with = dependencies;
     this.#trees = new KeptTrees(dependencies.stores);
     this.#entries = new KeptEntries(dependencies.stores);
+    this.#rights = new TreeRights({ ...dependencies, trees: this.#trees, entries: this.#entries });
     this.local = new LocalFiles({ ...dependencies, trees: this.#trees, entries: this.#entries });
   }
 
@@ -76,12 +79,8 @@ export class FileVersions {
   async pull(principal: Principal, name: FileName, version: string): Promise<number> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const { tree, key, visibility } = await this.#version(principal, place, version);
-    const { store, hiding, carrying } = this.#with;
-    const work = carrying.newWork(principal, visibility, { kind: "restore", place, kept: { key, name: version } });
-    const looking = { principal, store, hiding, visibility, entries: this.#entries };
-    await requireRestoringAll(looking, tree, work.hidesNothing);
-    return (await carrying.carry(work)).changed ?? 0;
+    const { key, visibility } = await this.#version(principal, place, version);
+    return this.#carry(principal, visibility, { kind: "restore", place, kept: { key, name: version } });
   }
 
   /** Versions of a path in the order of their names, page by page, behind the name `after`. */
@@ -106,9 +105,8 @@ export class FileVersions {
   async remove(principal: Principal, name: FileName, version: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const { tree, key, visibility } = await this.#version(principal, place, version);
-    await requireReleasing({ principal, visibility, entries: this.#entries }, tree);
-    await this.#release(principal, visibility, { place, key, name: version });
+    const { key, visibility } = await this.#version(principal, place, version);
+    await this.#carry(principal, visibility, { kind: "release", place, kept: { key, name: version } });
   }
 
   /** Removes the snapshot of exactly this path. */
@@ -121,28 +119,27 @@ export class FileVersions {
     const visibility = await this.#with.visibilityOf(principal);
     if (!tree || !(await this.#isShown(principal, tree, visibility)))
       throw new AppError("not_found", `There is no snapshot of ${place.fullname}.`);
-    await requireReleasing({ principal, visibility, entries: this.#entries }, tree);
-    await this.#release(principal, visibility, { place, key });
+    await this.#carry(principal, visibility, { kind: "release", place, kept: { key } });
   }
 
   async #keep(principal: Principal, place: Place, kept: { key: string; name?: string }): Promise<number> {
-    const { store, carrying } = this.#with;
     await this.#seen(principal, place);
     const visibility = await this.#with.visibilityOf(principal);
-    await requireKeeping({ principal, store, visibility }, place);
-    const former = await this.#trees.get(principal.tenant, kept.key);
-    if (former) await requireReleasing({ principal, visibility, entries: this.#entries }, former);
-    const end = await carrying.carry(carrying.newWork(principal, visibility, { kind: "keep", place, kept }));
-    return end.changed ?? 0;
+    await this.#rights.requireSeeing({ principal, visibility }, place);
+    return this.#carry(principal, visibility, { kind: "keep", place, kept });
   }
 
-  async #release(
+  /** Runs the work, if the principal may do it. Returns the number of changed files. */
+  async #carry(
     principal: Principal,
     visibility: FileVisibility,
-    { place, ...kept }: { readonly place: Place; readonly key: string; readonly name?: string },
-  ): Promise<void> {
+    asked: AskedWork & { readonly kept: KeptTreeProgress },
+  ): Promise<number> {
     const { carrying } = this.#with;
-    await carrying.carry(carrying.newWork(principal, visibility, { kind: "release", place, kept }));
+    const work = carrying.newWork(principal, visibility, asked);
+    const { kind, hidesNothing } = work;
+    await this.#rights.require({ principal, visibility, hidesNothing }, { ...asked.kept, kind, root: asked.place });
+    return (await carrying.carry(work)).changed ?? 0;
   }
 
   /** `AppError("not_found")` if there is no such version that the principal may see. */
@@ -151,7 +148,7 @@ export class FileVersions {
     const key = versionKey(place, versionName(name));
     const tree = await this.#trees.get(tenant, key);
     const visibility = await this.#with.visibilityOf(principal);
-    if (tree && (await this.#isShown(principal, tree, visibility))) return { tree, key, visibility };
+    if (tree && (await this.#isShown(principal, tree, visibility))) return { key, visibility };
     const isRuled = visibility.rules !== undefined;
     const { trees } = await this.#trees.versions(tenant, place, { limit: FILE_VERSIONS_PAGE_MAX });
     const among = isRuled ? [] : trees.flatMap((one) => one.name ?? []);

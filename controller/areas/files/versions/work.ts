@@ -1,14 +1,15 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import { isInside } from "../../../../common/paths.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { isTransient } from "../../../store/journal/index.ts";
 import type { HidingGuard } from "../hiding.ts";
 import type { IndexKeeper } from "../search/keeper.ts";
 import type { FileStore } from "../store.ts";
 import { Keeping } from "./keeping.ts";
+import { KeptEntries } from "./kept-entries.ts";
 import { EntryLists } from "./lists.ts";
 import { KeptTrees } from "./records.ts";
 import { Restoring } from "./restoring.ts";
+import { TreeRights } from "./rights.ts";
 import { retire } from "./retiring.ts";
 import { listOf, type HeldWork, type KeptTreeRun } from "./run.ts";
 import { removeRuns } from "./sorting.ts";
@@ -25,7 +26,7 @@ interface Dependencies {
  * Work that keeps a tree, restores it, or removes what was kept. It is journaled like copies and moves, so such work
  * excludes other work on the same paths, and another controller continues it from the last stored step:
  *
- * 1. The tree is read into a list, sorted by path. The step names the list.
+ * 1. The rights of all entries are checked, and the tree is read into a list, sorted by path. The step names the list.
  * 2. Keeping marks the contents of the list that the former version lacks. Then one transaction puts the record of the
  *    version and the next step: readers see the old or the new version.
  * 3. Restoring writes and removes the entries that differ.
@@ -34,14 +35,17 @@ interface Dependencies {
 export class KeptTreeWorks {
   readonly #stores: Stores;
   readonly #trees: KeptTrees;
+  readonly #rights: TreeRights;
   readonly #keeping: Keeping;
   readonly #restoring: Restoring;
 
   constructor({ stores, store, hiding, keeper }: Dependencies) {
     this.#stores = stores;
     this.#trees = new KeptTrees(stores);
-    this.#keeping = new Keeping({ store, trees: this.#trees });
-    this.#restoring = new Restoring({ store, trees: this.#trees, hiding, keeper });
+    const parts = { store, trees: this.#trees, hiding };
+    this.#rights = new TreeRights({ ...parts, entries: new KeptEntries(stores) });
+    this.#keeping = new Keeping(parts);
+    this.#restoring = new Restoring({ ...parts, keeper });
   }
 
   /** Returns the number of files of other content than before. Every step may be repeated. */
@@ -61,6 +65,7 @@ export class KeptTreeWorks {
   async #advance(run: KeptTreeRun): Promise<void> {
     try {
       const { kind } = run.open();
+      await this.#requireRights(run);
       if (kind === "keep") await this.#keeping.run(run);
       else if (kind === "restore") await this.#restoring.run(run);
       else await this.#release(run);
@@ -68,6 +73,14 @@ export class KeptTreeWorks {
       if (!isAppError(error) || isTransient(error)) throw error;
       await this.#fail(run, error);
     }
+  }
+
+  /** Before the first change only: the rights on what the work has changed already are not asked again. */
+  async #requireRights({ open, progress, root, platform: principal, visibility, signal }: KeptTreeRun): Promise<void> {
+    const { list, retiring } = progress();
+    if (list !== undefined || retiring) return;
+    const { kind, hidesNothing } = open();
+    await this.#rights.require({ principal, visibility, hidesNothing, signal }, { ...progress(), kind, root });
   }
 
   /** Removes the record. Its list is retired afterwards. */
@@ -97,12 +110,11 @@ export class KeptTreeWorks {
 
   /** A snapshot replaces older ones of paths below it. */
   async #retireBelow(run: KeptTreeRun): Promise<void> {
-    const { key, name, isKept } = run.progress();
+    const { name, isKept } = run.progress();
     if (name !== undefined || !isKept) return;
     const { tenant } = run.open();
     const { root, progress } = run;
-    for (const below of await this.#trees.snapshots(tenant)) {
-      if (below.key === key || below.space !== root.space || !isInside(root.fullname, below.fullname)) continue;
+    for (const below of await this.#trees.snapshotsBelow(tenant, root)) {
       const deletion = await this.#trees.deleting(tenant, below.key, below);
       await run.step({ ...progress(), retiring: { list: below.list } }, deletion);
       await retire(run);
