@@ -61,7 +61,8 @@ export async function writeWholly(file: OpenFile, bytes: Uint8Array, position: n
 
 /** Shorter than requested if the file ends before. */
 export async function readWholly(file: OpenFile, position: number, length: number): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
+  // Not set to zero, because only bytes that were read are returned.
+  const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await file.read(bytes, filled, length - filled, position + filled);

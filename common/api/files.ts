@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { FILE_LIST_PAGE_MAX } from "../limits.ts";
 import { having, oneOfWords, PATH_BELOW } from "./documented.ts";
 
 const Flag = Type.Optional(Type.Boolean());
@@ -8,6 +9,22 @@ const Path = {
   "*": Below,
   issys: Type.Optional(
     Type.Boolean({ description: "In the system's space, not in the users'. For administrators only" }),
+  ),
+};
+const PageOfFolder = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: FILE_LIST_PAGE_MAX,
+      description:
+        "Only with type=dir: a page of at most so many entries, in the order of names. All entries, in no order, when absent",
+    }),
+  ),
+  after: Type.Optional(
+    Type.String({
+      description:
+        "Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page",
+    }),
   ),
 };
 const Notes = {
@@ -35,6 +52,7 @@ export const ServedPath = Type.Object({
 
 const SearchQuestion = {
   issys: Path.issys,
+  ...PageOfFolder,
   type: Type.Optional(Type.String({ description: "Without query, as of /fs/*", documented: FILE_QUESTION })),
   query: Type.Optional(
     Type.String({
@@ -67,6 +85,7 @@ export const RootIndexing = Type.Object({ issys: Path.issys });
 
 export const FileRead = Type.Object({
   ...Path,
+  ...PageOfFolder,
   index: Flag,
   type: Type.Optional(
     Type.String({
@@ -143,6 +162,7 @@ export const FileImportAnswer = Type.Array(Type.String());
 export const RootRead = Type.Object(
   {
     issys: Path.issys,
+    ...PageOfFolder,
     index: Flag,
     type: Type.Optional(
       Type.String({

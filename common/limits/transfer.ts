@@ -66,6 +66,9 @@ export const FILE_TEXT_KEPT_MAX_CHARACTERS = 64 * KIB;
 /** Bytes of a file's attributes as JSON text. */
 export const FILE_ATTR_MAX_BYTES = 64 * KIB;
 export const FILE_TAGS_MAX = 100;
+/** Entries of a page of a folder, and of those that are read at once. Without `limit`, a listing has no bound. */
+export const FILE_LIST_PAGE_MAX = 10_000;
+export const FILE_LIST_BATCH = 256;
 /** Entries by which changes of single files take turns, per tenant. Files that share one repeat their attempts. */
 export const FILE_SEQUENCES = 1_024;
 /** Attempts of one change while other controllers change files of the same sequence. */

@@ -8,6 +8,8 @@ import { makeFolder } from "../../controller/files.ts";
 import { histories } from "./histories.ts";
 import { liveThrough, type Life } from "./lives.ts";
 
+/** Without threads, which the simulated disk does not wait for. */
+const sha256 = (bytes: Uint8Array): Promise<Uint8Array> => Promise.resolve(createHash("sha256").update(bytes).digest());
 const STREAMS = ["one", "two", "three"];
 const APPENDS_MAX = 15;
 const PUTS_MAX = 6;
@@ -52,7 +54,7 @@ class World {
 
   async live({ files, random, disk, last }: Life): Promise<void> {
     await makeFolder(files, "/store/streams");
-    const contents = new Contents({ folder: "/store/contents", files, random });
+    const contents = new Contents({ folder: "/store/contents", files, random, sha256 });
     await contents.open();
     const streams = new Streams({ folder: "/store/streams", files, sizes: this.sizes() });
     await this.#check(contents, streams);

@@ -2912,6 +2912,10 @@ export interface Operations {
       query: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
+        /** Only with type=dir: a page of at most so many entries, in the order of names. All entries, in no order, when absent. 1 to 10000. */
+        limit?: number;
+        /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
+        after?: string;
         index?: boolean;
         /** dir: what lies in the folder; check: whether it is there. */
         type: string;
@@ -2947,6 +2951,7 @@ export interface Operations {
       digest?: string;
     }[];
     content: true;
+    cursor: true;
   };
   /**
    * Upload files into the root folder.
@@ -2994,6 +2999,10 @@ export interface Operations {
       query?: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
+        /** Only with type=dir: a page of at most so many entries, in the order of names. All entries, in no order, when absent. 1 to 10000. */
+        limit?: number;
+        /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
+        after?: string;
         index?: boolean;
         /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
         type?: string;
@@ -3029,6 +3038,7 @@ export interface Operations {
       digest?: string;
     }[];
     content: true;
+    cursor: true;
   };
   /**
    * Write a file as a text or as one part of the form, make a folder, or set attributes or tags.
@@ -3346,6 +3356,10 @@ export interface Operations {
       query?: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
+        /** Only with type=dir: a page of at most so many entries, in the order of names. All entries, in no order, when absent. 1 to 10000. */
+        limit?: number;
+        /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
+        after?: string;
         /** Without query, as of /fs/*. */
         type?: string;
         /** Words, and phrases in quotes, that one passage of a content has to contain. `web*` is a beginning. */
@@ -3392,6 +3406,7 @@ export interface Operations {
       score: number;
     }[];
     content: true;
+    cursor: true;
   };
   /**
    * Search words in the contents of files below a path. Without query: as GET of /fs/*, below the folder /search.
@@ -3410,6 +3425,10 @@ export interface Operations {
       query?: {
         /** In the system's space, not in the users'. For administrators only. */
         issys?: boolean;
+        /** Only with type=dir: a page of at most so many entries, in the order of names. All entries, in no order, when absent. 1 to 10000. */
+        limit?: number;
+        /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
+        after?: string;
         /** Without query, as of /fs/*. */
         type?: string;
         /** Words, and phrases in quotes, that one passage of a content has to contain. `web*` is a beginning. */
@@ -3456,6 +3475,7 @@ export interface Operations {
       score: number;
     }[];
     content: true;
+    cursor: true;
   };
   /**
    * Keep a snapshot of a file or folder, which /local serves until the next one.

@@ -1,27 +1,16 @@
 import { Type } from "typebox";
 import type { Static } from "typebox";
-import {
-  FileAnswer,
-  FileMove,
-  FilePath,
-  FileRead,
-  RootRead,
-  ServedPath,
-  type FileRecord,
-} from "../../../common/api/files.ts";
+import { FileAnswer, FileMove, FilePath, FileRead, RootRead, ServedPath } from "../../../common/api/files.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
-import type { Principal } from "../permissions/index.ts";
-import { FILE_CLASS } from "./classes.ts";
 import { CONTENT_STATUSES, contentAnswer, FILE_BYTES } from "./content-routes.ts";
-import type { FileEntry } from "./entries.ts";
-import { nameOf, parentOf } from "./names.ts";
 import { searchRoutes } from "./search/search-routes.ts";
 import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
 import { fileName, spaceOf } from "./transfer/addressed.ts";
 import { localRoutes } from "./local/routes.ts";
 import { revisionOfFile } from "./transfer/expected.ts";
+import { listed, requirePage } from "./transfer/listing-routes.ts";
 import { uploadRoutes, type Services } from "./transfer/upload-routes.ts";
 import { versionRoutes } from "./versions/routes.ts";
 
@@ -147,6 +136,7 @@ async function read(
   { principal, input, signal }: Call<Static<typeof FileRead>>,
 ): Promise<Answer<Static<typeof FileAnswer>>> {
   const name = fileName(input);
+  requirePage(input);
   switch (input.type ?? "open") {
     case "check":
       return { message: await files.exists(principal, name) };
@@ -159,7 +149,7 @@ async function read(
       return { message, revision: revisionOfFile(entry) };
     }
     case "dir":
-      return { rows: records(search, principal, files.list(principal, name, signal)) };
+      return listed({ files, search }, { principal, name, input, signal });
     case "open":
     case "download": {
       const file = await files.open(principal, name.path, name.space);
@@ -168,41 +158,4 @@ async function read(
     default:
       throw new AppError("invalid", "type is one of dir, file, attr, tag, open, download and check.");
   }
-}
-
-async function* records(
-  search: FileSearchService,
-  principal: Principal,
-  pages: AsyncIterable<readonly FileEntry[]>,
-): AsyncGenerator<readonly Static<typeof FileRecord>[]> {
-  for await (const page of pages) {
-    const statuses = await search.statuses(principal, page);
-    yield page.map((entry, at) => record(principal.ospace, entry, statuses[at] ?? ""));
-  }
-}
-
-function record(ospace: string, entry: FileEntry, status: string): Static<typeof FileRecord> {
-  const { id, fullname, content, ftype, attr, size, owner, tags, values } = entry;
-  return {
-    id,
-    class: `${ospace}${FILE_CLASS.path}`,
-    name: nameOf(fullname),
-    parent: parentOf(fullname),
-    fullname,
-    ftype,
-    isdir: content === undefined,
-    attr,
-    size,
-    ctime: entry.createdMs,
-    mtime: entry.modifiedMs,
-    vtime: entry.versionMs,
-    owner,
-    username: owner,
-    status,
-    tags: [...tags],
-    ispublic: false,
-    revision: revisionOfFile(entry),
-    // Not of `content`, which is there although rules hide the column.
-    ...(typeof values["digest"] === "string" && { digest: values["digest"] }),
-  };
 }

@@ -4,7 +4,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../objects/index.ts";
-import { pathAllowed, pathVisible, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
+import { pathAllowed, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource } from "../rules/index.ts";
 import { FileArchives } from "./archive/service.ts";
 import { STAMP_COLUMN } from "./classes.ts";
@@ -21,6 +21,7 @@ import { platform, FileStore } from "./store.ts";
 import { FileChanges } from "./transfer/changes.ts";
 import { FileEdits, type Conditional, type FileWriting } from "./transfer/edits.ts";
 import { revisionOfFile } from "./transfer/expected.ts";
+import { FolderListing, type FilePage, type PageOfFolder } from "./transfer/listing.ts";
 import type { KeptContent } from "./transfer/kept-content.ts";
 import type { IndexKeeper } from "./search/keeper.ts";
 import { FileVersions } from "./versions/service.ts";
@@ -56,6 +57,7 @@ export class FileService implements FileSource {
   readonly #works: FileWorks;
   readonly #contents: FileContents;
   readonly #carrying: Carrying;
+  readonly #listing: FolderListing;
   readonly #edits: FileEdits;
   readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
   readonly versions: FileVersions;
@@ -70,6 +72,7 @@ export class FileService implements FileSource {
     const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
     const parts = { stores, runtime, store, journal, hiding, visibilityOf, keeper };
     this.#store = store;
+    this.#listing = new FolderListing(parts);
     this.#changes = new FileChanges(parts);
     this.#works = new FileWorks({ ...parts, kept: new KeptTreeWorks(parts) });
     this.#carrying = new Carrying({ ...parts, works: this.#works });
@@ -193,20 +196,20 @@ export class FileService implements FileSource {
     return entry;
   }
 
-  /** Entries of a folder, page by page, in no order. `AppError("not_found")` if there is no such folder. */
+  /** Entries of a folder, in parts and in no order. `AppError("not_found")` if there is no such folder. */
   async *list(principal: Principal, name: FileName, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     requirePermission(principal, "files:read");
-    const place = visiblePlace(principal, placeOf(name));
-    const visibility = await this.#visibility(principal);
-    const folder = place.fullname === "/" ? undefined : await this.#seen(principal, place);
-    if (folder?.content) throw new AppError("invalid", `${place.fullname} is a file, not a folder.`);
-    let isEmpty = true;
-    for await (const page of this.#store.in(principal, place, signal)) {
-      const shown = page.flatMap((entry) => visibility.shown(entry) ?? []);
-      isEmpty &&= shown.length === 0;
-      yield shown.filter(({ fullname }) => pathVisible(principal, fullname));
-    }
-    if (isEmpty && !folder && place.fullname !== "/") throw notFound(place);
+    yield* this.#listing.all(principal, visiblePlace(principal, placeOf(name)), signal);
+  }
+
+  /** One page of a folder, in the order of names. Errors as `list`. */
+  async page(
+    principal: Principal,
+    name: FileName,
+    page: PageOfFolder & { readonly signal?: AbortSignal | undefined },
+  ): Promise<FilePage> {
+    requirePermission(principal, "files:read");
+    return this.#listing.page(principal, visiblePlace(principal, placeOf(name)), page);
   }
 
   /** Opens a file in that space only. */

@@ -125,17 +125,33 @@ function headOrRange(reply: FastifyReply, answer: StoredAnswer, asked: IncomingH
   }
 }
 
-/** The bytes in pieces of at most `HTTP_PIECE_BYTES`; `AppError("internal")` unless they are `length` bytes. */
-async function* cut(bytes: AsyncIterable<Uint8Array>, length: number, onPiece: () => void): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes in pieces of at most `HTTP_PIECE_BYTES`; `AppError("internal")` unless they are `length` bytes. The source
+ * has ended when the last chunk is sent. So the answer ends with its last byte, and a client that leaves then has left
+ * no open answer.
+ */
+export async function* cut(
+  bytes: AsyncIterable<Uint8Array>,
+  length: number,
+  onPiece: () => void,
+): AsyncGenerator<Uint8Array> {
   let left = length;
+  let last: Uint8Array | undefined;
   for await (const chunk of bytes) {
     left -= chunk.length;
-    for (let at = 0; at < chunk.length; at += HTTP_PIECE_BYTES) {
-      onPiece();
-      yield chunk.subarray(at, at + HTTP_PIECE_BYTES);
-    }
+    if (left < 0) break;
+    if (left === 0 && chunk.length > 0) last = chunk;
+    else yield* pieces(chunk, onPiece);
   }
   if (left !== 0) throw new AppError("internal", `The stored content differs from its size by ${String(left)} bytes.`);
+  if (last !== undefined) yield* pieces(last, onPiece);
+}
+
+function* pieces(chunk: Uint8Array, onPiece: () => void): Generator<Uint8Array> {
+  for (let at = 0; at < chunk.length; at += HTTP_PIECE_BYTES) {
+    onPiece();
+    yield chunk.subarray(at, at + HTTP_PIECE_BYTES);
+  }
 }
 
 async function* joined(

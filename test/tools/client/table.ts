@@ -25,6 +25,10 @@ export const PAGED: Readonly<Record<string, string>> = {
   getClusterAhead: "ahead",
   getConfigList: "list",
   getFilesVersionsByPath: "list",
+  getFs: "list",
+  getFsByPath: "list",
+  getFsSearch: "list",
+  getFsSearchByPath: "list",
   getMxobjectMql: "mql",
   postMxobjectMql: "mqlbody",
 };

@@ -10,6 +10,7 @@ import {
   RootIndexing,
   RootSearch,
 } from "../../../../common/api/files.ts";
+import { AppError } from "../../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../../http/interface/endpoint.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { CONTENT_STATUSES, FILE_BYTES } from "../content-routes.ts";
@@ -53,8 +54,9 @@ function indexRoutes(search: FileSearchService): readonly Endpoint[] {
 function findRoutes(search: FileSearchService, read: Read): readonly Endpoint[] {
   const output = Type.Union([FileAnswer, Type.Array(FoundPlace)]);
   const form = { permission: "files:read", output, bare: FILE_BYTES, statuses: CONTENT_STATUSES } as const;
-  const find = async (call: Call<unknown>, name: FileName, query: string) => {
+  const find = async (call: Call<Static<typeof RootSearch>>, name: FileName, query: string) => {
     const { principal, signal } = call;
+    refusePage(call.input);
     const { rows, warnings } = await search.search(principal, name, { query, signal });
     return { message: [...rows], warnings };
   };
@@ -85,6 +87,15 @@ function findRoutes(search: FileSearchService, read: Read): readonly Endpoint[] 
       },
     }),
   ];
+}
+
+/** `AppError("invalid")`: a search has no pages. */
+function refusePage({ limit, after }: Static<typeof RootSearch>): void {
+  if (limit === undefined && after === undefined) return;
+  throw new AppError(
+    "invalid",
+    "limit and after are for the list of a folder, not for a search: leave out query or them.",
+  );
 }
 
 function nameOf(path: string, issys: boolean | undefined): FileName {

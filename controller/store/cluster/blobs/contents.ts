@@ -3,6 +3,7 @@ import type { types } from "cassandra-driver";
 import { AppError, errorText } from "../../../../common/errors.ts";
 import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES, BLOB_OWNER_MAX_BYTES } from "../../../../common/limits.ts";
 import type { BlobInfo, ByteRange } from "../../blobs.ts";
+import { chunksAhead, sha256OnThread } from "../../blobs/chunks.ts";
 import { requestText } from "../cursor.ts";
 import { plainBytes } from "../entities/entities.ts";
 import type { Tables } from "../tables.ts";
@@ -65,18 +66,8 @@ export class Contents {
   async *read(digest: string, range: ByteRange = {}): AsyncGenerator<Uint8Array> {
     const upload = DIGEST_PATTERN.test(digest) ? await this.#upright(digest) : undefined;
     if (upload === undefined) throw new AppError("not_found", `There is no content ${digest}.`);
-    const end = Math.min(range.end ?? upload.size, upload.size);
-    let position = Math.max(0, range.start ?? 0);
-    while (position < end) {
-      const part = Math.floor(position / BLOB_CHUNK_MAX_BYTES);
-      const first = part * BLOB_CHUNK_MAX_BYTES;
-      const chunk = await this.#chunk(upload.name, part, digest);
-      if (first + chunk.length <= position)
-        throw new AppError("internal", `Content ${digest} is shorter than it should be.`);
-      const piece = chunk.subarray(position - first, Math.min(end - first, chunk.length));
-      position += piece.length;
-      yield piece;
-    }
+    const [start, end] = [Math.max(0, range.start ?? 0), Math.min(range.end ?? upload.size, upload.size)];
+    yield* chunksAhead((part) => this.#chunk(upload, part, digest), { start, end });
   }
 
   async mark(digest: string, owner: string): Promise<void> {
@@ -117,10 +108,20 @@ export class Contents {
   async #upload(upload: string, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<BlobInfo> {
     const hash = createHash("sha256");
     let size = 0;
-    for await (const chunk of inChunks(bytes)) {
-      hash.update(chunk);
-      await this.#writeChunk(upload, size / BLOB_CHUNK_MAX_BYTES, chunk);
-      size += chunk.length;
+    let writing: Promise<void> | undefined;
+    try {
+      for await (const chunk of inChunks(bytes)) {
+        hash.update(chunk);
+        await writing;
+        // Written while the next chunk arrives.
+        writing = this.#writeChunk(upload, size / BLOB_CHUNK_MAX_BYTES, chunk);
+        writing.catch(() => undefined);
+        size += chunk.length;
+      }
+      await writing;
+    } finally {
+      // The caller removes the chunks of a failed upload. None may be written after that.
+      await writing?.catch(() => undefined);
     }
     return { digest: hash.digest("hex"), size };
   }
@@ -170,21 +171,24 @@ export class Contents {
     };
   }
 
-  async #chunk(upload: string, part: number, digest: string): Promise<Uint8Array> {
+  async #chunk({ name, size }: Upload, part: number, digest: string): Promise<Uint8Array> {
     const { cassandra, keyspace } = this.#tables;
     const query = `SELECT bytes, digest FROM ${keyspace}.chunks WHERE content = ? AND part = ? AND position = 0`;
-    const [row] = await cassandra.read({ query, params: [uploadName(upload), part] }, cassandra.deadline());
+    const [row] = await cassandra.read({ query, params: [uploadName(name), part] }, cassandra.deadline());
     if (row === undefined) throw new AppError("not_found", `Content ${digest} is being removed.`);
     const bytes = plainBytes(row.bytes);
-    if (!sha256(bytes).equals(row.digest))
+    if (Buffer.compare(await sha256OnThread(bytes), row.digest) !== 0)
       throw new AppError("internal", `Content ${digest} is damaged in its chunk ${part}.`);
+    if (bytes.length !== Math.min(BLOB_CHUNK_MAX_BYTES, size - part * BLOB_CHUNK_MAX_BYTES))
+      throw new AppError("internal", `Content ${digest} is shorter than it should be.`);
     return bytes;
   }
 
   async #writeChunk(upload: string, part: number, bytes: Uint8Array): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const query = `UPDATE ${keyspace}.chunks USING TIMESTAMP ? SET length = ?, bytes = ?, digest = ? WHERE content = ? AND part = ? AND position = 0`;
-    const params = [BigInt(cassandra.nextTimeUs()), bytes.length, bytes, sha256(bytes), uploadName(upload), part];
+    const digest = Buffer.from(await sha256OnThread(bytes));
+    const params = [BigInt(cassandra.nextTimeUs()), bytes.length, bytes, digest, uploadName(upload), part];
     await cassandra.write([{ query, params }], cassandra.deadline());
   }
 
@@ -308,10 +312,6 @@ function checkOwner(owner: string): void {
   const size = Buffer.byteLength(owner);
   if (size === 0 || size > BLOB_OWNER_MAX_BYTES)
     throw new AppError("invalid", `The owner of a content is a text of 1 to ${BLOB_OWNER_MAX_BYTES} bytes.`);
-}
-
-function sha256(bytes: Uint8Array): Buffer {
-  return createHash("sha256").update(bytes).digest();
 }
 
 function blobName(digest: string): string {

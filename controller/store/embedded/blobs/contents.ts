@@ -6,6 +6,7 @@ import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES } from "../../../../common/limits.
 import type { Random } from "../../../../common/time.ts";
 import { isMissing, makeFolder, readWholly, removeFile, syncFolder, writeWholly } from "../../../files.ts";
 import type { BlobInfo, ByteRange } from "../../blobs.ts";
+import { chunksAhead, sha256OnThread, type Digest } from "../../blobs/chunks.ts";
 import { moveInto, PARTIAL } from "./files.ts";
 
 /**
@@ -26,17 +27,21 @@ export interface ContentsOptions {
   readonly folder: string;
   readonly files: Files;
   readonly random: Random;
+  /** Digest of a chunk. A simulated disk that counts turns of the event loop passes one without threads. */
+  readonly sha256?: Digest;
 }
 
 export class Contents {
   readonly #folder: string;
   readonly #files: Files;
   readonly #random: Random;
+  readonly #sha256: Digest;
 
-  constructor({ folder, files, random }: ContentsOptions) {
+  constructor({ folder, files, random, sha256 = sha256OnThread }: ContentsOptions) {
     this.#folder = folder;
     this.#files = files;
     this.#random = random;
+    this.#sha256 = sha256;
   }
 
   /** Removes incomplete files that a crash left. */
@@ -88,14 +93,7 @@ export class Contents {
     try {
       const start = Math.max(0, range.start ?? 0);
       const end = Math.min(opened.size, range.end ?? opened.size);
-      for (let at = start; at < end; ) {
-        const index = Math.floor(at / BLOB_CHUNK_MAX_BYTES);
-        const chunk = await readChunk(opened, index, digest);
-        const from = at - index * BLOB_CHUNK_MAX_BYTES;
-        const part = chunk.subarray(from, Math.min(chunk.length, from + end - at));
-        at += part.length;
-        yield part;
-      }
+      yield* chunksAhead((index) => readChunk(opened, { index, digest, sha256: this.#sha256 }), { start, end });
     } finally {
       await opened.handle.close();
     }
@@ -117,9 +115,11 @@ export class Contents {
       for await (const chunk of chunked(bytes)) {
         size += chunk.length;
         if (size > BLOB_MAX_BYTES) throw new AppError("too_large", `A content has at most ${BLOB_MAX_BYTES} bytes.`);
+        const written = writeWholly(handle, chunk, size - chunk.length);
+        const hashed = this.#sha256(chunk);
         whole.update(chunk);
-        chunks.push(createHash("sha256").update(chunk).digest());
-        await writeWholly(handle, chunk, size - chunk.length);
+        const [chunkDigest] = await Promise.all([hashed, written]);
+        chunks.push(chunkDigest);
       }
       return { info: { digest: whole.digest("hex"), size }, chunks };
     } finally {
@@ -178,11 +178,17 @@ async function readFooter(handle: OpenFile, digest: string): Promise<Opened> {
   return { handle, size };
 }
 
-async function readChunk({ handle, size }: Opened, index: number, digest: string): Promise<Uint8Array> {
+interface ChunkRequest extends Required<Pick<ContentsOptions, "sha256">> {
+  readonly index: number;
+  /** Digest of the content, for the error. */
+  readonly digest: string;
+}
+
+async function readChunk({ handle, size }: Opened, { index, digest, sha256 }: ChunkRequest): Promise<Uint8Array> {
   const start = index * BLOB_CHUNK_MAX_BYTES;
   const chunk = await readWholly(handle, start, Math.min(BLOB_CHUNK_MAX_BYTES, size - start));
   const expected = await readWholly(handle, size + index * DIGEST_BYTES, DIGEST_BYTES);
-  if (Buffer.compare(createHash("sha256").update(chunk).digest(), expected) !== 0) {
+  if (Buffer.compare(await sha256(chunk), expected) !== 0) {
     throw new AppError("unavailable", `The content ${digest} is damaged on the disk.`);
   }
   return chunk;
