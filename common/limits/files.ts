@@ -18,6 +18,8 @@ export const FILE_PASSAGE_WIDE_WEIGHT = 2.5;
 export const FILE_PASSAGE_OVERLAP_CHARACTERS = 64;
 /** Characters before the end of a passage in which a better place for a cut is looked for. */
 export const FILE_PASSAGE_BREAK_CHARACTERS = 400;
+/** Passages that one search by contents reads at once. */
+export const FILE_PASSAGES_READ_AT_ONCE = 64;
 /** Passages that one write stores. */
 export const FILE_PASSAGES_AT_ONCE = 64;
 /** A longer line of a docx or xlsx continues as another line of the same number. */
@@ -52,9 +54,13 @@ export const FILE_INDEX_REASON_MAX_CHARACTERS = 500;
 /** Answered rows, and those of one content. */
 export const FILE_SEARCH_ROWS_MAX = 100;
 export const FILE_SEARCH_ROWS_PER_CONTENT = 3;
-/** Passages, and then files, that one search looks at. If there are more, the answer has a warning. */
+/** Passages that a search looks at before it looks up their files. It ends then if the answer is full. */
+export const FILE_SEARCH_FIRST_PASSAGES = 400;
+/** Passages, and files, that one search looks at. If there are more, the answer has a warning. */
 export const FILE_SEARCH_PASSAGES_MAX = 5_000;
 export const FILE_SEARCH_FILES_MAX = 10_000;
+/** A folder with no more files and folders below it is searched by its files if words are too common. */
+export const FILE_SEARCH_FOLDER_ENTRIES_MAX = 200;
 /** Contents whose files are looked up at once; at most `INDEX_UNION_MAX`. */
 export const FILE_SEARCH_CONTENTS_AT_ONCE = 32;
 export const FILE_SEARCH_QUERY_MAX_CHARACTERS = 1_000;

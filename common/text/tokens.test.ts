@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { collectTokens, searchTokens, tokens } from "./tokens.ts";
+import { collectTokens, mostDifferentTokens, searchTokens, tokens } from "./tokens.ts";
 
 test("words are lower-cased runs of letters, digits and _", () => {
   expect(tokens("Disk_FULL on /dev/sda1: 97%")).toEqual(["disk_full", "on", "dev", "sda1", "97"]);
@@ -36,6 +36,13 @@ test("collecting stops at the bound and says so", () => {
   expect(collectTokens("a b a b", into, 2)).toBe(true);
   expect(collectTokens("c", into, 2)).toBe(false);
   expect([...into]).toEqual(["a", "b"]);
+});
+
+test("the bound of different tokens holds for the densest texts", () => {
+  const plain = Array.from({ length: 37 * 37 }, (_, at) => at.toString(36)).join(" ");
+  for (const text of ["", "a", "a b", plain, "磁盘空间不足", "\ufdfa\ufdfb", "İ İİ a", `${plain} 磁盘`])
+    expect(new Set(tokens(text)).size, text).toBeLessThanOrEqual(mostDifferentTokens(text));
+  expect(mostDifferentTokens("word ".repeat(400))).toBeLessThan(1_000);
 });
 
 test("a text of one megabyte is cut in time that grows with its length only", () => {

@@ -33,6 +33,15 @@ export function comparable(text: string): string {
   return PLAIN.test(text) ? text.toLowerCase() : text.normalize("NFKC").toLowerCase();
 }
 
+/** Different words of one letter, digit or `_` in a plain text. */
+const LONE_PLAIN_WORDS = 37;
+
+/** An upper bound of the number of different tokens of a text. */
+export function mostDifferentTokens(text: string): number {
+  // In a plain text, longer words take three characters and more, together with their separator.
+  return PLAIN.test(text) ? LONE_PLAIN_WORDS + Math.ceil(text.length / 3) : comparable(text).length;
+}
+
 /** Splits a run by script. `unspaced`: the script is written without spaces. */
 export function parts(run: string): readonly { readonly text: string; readonly unspaced: boolean }[] {
   if (PLAIN.test(run)) return [{ text: run, unspaced: false }];

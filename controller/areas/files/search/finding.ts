@@ -1,9 +1,8 @@
 import {
-  FILE_SEARCH_CONTENTS_AT_ONCE,
   FILE_SEARCH_FILES_MAX,
+  FILE_SEARCH_FIRST_PASSAGES,
+  FILE_SEARCH_FOLDER_ENTRIES_MAX,
   FILE_SEARCH_PASSAGES_MAX,
-  FILE_SEARCH_ROWS_MAX,
-  FILE_SEARCH_ROWS_PER_CONTENT,
 } from "../../../../common/limits.ts";
 import { isInside } from "../../../../common/paths.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -11,29 +10,17 @@ import { ThreadSlices } from "../../../turns/slices.ts";
 import { pathAllowed, type Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import { nameOf, type Place } from "../names.ts";
+import type { FileStore } from "../store.ts";
 import type { FileVisibility } from "../visible.ts";
+import { Ranking, type FoundRow, type Match } from "./ranking.ts";
 import { readsContent } from "./rights.ts";
 import type { ContentStore, StoredPassage } from "./store.ts";
-import type { WantedParts } from "./wanted.ts";
-
-export interface FoundRow {
-  readonly path: string;
-  readonly name: string;
-  readonly position: number;
-  readonly excerpt: string;
-  readonly score: number;
-}
+import type { FoundLine, WantedParts } from "./wanted.ts";
 
 export interface FoundFiles {
   readonly rows: readonly FoundRow[];
   /** Tells that not everything was looked at. */
   readonly warnings: readonly string[];
-}
-
-/** A passage with all words of a query. */
-interface Found {
-  readonly passage: StoredPassage;
-  readonly score: number;
 }
 
 interface Question {
@@ -45,9 +32,15 @@ interface Question {
 }
 
 interface Dependencies {
-  readonly contents: ContentStore;
+  readonly contents: Pick<ContentStore, "passages" | "passagesOf" | "filesOf">;
+  readonly files: Pick<FileStore, "find" | "in">;
   readonly runtime: Pick<Runtime, "clock">;
 }
+
+type Passages = AsyncIterable<readonly StoredPassage[]>;
+
+/** It names no number: passages of files that the caller may not see are counted, too. */
+const NOT_ALL = "Not all passages with these words were looked at: use rarer words, or search a smaller folder.";
 
 /**
  * Finds passages by the index of words, then the files that have their contents at that moment. So no row is of a
@@ -60,59 +53,124 @@ export class Finding {
     this.#with = dependencies;
   }
 
+  /**
+   * Looks at the first passages with these words. If they do not fill the answer, a small folder is searched by the
+   * passages of its files, and all others by further passages with these words.
+   */
   async find(question: Question): Promise<FoundFiles> {
-    const { found, isCut } = await this.#contents(question);
-    const warnings = isCut
-      ? [`Only ${FILE_SEARCH_PASSAGES_MAX} passages with these words were looked at: use rarer words.`]
-      : [];
-    const ordered = [...found.values()].sort((one, other) => bestOf(other) - bestOf(one));
-    const rows: FoundRow[] = [];
-    let files = 0;
-    for (let from = 0; from < ordered.length && rows.length < FILE_SEARCH_ROWS_MAX; ) {
-      const some = ordered.slice(from, (from += FILE_SEARCH_CONTENTS_AT_ONCE));
-      const { seen, looked } = await this.#rows(question, some, FILE_SEARCH_FILES_MAX - files);
-      files += looked;
-      rows.push(...seen);
-      if (files < FILE_SEARCH_FILES_MAX) continue;
-      warnings.push(`Only ${FILE_SEARCH_FILES_MAX} files with these words were looked at: use rarer words.`);
-      break;
-    }
-    return { rows: rows.sort(byScore).slice(0, FILE_SEARCH_ROWS_MAX), warnings };
+    const { contents } = this.#with;
+    const { principal, wanted, signal } = question;
+    const withWords = () => contents.passages(principal, wanted.where, signal);
+    const first = await this.#search(question, withWords(), FILE_SEARCH_FIRST_PASSAGES);
+    if (!first.isCut || first.isFull) return foundFiles(first);
+    const digests = await this.#contentsBelow(question);
+    const passages = digests ? contents.passagesOf(principal, digests, signal) : withWords();
+    return foundFiles(await this.#search(question, passages, FILE_SEARCH_PASSAGES_MAX));
   }
 
-  /** The best passages of each content. */
-  async #contents({ principal, wanted, signal }: Question) {
-    const slices = new ThreadSlices({ tenant: principal.tenant, clock: this.#with.runtime.clock, signal });
-    const found = new Map<string, Found[]>();
-    let examined = 0;
-    for await (const page of this.#with.contents.passages(principal, wanted.where, signal)) {
+  /** Examines at most `most` passages, and fewer if the answer is full after the first ones. */
+  async #search(question: Question, passages: Passages, most: number) {
+    const { clock } = this.#with.runtime;
+    const { principal, signal, wanted } = question;
+    const search: Search = {
+      question,
+      ranking: new Ranking(),
+      slices: new ThreadSlices({ tenant: principal.tenant, clock, signal }),
+      looked: 0,
+    };
+    const { ranking, slices } = search;
+    let [examined, round] = [0, 0];
+    const answer = (isCut: boolean) => ({ rows: ranking.rows, isFull: ranking.isFull, isCut });
+    for await (const page of passages) {
       for (const passage of page) {
-        if (examined >= FILE_SEARCH_PASSAGES_MAX) return { found, isCut: true };
+        if (examined >= most || (round === 0 && ranking.isFull)) return answer(true);
         examined += 1;
+        round += 1;
         const score = wanted.scoreOf(passage);
-        const { digest } = passage;
-        if (score !== undefined) found.set(digest, withBest(found.get(digest) ?? [], { passage, score }));
+        if (score !== undefined) ranking.add({ passage, score });
         if (slices.isOverNow()) await slices.pause();
+        if (round < FILE_SEARCH_FIRST_PASSAGES) continue;
+        if (!(await this.#lookUp(search))) return answer(true);
+        round = 0;
       }
     }
-    return { found, isCut: false };
+    const isAll = await this.#lookUp(search);
+    return answer(!isAll);
   }
 
-  /** Rows for the files that have these contents, as far as the principal may read them; at most `most` files. */
-  async #rows(question: Question, some: readonly (readonly Found[])[], most: number) {
-    const { principal, signal } = question;
-    const byDigest = new Map(some.map((places) => [places[0]?.passage.digest ?? "", places]));
-    const seen: FoundRow[] = [];
-    let looked = 0;
-    for await (const page of this.#with.contents.filesOf(principal, [...byDigest.keys()], signal)) {
-      for (const entry of page) {
-        if (looked >= most) return { seen, looked };
-        looked += 1;
-        if (isSeen(question, entry)) seen.push(...rowsOf(question, entry, byDigest.get(entry.digest) ?? []));
+  /** Looks up the files of the contents that were found. False if these are too many. */
+  async #lookUp(search: Search): Promise<boolean> {
+    const { ranking, question, slices } = search;
+    for (let next = ranking.takeNext(); next.length > 0; next = ranking.takeNext()) {
+      const rows: { readonly digest: string; readonly row: FoundRow }[] = [];
+      const linesOf = new Map<string, readonly (Match & FoundLine)[]>();
+      for await (const page of this.#with.contents.filesOf(question.principal, next, question.signal)) {
+        for (const entry of page) {
+          if (search.looked >= FILE_SEARCH_FILES_MAX) {
+            ranking.put(next, rows);
+            return false;
+          }
+          search.looked += 1;
+          if (slices.isOverNow()) await slices.pause();
+          if (!isSeen(question, entry)) continue;
+          const { digest } = entry;
+          const lines = linesOf.get(digest) ?? this.#lines(search, digest);
+          linesOf.set(digest, lines);
+          rows.push(...rowsOf(entry, lines).map((row) => ({ digest, row })));
+        }
       }
+      ranking.put(next, rows);
     }
-    return { seen, looked };
+    return true;
   }
+
+  #lines({ question, ranking }: Search, digest: string): readonly (Match & FoundLine)[] {
+    return ranking.matchesOf(digest).map((match) => ({ ...match, ...question.wanted.lineOf(match.passage) }));
+  }
+
+  /**
+   * Contents of the files that the principal may read below the folder. `undefined` if there are more than
+   * `FILE_SEARCH_FOLDER_ENTRIES_MAX` files and folders.
+   */
+  async #contentsBelow(question: Question): Promise<readonly string[] | undefined> {
+    const digests = new Set<string>();
+    const places = [...placesIn(question)];
+    let entries = 0;
+    const take = (entry: FileEntry): void => {
+      if (!entry.content) places.push(entry);
+      else if (entry.indexed && isSeen(question, entry)) digests.add(entry.content.digest);
+    };
+    for (let place = places.pop(); place; place = places.pop()) {
+      if (place.fullname === "/" || ++entries > FILE_SEARCH_FOLDER_ENTRIES_MAX) return undefined;
+      const entry = await this.#with.files.find(question.principal, place);
+      if (entry?.content) take(entry);
+      else
+        for await (const page of this.#with.files.in(question.principal, place, question.signal)) {
+          if ((entries += page.length) > FILE_SEARCH_FOLDER_ENTRIES_MAX) return undefined;
+          page.forEach(take);
+        }
+    }
+    return [...digests];
+  }
+}
+
+interface Search {
+  readonly question: Question;
+  readonly ranking: Ranking;
+  readonly slices: ThreadSlices;
+  /** Number of files that were looked at. */
+  looked: number;
+}
+
+function foundFiles({ rows, isCut }: { readonly rows: readonly FoundRow[]; readonly isCut: boolean }): FoundFiles {
+  return { rows, warnings: isCut ? [NOT_ALL] : [] };
+}
+
+/** The folder, or the open paths in it. */
+function placesIn({ principal, folder }: Question): readonly Place[] {
+  if (pathAllowed(principal, folder.fullname)) return [folder];
+  const paths = (principal.paths ?? []).filter((path) => isInside(folder.fullname, path));
+  return paths.map((fullname) => ({ space: folder.space, fullname }));
 }
 
 function isSeen({ principal, folder, visibility }: Question, entry: FileEntry): boolean {
@@ -124,27 +182,7 @@ function isSeen({ principal, folder, visibility }: Question, entry: FileEntry): 
   );
 }
 
-function rowsOf({ wanted }: Question, { fullname }: FileEntry, places: readonly Found[]): readonly FoundRow[] {
+function rowsOf({ fullname }: FileEntry, lines: readonly (Match & FoundLine)[]): readonly FoundRow[] {
   const [path, name] = [fullname, nameOf(fullname)];
-  return places.map(({ passage, score }) => ({ path, name, ...wanted.lineOf(passage), score }));
-}
-
-function withBest(places: readonly Found[], one: Found): Found[] {
-  return [...places, one].sort(byPlace).slice(0, FILE_SEARCH_ROWS_PER_CONTENT);
-}
-
-function bestOf([first]: readonly Found[]): number {
-  return first?.score ?? 0;
-}
-
-/** The best first; equal ones by their position. */
-function byPlace(one: Found, other: Found): number {
-  return other.score - one.score || one.passage.position - other.passage.position;
-}
-
-/** The best first; equal ones by path and position. */
-function byScore(one: FoundRow, other: FoundRow): number {
-  if (one.score !== other.score) return other.score - one.score;
-  if (one.path !== other.path) return one.path < other.path ? -1 : 1;
-  return one.position - other.position;
+  return lines.map(({ position, excerpt, score }) => ({ path, name, position, excerpt, score }));
 }

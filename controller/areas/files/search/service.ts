@@ -60,7 +60,7 @@ export class FileSearchService implements IndexKeeper {
     this.#contents = new ContentStore(objects);
     this.#journal = indexJournal(dependencies);
     this.#visibilityOf = (principal) => fileVisibility(principal, { objects, nowMs });
-    this.#finding = new Finding({ contents: this.#contents, runtime });
+    this.#finding = new Finding({ contents: this.#contents, files: this.#files, runtime });
     this.#queue = new IndexingQueue({
       journal: this.#journal,
       files: this.#files,

@@ -1,4 +1,4 @@
-import { FILE_PASSAGES_AT_ONCE } from "../../../../common/limits.ts";
+import { FILE_PASSAGES_AT_ONCE, FILE_PASSAGES_READ_AT_ONCE } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRef, ObjectRow, Pushdown, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -43,7 +43,7 @@ export class ContentStore {
   /** States in the order of `digests`; `undefined` for a content that was never indexed. */
   async states(principal: Principal, digests: readonly string[]): Promise<readonly (ContentState | undefined)[]> {
     const refs = digests.map((digest) => contentRef(principal, digest));
-    const rows = await this.#objects.unrestricted.get(platform(principal), refs);
+    const rows = await this.#get(principal, refs);
     return rows.map((row) => row && stateOf(row));
   }
 
@@ -112,10 +112,32 @@ export class ContentStore {
     for await (const rows of this.#objects.unrestricted.read(platform(principal), request)) yield rows.map(passageOf);
   }
 
+  /** The passages of these contents, page by page. */
+  async *passagesOf(
+    principal: Principal,
+    digests: readonly string[],
+    signal?: AbortSignal,
+  ): AsyncGenerator<readonly StoredPassage[]> {
+    const states = await this.states(principal, digests);
+    for (const [at, digest] of digests.entries()) {
+      const passages = states[at]?.passages ?? 0;
+      for (let from = 0; from < passages; from += FILE_PASSAGES_READ_AT_ONCE) {
+        signal?.throwIfAborted();
+        const refs = passageRefs(principal, digest, from, Math.min(passages, from + FILE_PASSAGES_READ_AT_ONCE));
+        const rows = await this.#get(principal, refs);
+        yield rows.flatMap((row) => (row ? [passageOf(row)] : []));
+      }
+    }
+  }
+
   /** Includes a file in the search, or takes it out. Returns false if there is no such file. */
   include(principal: Principal, place: Place, isIncluded: boolean): Promise<boolean> {
     const edit = { column: "indexed", operation: "set", value: isIncluded } as const;
     return this.#objects.unrestricted.update(platform(principal), refOf(principal, place), [edit]);
+  }
+
+  #get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
+    return this.#objects.unrestricted.get(platform(principal), refs);
   }
 
   async #note(principal: Principal, row: Row): Promise<void> {

@@ -10,7 +10,7 @@ import type { LoadedClass } from "../definitions/views.ts";
 import type { ObjectRow, ReadRequest } from "../types.ts";
 import { entityObject } from "../values/entity.ts";
 import { recordObject } from "../values/records.ts";
-import { MORE_WORDS_TERM, branchTerms, valueTerms, wordTerms } from "../values/terms.ts";
+import { branchTerms, mayHaveMoreWords, MORE_WORDS_TERM, valueTerms, wordTerms } from "../values/terms.ts";
 import { canonicalText } from "../values/values.ts";
 import { cellsOf, columnsRead } from "./columns.ts";
 import { inPages, type Place } from "./locate.ts";
@@ -226,6 +226,7 @@ function isOfWords(
   of: { readonly object: ObjectRow; readonly find: Find },
 ): boolean {
   if (narrowing.words.length === 0) return true;
+  if (!mayHaveMoreWords(view, of.object.values)) return !of.find.moreWords;
   const borne = new Set(wordTerms(view, of.object.values));
   const complete = !borne.has(MORE_WORDS_TERM) || narrowing.words.every((term) => borne.has(term));
   return complete !== of.find.moreWords;
