@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { FILE_EXPORT_ENTRIES_MAX } from "../../../../common/limits.ts";
 import { isInside } from "../../../../common/paths.ts";
 import type { ThreadSlices } from "../../../turns/slices.ts";
+import { sortedInSlices } from "../../../turns/sorting.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import type { Place } from "../names.ts";
@@ -83,9 +84,9 @@ class TreeWalk {
       this.#requireFew(entries.length);
       if (slices.isOverNow()) await slices.pause();
     }
-    entries.sort((one, other) => (one.fullname < other.fullname ? -1 : 1));
-    for (const entry of entries) {
+    for (const entry of await sortedInSlices(entries, ({ fullname }) => fullname, slices)) {
       this.#add(entry);
+      if (slices.isOverNow()) await slices.pause();
       if (!entry.content) await this.#below(entry);
     }
   }
