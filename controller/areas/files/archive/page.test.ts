@@ -62,7 +62,7 @@ test("the page states the limits", async () => {
   const page = await readFile(PAGE, "utf8");
   for (const text of [
     `${limits.FILE_ARCHIVE_ENTRIES_MAX.toLocaleString("en")} entries`,
-    `${limits.FILE_EXPORT_ENTRIES_MAX.toLocaleString("en")} files and folders`,
+    `${limits.FILE_ARCHIVE_ENTRIES_MAX.toLocaleString("en")} files and folders`,
     `${limits.FILE_ARCHIVE_UNPACKED_MAX_BYTES / 2 ** 30} GiB`,
     `${limits.FILE_ARCHIVE_RATIO_MAX} times`,
     `beyond ${limits.FILE_ARCHIVE_RATIO_FREE_BYTES / 2 ** 20} MiB`,
