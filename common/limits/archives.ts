@@ -1,12 +1,9 @@
 /** Limits of archives of the file space. */
 
-import { MIB } from "./units.ts";
+import { KIB, MIB } from "./units.ts";
 
-/** Files and folders in one archive that is read. */
+/** Files and folders in one archive. */
 export const FILE_ARCHIVE_ENTRIES_MAX = 100_000;
-
-/** Files and folders in one archive that is written: the time of the writer grows with the square of their number. */
-export const FILE_EXPORT_ENTRIES_MAX = 20_000;
 /** Bytes of the files in an archive that is read, after unpacking. */
 export const FILE_ARCHIVE_UNPACKED_MAX_BYTES = 4_096 * MIB;
 /** Unpacked bytes per packed byte, beyond a free allowance. */
@@ -23,3 +20,5 @@ export const FILE_IMPORT_PARALLEL_FILES = 8;
 export const FILE_ARCHIVE_CALL_DEADLINE_MS = 600_000;
 /** Warnings about files that an import lists one by one. */
 export const FILE_IMPORT_WARNINGS_MAX = 20;
+/** Bytes of one piece in which an archive is written. */
+export const ARCHIVE_PIECE_BYTES = 64 * KIB;

@@ -12,6 +12,8 @@ export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 export const SLICE_MAX_MS = 1;
 /** After an indivisible step of this length, connections get a whole turn before the work continues. */
 export const SLICE_LONG_MS = 10;
+/** Items that are sorted, or merged, in one step. */
+export const SORT_RUN_ITEMS = 512;
 
 // Controllers among themselves.
 /** A controller that is paused or cut off for this long counts as gone. */

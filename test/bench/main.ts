@@ -7,6 +7,7 @@ import { configBench } from "./http/config.ts";
 import { contextBench } from "./http/context.ts";
 import { crudBench } from "./http/crud.ts";
 import { failoverBench } from "./jobs/failover.ts";
+import { filesBench } from "./files/files.ts";
 import { firingsBench } from "./jobs/firings.ts";
 import { fleetBench } from "./jobs/fleet.ts";
 import { line, machine, type Bench, type Figure } from "./driver/frame.ts";
@@ -81,6 +82,7 @@ const BENCHES: readonly Bench[] = [
   hostileBench,
   growthBench,
   usersBench,
+  filesBench,
 ];
 
 const wanted = process.argv.slice(2);

@@ -25,15 +25,16 @@ export interface Bench {
 
 const ROUNDS = 5;
 
-/** Medians of `ROUNDS` rounds in turns, after one round that is not counted. */
+/** Medians of rounds in turns, after one round that is not counted. */
 export async function inTurns(
   ours: () => Promise<number>,
   bare: () => Promise<number>,
+  rounds = ROUNDS,
 ): Promise<{ readonly ours: number; readonly against: number }> {
   await bare();
   await ours();
   const pairs: { ours: number; bare: number }[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) pairs.push({ bare: await bare(), ours: await ours() });
+  for (let round = 0; round < rounds; round += 1) pairs.push({ bare: await bare(), ours: await ours() });
   const ratio = median(pairs.map((pair) => pair.ours / pair.bare));
   const against = median(pairs.map((pair) => pair.bare));
   return { ours: ratio * against, against };

@@ -1,9 +1,5 @@
-import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
+import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fromBufferPromise } from "yauzl";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
@@ -63,9 +59,7 @@ async function tree(): Promise<void> {
 
 async function packed(paths: readonly string[], principal: Principal = admin): Promise<Buffer> {
   const { bytes } = await one.files.archives.export(principal, paths.map(user));
-  const pieces: Uint8Array[] = [];
-  for await (const piece of bytes as AsyncIterable<Uint8Array>) pieces.push(piece);
-  return Buffer.concat(pieces);
+  return buffer(bytes);
 }
 
 async function namesIn(archive: Buffer): Promise<readonly string[]> {
@@ -104,14 +98,6 @@ describe("an export", () => {
     expect(found.get("web/big.jpg")).toEqual([false, 300_000]);
     const [isPacked, size] = found.get("web/big.log") ?? [];
     expect([isPacked, Number(size) < 3_000]).toEqual([true, true]);
-  });
-
-  test("is an archive to other programs", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "odp-export-"));
-    await writeFile(join(folder, "a.zip"), await packed(["/web", "/other"]));
-    const { stdout } = await promisify(execFile)("python3", ["-m", "zipfile", "-t", join(folder, "a.zip")]);
-    expect(stdout).toBe("Done testing\n");
-    await rm(folder, { recursive: true });
   });
 
   test("keeps files of the same name from several folders apart, and has each once", async () => {
@@ -178,7 +164,7 @@ describe("before its first byte an export is refused", () => {
 test("an archive breaks off if a content is not what its file says", async () => {
   const { digest } = await one.files.open(admin, "/web/b/index.html", "user");
   missing.add(digest);
-  await expect(packed(["/web"])).rejects.toThrow(/unexpected number of bytes/);
+  await expect(packed(["/web"])).rejects.toThrow(/web\/b\/index.html has 1 instead of 17 bytes/);
   missing.clear();
   await expect(packed(["/web"])).resolves.toBeDefined();
 });
@@ -189,6 +175,7 @@ test("reading ends when the caller has gone, and its place is free again", async
   const away = new AbortController();
   const open = () => one.files.archives.export(admin, [user("/large.jpg")], away.signal);
   const exports = await Promise.all(Array.from({ length: FILE_ARCHIVES_AT_ONCE_MAX }, open));
+  for (const { bytes } of exports) bytes.read(1);
   await expect.poll(() => reading).toBe(FILE_ARCHIVES_AT_ONCE_MAX);
   await expect(open()).rejects.toMatchObject({ code: "limited" });
   away.abort();

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { ZipWriting } from "../../../archives/zip-writing.ts";
+import { zipStream, type ZipPart } from "../../../archives/zip-writing.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { ThreadSlices } from "../../../turns/slices.ts";
 import { extensionOf } from "../names.ts";
@@ -22,23 +22,19 @@ interface Source {
  * the other, as fast as the archive is read. If one of them is missing or damaged, the archive breaks off.
  */
 export function exportedBytes(tree: ExportedTree, source: Source): Readable {
-  const zip = new ZipWriting();
-  write(zip, tree, source).catch((error: unknown) => zip.output.destroy(error as Error));
-  return zip.output;
+  return zipStream(parts(tree, source));
 }
 
-async function write(zip: ZipWriting, { folders, files }: ExportedTree, { blobs, slices }: Source): Promise<void> {
+async function* parts({ folders, files }: ExportedTree, { blobs, slices }: Source): AsyncGenerator<ZipPart> {
   for (const { fullname, modifiedMs } of folders) {
-    zip.addFolder(inArchive(fullname), { modified: new Date(modifiedMs) });
+    yield { path: inArchive(fullname), modified: new Date(modifiedMs) };
     if (slices.isOverNow()) await slices.pause();
   }
   for (const { fullname, modifiedMs, digest, size } of files) {
-    const options = { modified: new Date(modifiedMs), isStored: PACKED.has(extensionOf(fullname)), size };
-    await zip.addContent(inArchive(fullname), options, () => blobs.read(digest));
-    if (zip.output.destroyed) return;
+    const content = { open: () => blobs.read(digest), isStored: PACKED.has(extensionOf(fullname)), size };
+    yield { path: inArchive(fullname), modified: new Date(modifiedMs), content };
     if (slices.isOverNow()) await slices.pause();
   }
-  zip.end();
 }
 
 /** Archives have relative paths. */

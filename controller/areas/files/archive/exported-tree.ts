@@ -1,7 +1,8 @@
 import { AppError } from "../../../../common/errors.ts";
-import { FILE_EXPORT_ENTRIES_MAX } from "../../../../common/limits.ts";
+import { FILE_ARCHIVE_ENTRIES_MAX } from "../../../../common/limits.ts";
 import { isInside } from "../../../../common/paths.ts";
 import type { ThreadSlices } from "../../../turns/slices.ts";
+import { sortedInSlices } from "../../../turns/sorting.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import type { Place } from "../names.ts";
@@ -32,7 +33,7 @@ interface Walking {
  * The files and folders at these places and below them, each once, in the order of their paths. As for a copy, all of
  * them must be fully visible to the caller: `AppError("denied")` names the first one that is not. So an archive is never
  * incomplete without an error. `AppError("not_found")` if nothing visible is at one of the places, `too_large` beyond
- * `FILE_EXPORT_ENTRIES_MAX` entries.
+ * `FILE_ARCHIVE_ENTRIES_MAX` entries.
  */
 export async function exportedTree(
   principal: Principal,
@@ -83,9 +84,9 @@ class TreeWalk {
       this.#requireFew(entries.length);
       if (slices.isOverNow()) await slices.pause();
     }
-    entries.sort((one, other) => (one.fullname < other.fullname ? -1 : 1));
-    for (const entry of entries) {
+    for (const entry of await sortedInSlices(entries, ({ fullname }) => fullname, slices)) {
       this.#add(entry);
+      if (slices.isOverNow()) await slices.pause();
       if (!entry.content) await this.#below(entry);
     }
   }
@@ -105,8 +106,8 @@ class TreeWalk {
 
   #requireFew(more: number): void {
     const { files, folders } = this.tree;
-    if (files.length + folders.length + more <= FILE_EXPORT_ENTRIES_MAX) return;
-    const text = `An archive holds at most ${FILE_EXPORT_ENTRIES_MAX} files and folders: export parts of it.`;
-    throw new AppError("too_large", text, { details: { limit: "FILE_EXPORT_ENTRIES_MAX" } });
+    if (files.length + folders.length + more <= FILE_ARCHIVE_ENTRIES_MAX) return;
+    const text = `An archive holds at most ${FILE_ARCHIVE_ENTRIES_MAX} files and folders: export parts of it.`;
+    throw new AppError("too_large", text, { details: { limit: "FILE_ARCHIVE_ENTRIES_MAX" } });
   }
 }

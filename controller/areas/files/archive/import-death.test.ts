@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { FileArchiveWorld } from "../../../../test/helpers/areas/file-archives.ts";
 import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { onCluster } from "../../../../test/helpers/engines/engine.ts";
 import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
 import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
-import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
 import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { entriesUnder } from "../../../store/kv/entries.ts";
 import { ObjectService } from "../../objects/index.ts";
 import { visibleObjects } from "../../query/index.ts";
 import { filesArea } from "../area.ts";
@@ -15,44 +14,31 @@ import { FileService } from "../service.ts";
 
 const admin = testPrincipal();
 
-let engine: TestEngine;
+let world: FileArchiveWorld;
 let one: FileController;
-let folder: Awaited<ReturnType<typeof uploadFolder>>;
 beforeAll(async () => {
-  [engine, folder] = [await openTestEngine(), await uploadFolder()];
-  one = fileController(engine);
+  world = await FileArchiveWorld.open();
+  ({ one } = world);
 });
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-  await folder.remove();
-});
+afterAll(() => world.close());
 
 /** The folder of one life. */
 let at: string;
 
 async function unpack(entries: readonly { readonly name: string; readonly content: string }[], files = one.files) {
-  const archive = rawZip(entries.map((entry) => ({ ...entry, name: `${at}/${entry.name}` })));
-  const { path } = await folder.upload("a.zip", archive);
-  return files.archives.import(admin, { path }, { space: "user" });
+  return world.import(rawZip(entries.map((entry) => ({ ...entry, name: `${at}/${entry.name}` }))), { files });
 }
 
 const text = async (path: string) => (await one.files.read(admin, `/${at}/${path}`)).text;
 const write = (path: string, content: string) => one.files.write(admin, one.user(`/${at}/${path}`), { text: content });
 const tree = () => one.tree(admin, `/${at}`);
 
-async function open(): Promise<number> {
-  const { kv } = await engine.tenant("matrix");
-  const found: string[] = [];
-  for await (const { key } of entriesUnder(kv, "files/imports/")) found.push(key);
-  return found.length;
-}
-
 /** On the cluster, each simulated life of a controller takes a second. */
 const WRITES_BETWEEN = onCluster ? 5 : 1;
 
 test("whatever write its controller dies at, an import leaves whole files and no content without a file", async () => {
   let mortality = new Mortality(Infinity, false);
+  const { engine } = world;
   const { keys, data } = mortalStores(engine, () => mortality);
   const runtime = tagRuntime();
   const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
@@ -78,7 +64,7 @@ test("whatever write its controller dies at, an import leaves whole files and no
     const call = unpack(entries, dying);
     if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
     await heir.files.archives.maintain("matrix");
-    expect(await open(), at).toBe(0);
+    expect(await world.open(), at).toBe(0);
     await blobs.sweep(0);
     const digests = new Set<string>();
     for (const path of (await tree()).filter((found) => !found.endsWith("/"))) {

@@ -5,6 +5,7 @@ import { FILE_IMPORT_PARALLEL_FILES } from "../../../../common/limits.ts";
 import type { ZipEntry } from "../../../archives/zip-entries.ts";
 import type { ZipArchive } from "../../../archives/zip-reading.ts";
 import type { ThreadSlices } from "../../../turns/slices.ts";
+import { sortedInSlices } from "../../../turns/sorting.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { foldersAbove, type Place, type Space } from "../names.ts";
 import { openPlace } from "../open-places.ts";
@@ -61,7 +62,7 @@ async function places(principal: Principal, { entries }: ZipArchive, { space, sl
   }
   const ownFolders = [...withEntry.values()].filter(({ fullname }) => !above.has(fullname));
   for (const folder of ownFolders) openPlace(principal, folder);
-  const folders = [...above.values(), ...ownFolders].sort((one, other) => (one.fullname < other.fullname ? -1 : 1));
+  const folders = await sortedInSlices([...above.values(), ...ownFolders], ({ fullname }) => fullname, slices);
   return { files, ownFolders, folders };
 }
 
@@ -69,17 +70,32 @@ async function places(principal: Principal, { entries }: ZipArchive, { space, sl
  * The paths that an import reports: first the folder that contains everything, then what was unpacked. Each path is cut
  * to `depth` levels if that is given, and listed once.
  */
-export function listed({ files, ownFolders }: ImportPlan, depth = Infinity): readonly string[] {
-  const paths = [...files, ...ownFolders].map(({ fullname }) => fullname).sort();
-  const [first = "", last = ""] = [paths[0], paths.at(-1)];
-  // The paths are sorted, so what the first and the last have in common, all have.
-  const steps = first.split("/").slice(1);
-  const others = last.split("/").slice(1);
-  const differs = steps.findIndex((step, at) => step !== others[at]);
-  // A file alone is in the folder above it; a folder alone is itself the folder.
+export async function listed(
+  { files, ownFolders }: ImportPlan,
+  depth: number | undefined,
+  slices: Planning["slices"],
+): Promise<readonly string[]> {
+  const places = await sortedInSlices([...files, ...ownFolders], ({ fullname }) => fullname, slices);
+  const cut = (path: string): string => (depth === undefined ? path : `/${stepsOf(path).slice(0, depth).join("/")}`);
+  const [first = "", last = ""] = [places[0]?.fullname, places.at(-1)?.fullname];
   const isFolder = ownFolders.some(({ fullname }) => fullname === first);
-  const common = differs >= 0 ? differs : steps.length - (isFolder ? 0 : 1);
-  const cut = (path: string): string => `/${path.split("/").slice(1).slice(0, depth).join("/")}`;
-  const folder = cut(`/${steps.slice(0, common).join("/")}`);
-  return [...new Set([folder, ...paths.map(cut)])];
+  const paths = new Set([cut(`/${commonSteps(first, last, isFolder).join("/")}`)]);
+  for (const { fullname } of places) {
+    paths.add(cut(fullname));
+    if (slices.isOverNow()) await slices.pause();
+  }
+  return [...paths];
+}
+
+/** The folder that contains all sorted paths from the first to the last: what these have in common, all have. */
+function commonSteps(first: string, last: string, isFolder: boolean): readonly string[] {
+  const [steps, others] = [stepsOf(first), stepsOf(last)];
+  const differs = steps.findIndex((step, at) => step !== others[at]);
+  if (differs >= 0) return steps.slice(0, differs);
+  // A file alone is in the folder above it; a folder alone is itself the folder.
+  return isFolder ? steps : steps.slice(0, -1);
+}
+
+function stepsOf(path: string): readonly string[] {
+  return path.split("/").slice(1);
 }

@@ -1,12 +1,11 @@
+import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { FILE_ARCHIVE_RATIO_FREE_BYTES, FILE_IMPORT_BATCH_MAX } from "../../../../common/limits.ts";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { FileArchiveWorld, type ImportOptions } from "../../../../test/helpers/areas/file-archives.ts";
+import type { FileController } from "../../../../test/helpers/areas/files.ts";
 import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
-import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
 import { rawZip, type RawEntry } from "../../../../test/helpers/runs/raw-zip.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { entriesUnder } from "../../../store/kv/entries.ts";
 import type { TenantRoom } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { FileService } from "../service.ts";
@@ -14,18 +13,13 @@ import { FileService } from "../service.ts";
 const admin = testPrincipal();
 const FILES = "/matrix/filesystem";
 
-let engine: TestEngine;
+let world: FileArchiveWorld;
 let one: FileController;
-let folder: Awaited<ReturnType<typeof uploadFolder>>;
 beforeAll(async () => {
-  [engine, folder] = [await openTestEngine(), await uploadFolder()];
-  one = fileController(engine);
+  world = await FileArchiveWorld.open();
+  ({ one } = world);
 });
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-  await folder.remove();
-});
+afterAll(() => world.close());
 
 /** Each test has its own folder. */
 let folders = 0;
@@ -34,33 +28,17 @@ beforeEach(() => {
   at = `import${folders++}`;
 });
 
-interface Asked {
-  readonly as?: Principal;
-  readonly files?: FileService;
-  readonly depth?: number;
-  readonly space?: "user" | "system";
-}
-
-async function unpack(entries: readonly RawEntry[] | Buffer, asked: Asked = {}) {
-  const { as = admin, files = one.files, depth, space = "user" } = asked;
+async function unpack(entries: readonly RawEntry[] | Buffer, options: ImportOptions = {}) {
   const archive = Buffer.isBuffer(entries)
     ? entries
     : rawZip(entries.map((entry) => ({ ...entry, name: `${at}/${String(entry.name)}` })));
-  const { path } = await folder.upload("a.zip", archive);
-  return files.archives.import(as, { path }, { space, depth });
+  return world.import(archive, options);
 }
 
 const text = async (path: string) => (await one.files.read(admin, `/${at}/${path}`)).text;
 const write = (path: string, content = path, as = admin) =>
   one.files.write(as, one.user(`/${at}/${path}`), { text: content });
 const tree = async () => ((await one.files.exists(admin, one.user(at))) ? one.tree(admin, `/${at}`) : []);
-
-async function open(): Promise<number> {
-  const { kv } = await engine.tenant("matrix");
-  const found: string[] = [];
-  for await (const { key } of entriesUnder(kv, "files/imports/")) found.push(key);
-  return found.length;
-}
 
 describe("an import", () => {
   test("unpacks files, and empty folders, at the paths that the archive states", async () => {
@@ -87,7 +65,7 @@ describe("an import", () => {
       size: 3,
       owner: "administrator",
     });
-    expect(await open()).toBe(0);
+    expect(await world.open()).toBe(0);
   });
 
   test("replaces files, which keep their attributes and tags, and merges folders", async () => {
@@ -100,7 +78,7 @@ describe("an import", () => {
       attr: '{"title":"T"}',
       tags: ["t"],
     });
-    const { blobs } = await engine.tenant("matrix");
+    const { blobs } = await world.engine.tenant("matrix");
     await blobs.sweep(0);
     expect(await blobs.stat(digest)).toBeUndefined();
     expect(await text("d/old")).toBe("new");
@@ -110,7 +88,7 @@ describe("an import", () => {
     const count = 2 * FILE_IMPORT_BATCH_MAX + 1;
     const entries = Array.from({ length: count }, (_, n) => ({ name: `${n % 5}/${n}`, content: `content ${n % 9}` }));
     expect(await unpack(entries)).toMatchObject({ files: count });
-    await (await engine.tenant("matrix")).blobs.sweep(0);
+    await (await world.engine.tenant("matrix")).blobs.sweep(0);
     expect((await tree()).length).toBe(count + 5);
     for (const n of [0, FILE_IMPORT_BATCH_MAX, count - 1]) expect(await text(`${n % 5}/${n}`)).toBe(`content ${n % 9}`);
   });
@@ -118,9 +96,7 @@ describe("an import", () => {
   test("answers first the folder that contains everything, cut to the depth", async () => {
     const app = [{ name: "apps/shop/1.0/index.html" }, { name: "apps/shop/1.0/js/a.js" }];
     const paths = async (entries: readonly RawEntry[], depth?: number) =>
-      (await unpack(entries, { ...(depth !== undefined && { depth }) })).paths.map((path) =>
-        path.replace(`/${at}`, ""),
-      );
+      (await unpack(entries, { depth })).paths.map((path) => path.replace(`/${at}`, ""));
     expect(await paths(app, 4)).toEqual(["/apps/shop/1.0"]);
     expect(await paths(app, 2)).toEqual(["/apps"]);
     expect(await paths(app)).toEqual(["/apps/shop/1.0", "/apps/shop/1.0/index.html", "/apps/shop/1.0/js/a.js"]);
@@ -139,22 +115,21 @@ describe("an import", () => {
         ),
       );
     const before = await digests();
-    const pieces: Uint8Array[] = [];
     const { bytes } = await one.files.archives.export(admin, [one.user(`/${at}`)]);
-    for await (const piece of bytes as AsyncIterable<Uint8Array>) pieces.push(piece);
+    const archive = await buffer(bytes);
     await one.files.remove(admin, one.user(`/${at}`));
-    await unpack(Buffer.concat(pieces));
+    await unpack(archive);
     expect(await digests()).toEqual(before);
   });
 });
 
 describe("nothing is written", () => {
   const fine = { name: "0-fine", content: "fine" };
-  const refused = async (entries: readonly RawEntry[] | Buffer, error: object, asked: Asked = {}) => {
+  const refused = async (entries: readonly RawEntry[] | Buffer, error: object, options: ImportOptions = {}) => {
     const before = await tree();
-    await expect(unpack(entries, asked)).rejects.toMatchObject(error);
+    await expect(unpack(entries, options)).rejects.toMatchObject(error);
     expect(await tree()).toEqual(before);
-    expect(await open()).toBe(0);
+    expect(await world.open()).toBe(0);
   };
 
   test.each<[string, RawEntry, string]>([
@@ -237,7 +212,7 @@ describe("nothing is written", () => {
     };
     const { objects } = one;
     const files = new FileService({
-      stores: engine,
+      stores: world.engine,
       objects,
       runtime: tagRuntime(),
       controllers: { own: "one", has: () => true },

@@ -1,29 +1,24 @@
+import { readFile } from "node:fs/promises";
+import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fromBufferPromise } from "yauzl";
 import * as limits from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
+import { FileArchiveWorld } from "../../../../test/helpers/areas/file-archives.ts";
+import type { FileController } from "../../../../test/helpers/areas/files.ts";
 import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
 import { runPage } from "../../../../test/mql/script.ts";
-import { readFile } from "node:fs/promises";
 import type { Principal } from "../../permissions/index.ts";
 
 const PAGE = "deploy/docs/file-archives.md";
 
-let engine: TestEngine;
+let world: FileArchiveWorld;
 let one: FileController;
-let folder: Awaited<ReturnType<typeof uploadFolder>>;
 beforeAll(async () => {
-  [engine, folder] = [await openTestEngine(), await uploadFolder()];
-  one = fileController(engine);
+  world = await FileArchiveWorld.open();
+  ({ one } = world);
 });
-afterAll(async () => {
-  await one[Symbol.asyncDispose]();
-  await engine.close();
-  await folder.remove();
-});
+afterAll(() => world.close());
 
 /** Each line is a path and a text; a path that ends with a slash is a folder. */
 const linesOf = (lines: readonly string[]) =>
@@ -43,10 +38,8 @@ async function write(who: Principal, block: string): Promise<readonly Row[]> {
 async function exported(who: Principal, block: string): Promise<readonly Row[]> {
   const paths = new URLSearchParams(block).getAll("srcpath");
   const { bytes, filename } = await one.files.archives.export(who, paths.map(one.user));
-  const pieces: Uint8Array[] = [];
-  for await (const piece of bytes as AsyncIterable<Uint8Array>) pieces.push(piece);
   const rows: Row[] = [{ archive: filename }];
-  for await (const entry of (await fromBufferPromise(Buffer.concat(pieces))).eachEntry())
+  for await (const entry of (await fromBufferPromise(await buffer(bytes))).eachEntry())
     rows.push({ entry: entry.fileName, bytes: entry.uncompressedSize });
   return rows;
 }
@@ -55,10 +48,9 @@ async function exported(who: Principal, block: string): Promise<readonly Row[]> 
 async function imported(who: Principal, block: string): Promise<readonly Row[]> {
   const [first = "", ...others] = block.split("\n");
   const [query, lines] = first.includes(" ") ? ["", [first, ...others]] : [first, others];
-  const { path } = await folder.upload("a.zip", rawZip(linesOf(lines)));
   const depth = new URLSearchParams(query).get("depth");
-  const options = { space: "user", ...(depth !== null && { depth: Number(depth) }) } as const;
-  const { paths, files, folders, bytes } = await one.files.archives.import(who, { path }, options);
+  const options = { as: who, ...(depth !== null && { depth: Number(depth) }) };
+  const { paths, files, folders, bytes } = await world.import(rawZip(linesOf(lines)), options);
   return [{ message: [...paths], meta: JSON.stringify({ files, folders, bytes }) }];
 }
 
@@ -70,7 +62,7 @@ test("the page states the limits", async () => {
   const page = await readFile(PAGE, "utf8");
   for (const text of [
     `${limits.FILE_ARCHIVE_ENTRIES_MAX.toLocaleString("en")} entries`,
-    `${limits.FILE_EXPORT_ENTRIES_MAX.toLocaleString("en")} files and folders`,
+    `${limits.FILE_ARCHIVE_ENTRIES_MAX.toLocaleString("en")} files and folders`,
     `${limits.FILE_ARCHIVE_UNPACKED_MAX_BYTES / 2 ** 30} GiB`,
     `${limits.FILE_ARCHIVE_RATIO_MAX} times`,
     `beyond ${limits.FILE_ARCHIVE_RATIO_FREE_BYTES / 2 ** 20} MiB`,

@@ -168,7 +168,7 @@ export class FileArchives {
     const warnings = await checks.warnings(plan);
     await this.#write(principal, archive, { plan, space, checks, signal: ends });
     return {
-      paths: listed(plan, depth),
+      paths: await listed(plan, depth, slices),
       files: plan.files.length,
       folders: plan.folders.length,
       bytes: archive.unpackedBytes,

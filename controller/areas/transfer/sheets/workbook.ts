@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { AppError } from "../../../../common/errors.ts";
 import { EXPORT_PIECE_CHARACTERS, SHEET_NAME_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
 import { cellText } from "../../../../common/text/markup.ts";
-import { ZipWriting } from "../../../archives/zip-writing.ts";
+import { zipStream, type ZipPart, type ZipPartContent } from "../../../archives/zip-writing.ts";
 import { letters } from "./names.ts";
 
 /** Content of a cell. A text is always written as text, so it never becomes a formula. */
@@ -26,19 +26,18 @@ const PART = { modified: new Date(2000, 0, 1), isPlainTime: true };
 
 /** A workbook as a stream. Writes one sheet after the other and holds one piece at a time in memory. */
 export function workbookBytes(sheets: readonly SheetContent[]): Readable {
-  const zip = new ZipWriting();
-  const add = (path: string, text: string): void => zip.addBytes(path, Buffer.from(HEAD + text), PART);
-  add("[Content_Types].xml", contentTypes(sheets.length));
-  add(
-    "_rels/.rels",
-    `<Relationships xmlns="${RELATIONS}"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-  );
-  add("xl/workbook.xml", workbook(sheetNames(sheets)));
-  add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
-  for (const [at, sheet] of sheets.entries())
-    void zip.addContent(`xl/worksheets/sheet${at + 1}.xml`, PART, () => sheetXml(sheet));
-  zip.end();
-  return zip.output;
+  const part = (path: string, open: ZipPartContent["open"]): ZipPart => ({ path, ...PART, content: { open } });
+  const text = (path: string, xml: string): ZipPart => part(path, () => [HEAD + xml]);
+  return zipStream([
+    text("[Content_Types].xml", contentTypes(sheets.length)),
+    text(
+      "_rels/.rels",
+      `<Relationships xmlns="${RELATIONS}"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+    ),
+    text("xl/workbook.xml", workbook(sheetNames(sheets))),
+    text("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length)),
+    ...sheets.map((sheet, at) => part(`xl/worksheets/sheet${at + 1}.xml`, () => sheetXml(sheet))),
+  ]);
 }
 
 function contentTypes(count: number): string {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FILE_PDF_PAGES_MAX } from "../../../../../common/limits.ts";
+import { PDF_LATIN, pdfOf, pdfPages, pdfStream } from "../../../../../test/helpers/runs/pdf.ts";
 import { extractText, type Extracted } from "./extract.ts";
 
 function extract(bytes: Buffer): Promise<Extracted> {
@@ -8,24 +9,6 @@ function extract(bytes: Buffer): Promise<Extracted> {
   return extractText({ bytes: shared });
 }
 
-/** A pdf of these objects; the first is the catalog. `trailer` has further entries. */
-function pdfOf(objects: readonly string[], trailer = ""): Buffer {
-  let text = "%PDF-1.5\n";
-  const places = objects.map((object, at) => {
-    const place = text.length;
-    text += `${at + 1} 0 obj\n${object}\nendobj\n`;
-    return place;
-  });
-  const table = places.map((place) => `${String(place).padStart(10, "0")} 00000 n \n`).join("");
-  text += `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n${table}`;
-  const start = text.lastIndexOf("xref\n0");
-  text += `trailer\n<< /Size ${objects.length + 1} /Root 1 0 R ${trailer} >>\nstartxref\n${start}\n%%EOF\n`;
-  return Buffer.from(text, "latin1");
-}
-
-const stream = (content: string) => `<< /Length ${content.length} >>\nstream\n${content}\nendstream`;
-const LATIN = "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>";
-
 /** A font of the standard Chinese characters, without a table of its own from characters to Unicode. */
 const chinese = (encoding: string) =>
   `<< /Type /Font /Subtype /Type0 /BaseFont /STSong-Light /Encoding /${encoding} /DescendantFonts [<< /Type /Font ` +
@@ -33,28 +16,12 @@ const chinese = (encoding: string) =>
   "/FontDescriptor << /Type /FontDescriptor /FontName /STSong-Light /Flags 4 /FontBBox [0 0 1000 1000] /ItalicAngle 0 " +
   "/Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >> >>] >>";
 
-/** A pdf with one page for each content. */
-function pages(contents: readonly string[], { font = LATIN, trailer = "" } = {}): Buffer {
-  const kids = contents.map((_, at) => `${4 + 2 * at} 0 R`).join(" ");
-  const page = (at: number) =>
-    `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> /Contents ${5 + 2 * at} 0 R >>`;
-  return pdfOf(
-    [
-      "<< /Type /Catalog /Pages 2 0 R >>",
-      `<< /Type /Pages /Kids [${kids}] /Count ${contents.length} >>`,
-      font,
-      ...contents.flatMap((content, at) => [page(at), stream(content)]),
-    ],
-    trailer,
-  );
-}
-
 const shown = (text: string) => `BT /F1 12 Tf 50 700 Td ${text} Tj ET`;
 
 describe("a pdf", () => {
   test("has its pages as positions", async () => {
     const two = `BT /F1 12 Tf 50 700 Td (second page) Tj 0 -20 Td (its next line) Tj ET`;
-    expect(await extract(pages([shown("(Disk is full)"), "", two]))).toEqual({
+    expect(await extract(pdfPages([shown("(Disk is full)"), "", two]))).toEqual({
       unit: "page",
       passages: [
         { position: 1, text: "Disk is full" },
@@ -67,14 +34,14 @@ describe("a pdf", () => {
     ["UniGB-UCS2-H", "<78C176D87A7A95F4>"],
     ["GBK-EUC-H", "<B4C5C5CCBFD5BCE4>"],
   ])("in the Chinese encoding %s without a table to Unicode gives its text", async (encoding, codes) => {
-    const { passages } = await extract(pages([shown(codes)], { font: chinese(encoding) }));
+    const { passages } = await extract(pdfPages([shown(codes)], { font: chinese(encoding) }));
     expect(passages).toEqual([{ position: 1, text: "磁盘空间" }]);
   });
 
   test("that is encrypted is told", async () => {
     const key = "00".repeat(32);
     const trailer = `/Encrypt << /Filter /Standard /V 1 /R 2 /O <${key}> /U <${key}> /P -4 >> /ID [<00> <00>]`;
-    await expect(extract(pages([shown("(a)")], { trailer }))).rejects.toMatchObject({
+    await expect(extract(pdfPages([shown("(a)")], { trailer }))).rejects.toMatchObject({
       code: "invalid",
       message: "The pdf is encrypted.",
     });
@@ -85,7 +52,7 @@ describe("a pdf", () => {
       code: "invalid",
       message: expect.stringContaining("The pdf cannot be read"),
     });
-    const whole = pages([shown("(kept text)")]);
+    const whole = pdfPages([shown("(kept text)")]);
     await expect(extract(whole.subarray(0, 200))).rejects.toMatchObject({ code: "invalid" });
   });
 
@@ -94,9 +61,9 @@ describe("a pdf", () => {
     const bytes = pdfOf([
       "<< /Type /Catalog /Pages 2 0 R >>",
       `<< /Type /Pages /Kids [${kids}] /Count 100000 >>`,
-      LATIN,
+      PDF_LATIN,
       "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>",
-      stream(shown("(x)")),
+      pdfStream(shown("(x)")),
     ]);
     await expect(extract(bytes)).rejects.toMatchObject({
       code: "too_large",
