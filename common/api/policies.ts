@@ -104,13 +104,16 @@ export const PolicyDeploy = Type.Object({
 
 const ConfHosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
 
-export const ConfPlace = Type.Object({
-  ...PolicySelect.properties,
-  hosts: ConfHosts,
-  conf: Type.Optional(
-    Type.String({ description: "written in UTF-8; a file part of this name keeps its bytes; may be empty" }),
-  ),
-});
+export const ConfPlace = Type.Object(
+  {
+    ...PolicySelect.properties,
+    hosts: ConfHosts,
+    conf: Type.Optional(
+      Type.String({ description: "written in UTF-8; a file part of this name keeps its bytes; may be empty" }),
+    ),
+  },
+  { documented: { anyOf: [having("conf"), having("uploadfile")] } },
+);
 export const ConfRemove = Type.Object({ ...PolicySelect.properties, hosts: ConfHosts });
 
 /** The conf of a policy on one host. */

@@ -21,6 +21,7 @@ import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Unrestricted } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
+import { DeploymentChecks } from "./deployment-checks.ts";
 import { DeploymentCommands } from "./deployment-commands.ts";
 import {
   deploymentNotice,
@@ -77,7 +78,7 @@ interface Run {
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
-  readonly #hosts: DeploymentDependencies["hosts"];
+  readonly #checks: DeploymentChecks;
   readonly #commands: DeploymentCommands;
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
@@ -88,7 +89,7 @@ export class DeploymentService {
 
   constructor(dependencies: DeploymentDependencies) {
     this.#depots = dependencies.depots;
-    this.#hosts = dependencies.hosts;
+    this.#checks = new DeploymentChecks(dependencies);
     this.#commands = new DeploymentCommands(dependencies);
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
@@ -107,7 +108,7 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
-    await this.#requireUnused(principal, request, commands);
+    await this.#checks.requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
@@ -121,36 +122,15 @@ export class DeploymentService {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
     const pairs = checkedPairs(request);
-    for (const name of new Set(request.depots)) await this.#requireKnown(principal, name, request.hosts);
+    await this.#checks.requireKnown(principal, request);
     const commands = pairs.map(({ depot, version }) => ({
       kind: "undeploy" as const,
       name: fileName(depot),
       version: depotVersion(version),
       ...place,
     }));
-    await this.#requireUnused(principal, request, commands);
+    await this.#checks.requireUnused(principal, request, commands);
     return this.#run(principal, this.#begin("undeploy", request, commands));
-  }
-
-  async #requireUnused(
-    principal: Principal,
-    { hosts, force = false }: DeploymentRequest,
-    commands: Run["commands"],
-  ): Promise<void> {
-    if (force) return;
-    for (const { kind, name, version } of commands) {
-      const leaves = (other: string): boolean => (kind === "deploy" ? other !== version : other === version);
-      await this.#depots.users.refuseDeparture({ principal, name, hosts, leaves });
-    }
-  }
-
-  async #requireKnown(principal: Principal, name: string, hosts: readonly string[]): Promise<void> {
-    if (await this.#depots.isStored(principal, name)) return;
-    const onHosts = await mapLimited([...new Set(hosts)], DEPLOY_PARALLEL_HOSTS, (host) =>
-      this.#hosts.depotsOn(principal, host),
-    );
-    if (!onHosts.some((names) => names.includes(name)))
-      throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
   }
 
   #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {

@@ -80,11 +80,12 @@ export class DepotUses implements DepotUser {
     const shown = uses.filter(({ policy }) => visible.has(policy));
     const hidden = uses.length - shown.length;
     const names = shown.map(({ policy, hosts }) => (hosts.length > 0 ? `${policy} on ${listed(hosts)}` : policy));
-    const others = hidden > 0 ? [counted(hidden, "policy that you may not see", "policies that you may not see")] : [];
+    const others = hidden > 0 ? counted(hidden, "policy that you may not see", "policies that you may not see") : "";
+    const all = [names.length > 0 ? `the policies ${listed(names, "; ")}` : "", others].filter(Boolean).join(" and ");
     const versions = listed([...new Set(uses.map(({ version }) => version))]);
     throw new AppError(
       "conflict",
-      `The depot ${depot} ${versions} is used by the policies ${listed([...names, ...others], "; ")}. Change them first, or send force=true.`,
+      `The depot ${depot} ${versions} is used by ${all}. Change them first, or send force=true.`,
     );
   }
 

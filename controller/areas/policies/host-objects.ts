@@ -68,25 +68,7 @@ function changing(policies: PolicyService): readonly HostFunction[] {
       "log",
       `${MADE}policy.savelog({ name: "examplelog", rule: "/matrix/rules/example", dir: "/var/log", match: "x[.]log" })`,
     ),
-    hostFunction({
-      name: "delete",
-      summary: "Deletes a policy",
-      parameters: [
-        NAME,
-        {
-          name: "force",
-          schema: Type.Boolean({ description: "True: also a policy that is deployed, which is stopped" }),
-          optional: true,
-        },
-      ],
-      returns: "nothing",
-      example: `${MADE}policy.delete("example")`,
-      changes: true,
-      call: async ({ principal }, name, force) => {
-        await policies.remove(principal, name, { force });
-        return undefined;
-      },
-    }),
+    removing(policies),
     hostFunction({
       name: "deploy",
       summary: "Deploys a policy to its hosts",
@@ -113,6 +95,28 @@ function changing(policies: PolicyService): readonly HostFunction[] {
       call: async ({ principal }, name) => valueOf(await policies.undeploy(principal, name)),
     }),
   ];
+}
+
+function removing(policies: PolicyService): HostFunction {
+  return hostFunction({
+    name: "delete",
+    summary: "Deletes a policy",
+    parameters: [
+      NAME,
+      {
+        name: "force",
+        schema: Type.Boolean({ description: "True: also a policy that is deployed, which is stopped" }),
+        optional: true,
+      },
+    ],
+    returns: "nothing",
+    example: `${MADE}policy.delete("example")`,
+    changes: true,
+    call: async ({ principal }, name, force) => {
+      await policies.remove(principal, name, { force });
+      return undefined;
+    },
+  });
 }
 
 function valueOf(answer: object): Value {

@@ -319,7 +319,7 @@ describe("its depot", () => {
     await expect(leave(["1.0.0"], ["h2"])).resolves.toBeUndefined();
     await expect(leave(["3.0.0"], ["h1"])).resolves.toBeUndefined();
     const deployer = { ...admin, grants: ["depots:run"] };
-    await expect(leave(["1.0.0"], ["h1"], deployer)).rejects.toThrow("the policies 1 policy that you may not see.");
+    await expect(leave(["1.0.0"], ["h1"], deployer)).rejects.toThrow("is used by 1 policy that you may not see.");
     await policies.undeploy(admin, "uptime");
     await expect(leave(["1.0.0"], ["h1"])).resolves.toBeUndefined();
   });

@@ -49,7 +49,7 @@ export interface ConfReference {
   readonly policyCreatedMs: number;
 }
 
-/** What is wanted on one host. */
+/** The policies and confs that are wanted on one host. */
 export interface StoredAssignment {
   readonly policies: readonly string[];
   /** Confs by the name of their policy, which need not be in `policies`. */

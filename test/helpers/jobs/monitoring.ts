@@ -41,7 +41,7 @@ export class ScriptedHosts
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
   readonly refreshed: string[] = [];
-  /** What agents report, by host. Other hosts have agents that are connected and report no confs. */
+  /** Reports of agents, by host. Other hosts have agents that are connected and report no confs. */
   readonly agents = new Map<string, Partial<AgentState>>();
   behaviour: (host: string, command: HostCommand, options: DispatchOptions) => Partial<CommandOutcome> = () => ({});
 

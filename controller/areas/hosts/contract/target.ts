@@ -1,6 +1,6 @@
 import { describe } from "vitest";
 import { commandsContract, concurrentCommandsContract } from "./target/commands.ts";
-import { depotsContract, refusedDepotsContract, removedDepotsContract } from "./target/depots.ts";
+import { depotsContract, refusedDepotsContract, remotePathsContract, removedDepotsContract } from "./target/depots.ts";
 import { endingsContract } from "./target/endings.ts";
 import { targetSubject, type TargetUnderTest } from "./target/subject.ts";
 
@@ -13,6 +13,7 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
     concurrentCommandsContract(subject);
     depotsContract(subject);
     removedDepotsContract(subject);
+    remotePathsContract(subject);
     refusedDepotsContract(subject);
   });
 }

@@ -57,6 +57,22 @@ export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSu
     expect(await readFile(join(remotePath, "theirs.txt"), "utf8")).toBe("theirs");
   });
 
+  it("removes a depot after its command; one that is not there is gone already", async () => {
+    await deploy("3.0.0", { "run.sh": "#!/bin/sh\necho x\n" });
+    const command = `cp run.sh ${join(folder(), "farewell")}`;
+    expect((await run({ kind: "undeploy", name: "web", version: "2.9.9" })).outcome.state).toBe("ok");
+    expect((await inDepot("true")).outcome.state).toBe("ok");
+    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject({
+      state: "ok",
+    });
+    expect(existsSync(join(folder(), "farewell"))).toBe(true);
+    expect((await inDepot("true")).outcome.state).toBe("failed");
+    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0" })).outcome).toMatchObject({ state: "ok" });
+  });
+}
+
+/** Tests of what a remote path contains after deployments and removals. */
+export function remotePathsContract({ folder, run, deploy, inDepot }: TargetSubject): void {
   it("removes from a remote path what only the former version has; a failed command brings exactly that back", async () => {
     const remotePath = join(folder(), "exact");
     const elsewhere = join(folder(), "elsewhere");
@@ -106,19 +122,6 @@ export function removedDepotsContract({ folder, run, deploy, inDepot }: TargetSu
       notDeployed,
     );
     expect(existsSync(join(folder(), "ran-without"))).toBe(false);
-  });
-
-  it("removes a depot after its command; one that is not there is gone already", async () => {
-    await deploy("3.0.0", { "run.sh": "#!/bin/sh\necho x\n" });
-    const command = `cp run.sh ${join(folder(), "farewell")}`;
-    expect((await run({ kind: "undeploy", name: "web", version: "2.9.9" })).outcome.state).toBe("ok");
-    expect((await inDepot("true")).outcome.state).toBe("ok");
-    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0", command })).outcome).toMatchObject({
-      state: "ok",
-    });
-    expect(existsSync(join(folder(), "farewell"))).toBe(true);
-    expect((await inDepot("true")).outcome.state).toBe("failed");
-    expect((await run({ kind: "undeploy", name: "web", version: "3.0.0" })).outcome).toMatchObject({ state: "ok" });
   });
 }
 
