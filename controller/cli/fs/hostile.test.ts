@@ -92,6 +92,22 @@ describe("a local folder", () => {
     expect((await folders.there())["log"]).toHaveLength((3 << 20) + 4);
   });
 
+  test("has a large file that another user changes first: the upload is refused as a conflict, not as a failure", async () => {
+    const folders = await world.folders();
+    await folders.write("log", "x".repeat(3 << 20));
+    await folders.up();
+    await folders.write("log", "y".repeat(24 << 20));
+    const client = world.client(async (url, init) => {
+      if (url.endsWith("/log")) await folders.writeThere("log", "theirs");
+      return fetch(url, init);
+    });
+    expect(await folders.up({ client })).toMatchObject({
+      code: 2,
+      result: { conflicts: [{ path: "log" }], failed: [] },
+    });
+    expect(await folders.there()).toEqual({ log: "theirs" });
+  });
+
   test("gets a link in place of a folder after the comparison: nothing is written behind it", async () => {
     const folders = await world.folders();
     const outside = await world.folders();
