@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFile, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openFileSync, type FileSyncWorld, type Folders } from "../../../test/helpers/programs/file-sync.ts";
@@ -30,6 +30,11 @@ describe("a local folder", () => {
     expect([up.code, down.code, down.result.created]).toEqual([3, 3, []]);
     expect(await folders.there()).toEqual({ "linked/": "", "linked/new.js": "new", pipe: "text" });
     expect(await outside.here()).toEqual({ secret: "secret" });
+
+    await mkdir(folders.path("only"));
+    await symlink(outside.local, folders.path("only/linked"));
+    const dry = await folders.down({ isDry: true, isDeleting: true, isForced: true });
+    expect([dry.result.removed, dry.result.kept]).toEqual([[], 1]);
   });
 
   test("has names that cannot be stored: each is named with the reason, and all others go up", async () => {
@@ -158,6 +163,7 @@ describe("a controller", () => {
     ["an absolute path", "/etc/outside.js"],
     ["separators of Windows", "..\\outside.js"],
     ["a drive", "C:outside.js"],
+    ["another folder", "deep/inside.js"],
     ["a control character", "out\u001b[2Jside.js"],
   ])("that tells a name with %s cannot write outside the folder: %j", async (_kind, name) => {
     const folders = await world.folders();

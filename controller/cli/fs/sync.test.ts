@@ -186,11 +186,13 @@ test("excluded names are left alone on both sides", async () => {
   await folders.write("tmp/x.log", "x");
   await folders.writeThere("deep/.git/config", "theirs");
   await folders.writeThere("old.log", "theirs");
+  await folders.writeThere("only/there.log", "theirs");
   const exclusion = { patterns: ["*.log", "/deep/b*"], byDefault: true };
   const { result } = await folders.up({ exclusion, isDeleting: true, isForced: true });
   expect([result.created, result.removed]).toEqual([["a.js", "empty.txt"], []]);
   expect((await folders.down({ exclusion, isDeleting: true, isForced: true })).result.removed).toEqual([]);
   expect(await folders.here()).toMatchObject({ "tmp/x.log": "x", "deep/b.js": "two" });
+  expect(await folders.there()).toMatchObject({ "old.log": "theirs", "only/there.log": "theirs" });
 });
 
 test("on a disk that does not tell upper case from lower case, such names are left out", async () => {
