@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFile, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openFileSync, type FileSyncWorld, type Folders } from "../../../test/helpers/programs/file-sync.ts";
@@ -30,6 +30,11 @@ describe("a local folder", () => {
     expect([up.code, down.code, down.result.created]).toEqual([3, 3, []]);
     expect(await folders.there()).toEqual({ "linked/": "", "linked/new.js": "new", pipe: "text" });
     expect(await outside.here()).toEqual({ secret: "secret" });
+
+    await mkdir(folders.path("only"));
+    await symlink(outside.local, folders.path("only/linked"));
+    const dry = await folders.down({ isDry: true, isDeleting: true, isForced: true });
+    expect([dry.result.removed, dry.result.kept]).toEqual([[], 1]);
   });
 
   test("has names that cannot be stored: each is named with the reason, and all others go up", async () => {
@@ -92,6 +97,22 @@ describe("a local folder", () => {
     expect((await folders.there())["log"]).toHaveLength((3 << 20) + 4);
   });
 
+  test("has a large file that another user changes first: the upload is refused as a conflict, not as a failure", async () => {
+    const folders = await world.folders();
+    await folders.write("log", "x".repeat(3 << 20));
+    await folders.up();
+    await folders.write("log", "y".repeat(24 << 20));
+    const client = world.client(async (url, init) => {
+      if (url.endsWith("/log")) await folders.writeThere("log", "theirs");
+      return fetch(url, init);
+    });
+    expect(await folders.up({ client })).toMatchObject({
+      code: 2,
+      result: { conflicts: [{ path: "log" }], failed: [] },
+    });
+    expect(await folders.there()).toEqual({ log: "theirs" });
+  });
+
   test("gets a link in place of a folder after the comparison: nothing is written behind it", async () => {
     const folders = await world.folders();
     const outside = await world.folders();
@@ -142,6 +163,7 @@ describe("a controller", () => {
     ["an absolute path", "/etc/outside.js"],
     ["separators of Windows", "..\\outside.js"],
     ["a drive", "C:outside.js"],
+    ["another folder", "deep/inside.js"],
     ["a control character", "out\u001b[2Jside.js"],
   ])("that tells a name with %s cannot write outside the folder: %j", async (_kind, name) => {
     const folders = await world.folders();

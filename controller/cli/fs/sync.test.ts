@@ -1,5 +1,10 @@
-import { rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { realClock, shiftedClock } from "../../../test/helpers/time/clock.ts";
+import { LocalFolder } from "./local.ts";
+import { RemoteFolder } from "./remote.ts";
+import { NO_BASE } from "./state.ts";
+import { synchronise } from "./sync.ts";
 import { ADMIN, openFileSync, type FileSyncWorld } from "../../../test/helpers/programs/file-sync.ts";
 
 /** `odp fs sync` against a controller: what each side has afterwards, and what is told. */
@@ -117,4 +122,107 @@ test("nothing is removed without --delete, and with it only what an earlier sync
   });
   expect(Object.keys(await folders.there())).toEqual(["a.js", "empty.txt", "nothing/", "theirs.js"]);
   expect(await folders.up({ isDeleting: true, isForced: true })).toMatchObject({ result: { removed: ["theirs.js"] } });
+});
+
+test("--delete removes no file that the target changed, and no folder with something else in it", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.writeThere("a.js", "theirs");
+  await folders.writeThere("deep/theirs.js", "theirs");
+  await rm(folders.path("a.js"));
+  await rm(folders.path("deep"), { recursive: true });
+  const { code, result } = await folders.up({ isDeleting: true });
+  expect([code, result.removed, result.conflicts]).toEqual([
+    2,
+    ["deep/b.js"],
+    [{ path: "a.js", why: `was removed from ${folders.local} and changed in ${folders.remote}` }],
+  ]);
+  expect(await folders.there()).toMatchObject({ "a.js": "theirs", "deep/theirs.js": "theirs" });
+});
+
+test("a file that is removed from the target is a conflict, and not made again; --force makes it", async () => {
+  const folders = await filled();
+  await folders.up();
+  await folders.removeThere("a.js");
+  await folders.removeThere("deep");
+  const { code, result } = await folders.up();
+  const why = `was removed from ${folders.remote} since the last sync`;
+  expect([code, result.conflicts, result.created]).toEqual([
+    2,
+    [
+      { path: "a.js", why },
+      { path: "deep", why },
+    ],
+    [],
+  ]);
+  expect((await folders.up({ isForced: true })).code).toBe(0);
+  expect(await folders.there()).toEqual(FILES);
+});
+
+test("a file on one side and a folder on the other are a conflict, also with --force, and nothing below is touched", async () => {
+  const folders = await filled();
+  await folders.writeThere("deep", "a file");
+  await folders.writeThere("a.js/below.js", "below");
+  for (const options of [{}, { isForced: true, isDeleting: true }]) {
+    const { code, result } = await folders.up(options);
+    expect([code, result.conflicts.map(({ path }) => path)]).toEqual([2, ["a.js", "deep"]]);
+  }
+  expect(await folders.there()).toMatchObject({ deep: "a file", "a.js/below.js": "below" });
+});
+
+test("a dry run tells all and changes nothing", async () => {
+  const folders = await filled();
+  await folders.writeThere("theirs.js", "theirs");
+  const { code, result } = await folders.up({ isDry: true });
+  expect([code, result.created, result.folders]).toEqual([0, ["a.js", "deep/b.js", "empty.txt"], ["deep", "nothing"]]);
+  expect([await folders.there(), await folders.own()]).toEqual([{ "theirs.js": "theirs" }, []]);
+  const other = await world.folders();
+  await other.down({ from: folders.remote, to: other.path("new"), isDry: true });
+  expect(await other.here()).toEqual({});
+});
+
+test("excluded names are left alone on both sides", async () => {
+  const folders = await filled();
+  await folders.write("tmp/x.log", "x");
+  await folders.writeThere("deep/.git/config", "theirs");
+  await folders.writeThere("old.log", "theirs");
+  await folders.writeThere("only/there.log", "theirs");
+  const exclusion = { patterns: ["*.log", "/deep/b*"], byDefault: true };
+  const { result } = await folders.up({ exclusion, isDeleting: true, isForced: true });
+  expect([result.created, result.removed]).toEqual([["a.js", "empty.txt"], []]);
+  expect((await folders.down({ exclusion, isDeleting: true, isForced: true })).result.removed).toEqual([]);
+  expect(await folders.here()).toMatchObject({ "tmp/x.log": "x", "deep/b.js": "two" });
+  expect(await folders.there()).toMatchObject({ "old.log": "theirs", "only/there.log": "theirs" });
+});
+
+test("on a disk that does not tell upper case from lower case, such names are left out", async () => {
+  const folders = await world.folders();
+  for (const name of ["a.js", "A.js", "Lib/x.js", "lib/y.js", "other.js"]) await folders.writeThere(name, name);
+  class CaseBlind extends LocalFolder {
+    override isCaseSensitive(): Promise<boolean> {
+      return Promise.resolve(false);
+    }
+  }
+  const { platform } = process;
+  const target = new CaseBlind({ root: folders.local, nowMs: () => Date.now(), platform });
+  const source = new RemoteFolder({ client: world.client(), root: folders.place().path.slice(1), isSystem: false });
+  const how = { isUp: false, isForced: false, isDeleting: false, isDry: false };
+  const { signal } = new AbortController();
+  const { result } = await synchronise({ source, target, ...how, isExcluded: () => false, signal }, NO_BASE);
+  expect([result.created, result.leftOut.map(({ path }) => path)]).toEqual([
+    ["other.js"],
+    ["A.js", "Lib", "a.js", "lib"],
+  ]);
+  expect(await new LocalFolder({ root: folders.local, nowMs: () => 0, platform }).isCaseSensitive()).toBe(true);
+});
+
+test("a file whose last change is a moment ago is read again, because it may change without another time", async () => {
+  const folders = await filled();
+  await folders.up();
+  const [state = ""] = await folders.own();
+  const fresh = JSON.parse(await readFile(folders.path(state), "utf8")) as { files: { local: string }[] };
+  expect(fresh.files.map(({ local }) => local)).toEqual(["", "", ""]);
+  await folders.up({ clock: shiftedClock(realClock, 10_000) });
+  const settled = JSON.parse(await readFile(folders.path(state), "utf8")) as typeof fresh;
+  expect(settled.files.map(({ local }) => local !== "")).toEqual([true, true, true]);
 });
