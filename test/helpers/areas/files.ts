@@ -17,7 +17,8 @@ export interface FileController extends AsyncDisposable {
   readonly tree: (principal: Principal, path: string) => Promise<readonly string[]>;
 }
 
-interface FileControllerOptions extends Pick<ConstructorParameters<typeof FileService>[0], "everyone" | "runNames"> {
+interface FileControllerOptions
+  extends Pick<ConstructorParameters<typeof FileService>[0], "everyone" | "runNames" | "room"> {
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;
