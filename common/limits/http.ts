@@ -10,6 +10,8 @@ export const HTTP_BODY_MAX_BYTES = 16 * MIB;
 export const HTTP_UPLOAD_MAX_BYTES = 8_192 * MIB;
 /** Files of one call that are copied to the disk of the controller until the call ends. */
 export const HTTP_COPIED_UPLOAD_MAX_BYTES = 512 * MIB;
+/** Bytes of a form that may be no bytes of files: fields, and heads of parts. A form that announces more has files. */
+export const HTTP_FORM_BESIDE_FILES_BYTES = 256 * KIB;
 export const HTTP_UPLOAD_MAX_FILES = 256;
 export const HTTP_FORM_MAX_FIELDS = 2_000;
 /** Parts of a multipart body, and bytes of a part's head; limits of its parser. */

@@ -64,7 +64,8 @@ async function uploaded(
     return { ...file, path };
   }
   const bytes = Readable.from([Buffer.from(content)]);
-  return { ...file, path: "", taken: await endpoint.takeIn({ principal, input, field, filename, bytes }) };
+  const arriving = { principal, input, field, filename, bytes, announcedBytes: size };
+  return { ...file, path: "", taken: await endpoint.takeIn(arriving) };
 }
 
 export interface Caller {

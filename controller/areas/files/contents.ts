@@ -97,6 +97,12 @@ export class FileContents {
     return this.keepBytes(principal, bytes);
   }
 
+  /** `AppError("too_large")`, which names the quota, if the tenant has no room for so many bytes. */
+  async requireRoom({ tenant }: Principal, bytes: number): Promise<void> {
+    const { room } = this.#with;
+    if (room?.isLimited(tenant)) await room.require(tenant, { objects: 0, bytes });
+  }
+
   /** Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. */
   async keepBytes(principal: Principal, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<KeptContent> {
     const { stores, room, store } = this.#with;

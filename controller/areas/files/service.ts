@@ -99,17 +99,18 @@ export class FileService implements FileSource {
   }
 
   /**
-   * Stores the bytes of a file for a later `save` at that place, and first checks that the principal may write there. The
-   * caller releases what it does not save.
+   * Stores the bytes of a file for a later `save` at that place. First checks that the principal may write there, and
+   * that the tenant has room for the bytes that are announced. The caller releases what it does not save.
    */
   async takeIn(
     principal: Principal,
     name: FileName,
-    { bytes, expected }: Conditional & { readonly bytes: AsyncIterable<Uint8Array> },
+    { bytes, announcedBytes, expected }: Conditional & ArrivingContent,
   ): Promise<KeptContent> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     await this.#edits.requireWritable(principal, place, expected);
+    await this.#contents.requireRoom(principal, announcedBytes);
     return this.#contents.keepBytes(principal, bytes);
   }
 
@@ -277,6 +278,12 @@ export class FileService implements FileSource {
 }
 
 type Warnings = Revised["warnings"];
+
+interface ArrivingContent {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** Bytes that are to arrive at least; 0 if that is unknown. */
+  readonly announcedBytes: number;
+}
 
 interface Moving extends Conditional {
   readonly to: Place;

@@ -19,6 +19,7 @@ import {
   HTTP_UPLOAD_MAX_BYTES,
   HTTP_UPLOAD_MAX_FILES,
 } from "../../../common/limits.ts";
+import { announcedFileBytes } from "./announced.ts";
 import { bodyTooLarge, NO_BODY, readText, SESSION_FIELD, type Body, type Stranger } from "./body.ts";
 import { decodeJson } from "../../turns/decoding.ts";
 import type { ThreadSlices } from "../../turns/slices.ts";
@@ -52,13 +53,17 @@ export interface FileOfBody {
   readonly field: string;
   readonly filename: string;
   readonly bytes: AsyncIterable<Uint8Array>;
+  /** Bytes that this file and the files after it have together at least; 0 if that is unknown. */
+  readonly announcedBytes: number;
 }
 
 const BROKEN = "The multipart body is broken";
 
 /** Reads a multipart body. Files are taken in, or written to `folder`, as they arrive, and are not kept in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
-  const reading = new MultipartReading(options, new PartHeads(request.headers["content-type"] ?? ""));
+  const { headers } = request;
+  const heads = new PartHeads(headers["content-type"] ?? "");
+  const reading = new MultipartReading(options, { heads, announcedBytes: announcedFileBytes(headers) });
   try {
     const mostBytes = options.stranger === undefined ? options.bound.max : HTTP_BODY_MAX_BYTES;
     const streaming = {
@@ -96,6 +101,8 @@ function limitsOf(fieldsMaxBytes: number) {
 }
 
 const STRANGER: Bound = { name: "HTTP_STRANGER_FORM_MAX_BYTES", max: HTTP_STRANGER_FORM_MAX_BYTES };
+const COPIED: Bound = { name: "HTTP_COPIED_UPLOAD_MAX_BYTES", max: HTTP_COPIED_UPLOAD_MAX_BYTES };
+const TAKEN_IN: Bound = { name: "HTTP_UPLOAD_MAX_BYTES", max: HTTP_UPLOAD_MAX_BYTES };
 const JSON_PART = /^application\/json/;
 
 /** Name, content type and file name of a part. */
@@ -103,6 +110,12 @@ type PartTypes = readonly [field: string | undefined, type: string | undefined, 
 
 function isFile(type: string, filename: string | undefined): boolean {
   return filename !== undefined || type === "application/octet-stream";
+}
+
+interface MultipartHead {
+  readonly heads: PartHeads;
+  /** See `announcedFileBytes`. */
+  readonly announcedBytes: number;
 }
 
 class MultipartReading {
@@ -131,6 +144,7 @@ class MultipartReading {
   readonly #inFiles = new ReplacementCount();
   #inTexts = 0;
   readonly #heads: PartHeads;
+  readonly #announcedBytes: number;
   /** Charsets of the parts that the parser has found and that are not taken yet. */
   readonly #charsets: (string | undefined)[] = [];
   /** Charset from the field `_charset_`, for later parts without a charset of their own. */
@@ -138,8 +152,9 @@ class MultipartReading {
   /** Error text about the first text with U+FFFD. */
   #complaint = "";
 
-  constructor(options: MultipartOptions, heads: PartHeads) {
+  constructor(options: MultipartOptions, { heads, announcedBytes }: MultipartHead) {
     this.#heads = heads;
+    this.#announcedBytes = announcedBytes;
     this.#options = options;
     this.#bound = options.bound;
     this.#stranger = options.stranger;
@@ -257,14 +272,17 @@ class MultipartReading {
     if (++this.#taken > HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
     if (!this.#open) await this.#options.beforeFiles(this.#fields);
     this.#open = true;
-    const part = { field: field.replace(/\[\]$/, ""), filename: filename ?? "" };
     const before = this.#fileBytes;
+    if (this.#announcedBytes > this.#filesMax.max) throw uploadTooLarge(this.#filesMax);
+    const announcedBytes = Math.max(0, this.#announcedBytes - before);
+    const part = { field: field.replace(/\[\]$/, ""), filename: filename ?? "", announcedBytes };
     const bytes = this.#arriving(file);
     const first = await bytes.next();
     // A browser sends an empty part for a file field in which no file was chosen.
     if (first.done === true && part.filename === "") return;
     const stored = await this.#store(part, startedBy(first, bytes));
-    this.#files.push({ ...part, ...stored, size: this.#fileBytes - before });
+    const { field: name, filename: title } = part;
+    this.#files.push({ field: name, filename: title, ...stored, size: this.#fileBytes - before });
   }
 
   async #store(
@@ -281,14 +299,17 @@ class MultipartReading {
 
   /** The bytes of a file, counted. */
   async *#arriving(file: Readable & { truncated?: boolean }): AsyncGenerator<Uint8Array> {
-    const max = this.#options.takeIn === undefined ? HTTP_COPIED_UPLOAD_MAX_BYTES : HTTP_UPLOAD_MAX_BYTES;
     for await (const chunk of file as AsyncIterable<Buffer>) {
       this.#fileBytes += chunk.length;
       this.#inFiles.add(chunk);
-      if (this.#fileBytes > max) throw uploadTooLarge(max);
+      if (this.#fileBytes > this.#filesMax.max) throw uploadTooLarge(this.#filesMax);
       yield chunk;
     }
-    if (file.truncated === true) throw uploadTooLarge(max);
+    if (file.truncated === true) throw uploadTooLarge(this.#filesMax);
+  }
+
+  get #filesMax(): Bound {
+    return this.#options.takeIn === undefined ? COPIED : TAKEN_IN;
   }
 
   /** `AppError("invalid")` if a text had bytes that are no UTF-8. */
@@ -328,8 +349,10 @@ function tooManyParts(cause?: unknown): AppError {
   );
 }
 
-function uploadTooLarge(max = HTTP_UPLOAD_MAX_BYTES): AppError {
-  return new AppError("too_large", `The upload is larger than ${String(max)} bytes.`);
+function uploadTooLarge({ name, max } = TAKEN_IN): AppError {
+  return new AppError("too_large", `The upload is larger than ${String(max)} bytes (${name}).`, {
+    details: { limit: name, max },
+  });
 }
 
 function asAppError(error: unknown): AppError {

@@ -200,6 +200,11 @@ export interface ArrivingFile<I> extends FilePart {
   /** The input by what was sent before the file. Other members, and other values of these, may follow. */
   readonly input: I;
   readonly expected?: Expected | undefined;
+  /**
+   * Bytes that this file and the files after it have together at least, by the head of the call; 0 if that is unknown.
+   * So a file for which there is no room is refused before it arrives.
+   */
+  readonly announcedBytes: number;
   /** Throws if the client goes away, is silent, or sends more than `HTTP_UPLOAD_MAX_BYTES`. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }

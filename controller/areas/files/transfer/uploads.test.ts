@@ -6,14 +6,18 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { AppError } from "../../../../common/errors.ts";
+import { HTTP_FORM_BESIDE_FILES_BYTES, HTTP_UPLOAD_MAX_BYTES } from "../../../../common/limits.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
+import type { TenantRoom } from "../../objects/index.ts";
 import { fileRoutes } from "../routes.ts";
 
-const MIB = 1_048_576;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
 const PIECE = 65_536;
 
 let http: TestHttp;
@@ -25,7 +29,7 @@ const puts: { bytes: number; end: "open" | "stored" | "failed" }[] = [];
 
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: counting };
-  controller = fileController(stores);
+  controller = fileController(stores, { room });
   http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
   [admin, viewer] = [await http.signIn("admin"), await http.signIn("viewer")];
 });
@@ -33,7 +37,25 @@ afterAll(async () => {
   await controller[Symbol.asyncDispose]();
   await http[Symbol.asyncDispose]();
 });
-beforeEach(() => void (puts.length = 0));
+beforeEach(() => {
+  puts.length = 0;
+  free = Infinity;
+});
+
+/** Bytes for which the tenant has room. */
+let free = Infinity;
+const room: TenantRoom = {
+  isLimited: () => free < Infinity,
+  async require(_tenant, { bytes }) {
+    await Promise.resolve();
+    if (bytes > free) throw new AppError("too_large", "There is no room.", { details: { limit: "max_bytes", max: 1 } });
+  },
+  async take(tenant, growth) {
+    await room.require(tenant, growth);
+    free -= growth.bytes;
+  },
+  count: (_tenant, { bytes }) => void (free -= bytes),
+};
 
 async function counting(name: string) {
   const store = await http.engine.tenant(name);
@@ -130,6 +152,41 @@ test("a file that cannot be written is refused before a byte of it is read", asy
   expect(await send("POST", "/fs//push/a", upload)).toMatchObject({ code: "invalid" });
   expect(await send("POST", "/fs/refused", [["uploadfile", "bytes", "../../x"]])).toMatchObject({ code: "invalid" });
   expect(await send("POST", "/fs/refused", [["issys", "maybe"], ...upload])).toMatchObject({ code: "invalid" });
+  expect(puts).toEqual([]);
+});
+
+const NO_ROOM = { code: "too_large", details: { limit: "max_bytes" } };
+
+test("files for which the tenant has no room are refused by the length of the body, before a byte of them is stored", async () => {
+  const large = "x".repeat(300 * KIB);
+  free = 40 * KIB;
+  expect(await send("POST", "/fs/full", [["uploadfile", large, "a"]])).toMatchObject(NO_ROOM);
+  expect(await send("PUT", "/fs/full/a", [["data", large, "a"]])).toMatchObject(NO_ROOM);
+  expect([puts, free]).toEqual([[], 40 * KIB]);
+  const chunked = Readable.from([Buffer.from(`${partText(["uploadfile", large, "a"])}--B--\r\n`)]);
+  expect(await http.call(admin, { method: "POST", url: "/fs/full", headers, payload: chunked })).toMatchObject(NO_ROOM);
+  expect([puts.map(({ end }) => end), free]).toEqual([["failed"], 40 * KIB]);
+});
+
+test("files for which there is room are stored, whatever else the body has and however many they are", async () => {
+  free = 620 * KIB;
+  const parts: readonly Part[] = [
+    ["uploadfile", "x".repeat(300 * KIB), "a"],
+    ["uploadfile", "y".repeat(300 * KIB), "b"],
+    ["attr", JSON.stringify({ text: "z".repeat(60 * KIB) })],
+  ];
+  expect(await send("POST", "/fs/fits", parts)).toMatchObject({ status: "ok" });
+  expect(free).toBe(20 * KIB);
+});
+
+test("a body that is longer than all uploads may be is refused by the name of the limit, before it is read", async () => {
+  const length = String(HTTP_UPLOAD_MAX_BYTES + HTTP_FORM_BESIDE_FILES_BYTES + 1);
+  const payload = partText(["uploadfile", "beginning", "a"]);
+  const sent = { method: "POST", url: "/fs/long", headers: { ...headers, "content-length": length }, payload } as const;
+  expect(await http.call(admin, sent)).toMatchObject({
+    code: "too_large",
+    details: { limit: "HTTP_UPLOAD_MAX_BYTES", max: HTTP_UPLOAD_MAX_BYTES },
+  });
   expect(puts).toEqual([]);
 });
 
