@@ -1,6 +1,9 @@
 /** The variable in which commands of a job run get the token for the run's context. */
 export const RUN_CONTEXT_TOKEN = "ODP_CONTEXT_TOKEN";
 
+/** The variable in which a deployment gets the key of an external agent. */
+export const EXTERNAL_AGENT_KEY = "ODP_EXTERNAL_AGENT_KEY";
+
 const MASK = new TextEncoder().encode("******");
 
 /**
@@ -60,10 +63,11 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Masks the last part of the token in the variables of a command; the parts before it are not secret. `undefined` if
- * the variables have no token.
+ * Masks the secret in the variables of a command: the last part of the token, whose other parts are not secret, or the
+ * key of an external agent without the white space around it. `undefined` if the variables have no secret.
  */
 export function maskedOutputOf(environment: Readonly<Record<string, string>> | undefined): MaskedOutput | undefined {
-  const secret = environment?.[RUN_CONTEXT_TOKEN]?.split(".").at(-1);
+  const token = environment?.[RUN_CONTEXT_TOKEN]?.split(".").at(-1);
+  const secret = token || environment?.[EXTERNAL_AGENT_KEY]?.trim();
   return secret ? new MaskedOutput(secret) : undefined;
 }
