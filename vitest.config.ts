@@ -63,6 +63,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/config/{cache,many,mql,schema,wire}.test.ts",
   "controller/areas/consolelog/{routes,run-log,service}.test.ts",
   "controller/areas/depots/interface.test.ts",
+  "controller/areas/extagents/*.test.ts",
   "controller/areas/files/archive/{export,import-death,import,interface,page}.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces,work}.test.ts",
   "controller/areas/files/local/local.test.ts",

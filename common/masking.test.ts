@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MaskedOutput, maskedOutputOf, RUN_CONTEXT_TOKEN } from "./masking.ts";
+import { EXTERNAL_AGENT_KEY, MaskedOutput, maskedOutputOf, RUN_CONTEXT_TOKEN } from "./masking.ts";
 
 function masked(secret: string, pieces: readonly string[]): string {
   const output = new MaskedOutput(secret);
@@ -38,6 +38,16 @@ test("of variables without a token nothing is masked", () => {
   expect(maskedOutputOf({ PATH: "/bin" })).toBeUndefined();
   const output = maskedOutputOf({ [RUN_CONTEXT_TOKEN]: "odprun.sealed1.key.c2VjcmV0" });
   expect(text(output?.take(Buffer.from("odprun.sealed1.key.c2VjcmV0\n"), false))).toBe("odprun.sealed1.key.******\n");
+});
+
+test("of a key of several lines each line is masked, in pieces too, but no short one", () => {
+  const key = "-----\nfirst-line\n  second-line\n}\n";
+  const output = maskedOutputOf({ [EXTERNAL_AGENT_KEY]: key });
+  const pieces = ["{}", "second-", "line of first", "-line-----\nfirst-"];
+  const shown = pieces.map((piece) => text(output?.take(Buffer.from(piece), false))).join("");
+  expect(shown + text(output?.rest(false))).toBe("{}****** of ******-----\nfirst-");
+  expect(maskedOutputOf({ [EXTERNAL_AGENT_KEY]: " \n" })).toBeUndefined();
+  expect(text(maskedOutputOf({ [EXTERNAL_AGENT_KEY]: "pin\n" })?.take(Buffer.from("pin."), false))).toBe("******.");
 });
 
 function text(bytes: Uint8Array | undefined): string {

@@ -1,6 +1,9 @@
 /** The variable in which commands of a job run get the token for the run's context. */
 export const RUN_CONTEXT_TOKEN = "ODP_CONTEXT_TOKEN";
 
+/** The variable in which a deployment gets the key of an external agent. */
+export const EXTERNAL_AGENT_KEY = "ODP_EXTERNAL_AGENT_KEY";
+
 const MASK = new TextEncoder().encode("******");
 
 /**
@@ -59,11 +62,38 @@ function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
+/** Masks several secrets. */
+class MaskedOutputs {
+  readonly #masks: readonly MaskedOutput[];
+
+  constructor(secrets: readonly string[]) {
+    this.#masks = secrets.map((secret) => new MaskedOutput(secret));
+  }
+
+  take(data: Uint8Array, stderr: boolean): Uint8Array {
+    return this.#masks.reduce((rest, mask) => mask.take(rest, stderr), data);
+  }
+
+  /** The bytes held back, when no more output comes. */
+  rest(stderr: boolean): Uint8Array {
+    const none: Uint8Array = new Uint8Array();
+    return this.#masks.reduce((held, mask) => joined([mask.take(held, stderr), mask.rest(stderr)]), none);
+  }
+}
+
+/** Shorter lines of a key with several lines are no secrets: `{` or `---`. */
+const SECRET_LINE_MIN_CHARACTERS = 6;
+
 /**
- * Masks the last part of the token in the variables of a command; the parts before it are not secret. `undefined` if
- * the variables have no token.
+ * Masks the secrets in the variables of a command: the last part of the token, whose other parts are not secret, or the
+ * lines of the key of an external agent. `undefined` if the variables have no secret.
  */
-export function maskedOutputOf(environment: Readonly<Record<string, string>> | undefined): MaskedOutput | undefined {
-  const secret = environment?.[RUN_CONTEXT_TOKEN]?.split(".").at(-1);
-  return secret ? new MaskedOutput(secret) : undefined;
+export function maskedOutputOf(
+  environment: Readonly<Record<string, string>> | undefined,
+): Pick<MaskedOutput, "take" | "rest"> | undefined {
+  const token = environment?.[RUN_CONTEXT_TOKEN]?.split(".").at(-1);
+  if (token) return new MaskedOutput(token);
+  const lines = (environment?.[EXTERNAL_AGENT_KEY] ?? "").trim().split(/\s*\n\s*/);
+  const secrets = lines.filter(({ length }) => length >= (lines.length > 1 ? SECRET_LINE_MIN_CHARACTERS : 1));
+  return secrets.length > 0 ? new MaskedOutputs(secrets) : undefined;
 }

@@ -116,6 +116,13 @@ export const DEPLOY_LATE_FRESH_MS = 600_000;
 export const DEPLOY_MESSAGE_MAX_CHARACTERS = 1_000;
 export const DEPLOYMENT_TTL_DAYS = 90;
 
+// External agents.
+export const EXTERNAL_AGENT_KEY_MAX_CHARS = 16_000;
+/** Time for the processes of an agent to end after its stop command. */
+export const EXTERNAL_AGENT_GONE_S = 20;
+/** Paths of a depot's programs by which running processes are recognised. */
+export const EXTERNAL_AGENT_PROGRAMS_MAX_BYTES = 16 * KIB;
+
 // Policies.
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;

@@ -5,6 +5,7 @@ import { clusterArea } from "../areas/cluster/index.ts";
 import { configArea, ConfigImport, ConfigSchemas, ConfigWatch, sealedConfig } from "../areas/config/index.ts";
 import { consoleLogArea } from "../areas/consolelog/index.ts";
 import { depotsArea } from "../areas/depots/index.ts";
+import { extagentsArea, ExtAgentService } from "../areas/extagents/index.ts";
 import { filesArea } from "../areas/files/index.ts";
 import { ExplainService, groupsArea } from "../areas/groups/index.ts";
 import { joinAddressOf, hostsArea, sealedHosts } from "../areas/hosts/index.ts";
@@ -102,6 +103,7 @@ function work(services: Services): readonly Area[] {
       sealed: sealedJobs(stores, secrets),
     }),
     depotsArea({ depots: services.depots, deployments: services.deployments }),
+    extagentsArea(new ExtAgentService({ ...services, clock: runtime.clock })),
     policiesArea(services.policies),
   ];
 }

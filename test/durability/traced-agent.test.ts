@@ -105,7 +105,7 @@ function depot(controller: FakeController): Depot {
     controller.contents.set(digest, Buffer.from(text));
     return { path, digest, size: text.length, executable: path.startsWith("bin/") };
   });
-  return { name: "tools", version: "1", files, command: "", remotePath: "" };
+  return { name: "tools", version: "1", files, command: "", remotePath: "", environment: {} };
 }
 
 function placed(disk: ForgetfulFiles): Record<string, string> {

@@ -2,6 +2,7 @@ import type { Depot, UndeployDepot } from "../../../proto/gen/agent/v1/agent.ts"
 import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
 import { AppError } from "../../../common/errors.ts";
 import { EXEC_ERROR_TAIL_BYTES } from "../../../common/limits.ts";
+import { maskedOutputOf } from "../../../common/masking.ts";
 import type { Host } from "../../policies/host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
 import type { DepotFolders, Placed } from "./folders.ts";
@@ -19,7 +20,8 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   const within = limited(task, host);
   try {
     const placed = await folders.place(depot, within.signal);
-    const outcome = depot.command === "" ? DONE : await runLine(depot.command, placed.folder, { task, host });
+    const run = { line: depot.command, cwd: placed.folder, environment: depot.environment };
+    const outcome = depot.command === "" ? DONE : await runLine(run, { task, host });
     if (outcome.state === "ok") await keepOrRevert(placed);
     else await placed.revert();
     return outcome;
@@ -46,7 +48,8 @@ async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): P
   const folder = folders.folder(name, remotePath);
   const isThere = folders.has(name, { version, remotePath });
   if (folder === undefined || !isThere) return { ...DONE, message: NOT_DEPLOYED };
-  const outcome = command === "" ? DONE : await runLine(command, folder, { task, host });
+  const run = { line: command, cwd: folder, environment: {} };
+  const outcome = command === "" ? DONE : await runLine(run, { task, host });
   if (outcome.state !== "ok") return outcome;
   await folders.remove(name, { version, remotePath });
   return outcome;
@@ -54,19 +57,31 @@ async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): P
 
 const DONE: Outcome = { state: "ok", code: 0, message: "" };
 
-async function runLine(line: string, cwd: string, { task, host }: { task: CommandTask; host: Host }): Promise<Outcome> {
+interface DepotCommand {
+  readonly line: string;
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+async function runLine(
+  { line, cwd, environment }: DepotCommand,
+  { task, host }: { task: CommandTask; host: Host },
+): Promise<Outcome> {
   let tail: Buffer = Buffer.alloc(0);
-  const onOutput = (data: Buffer) => {
+  const masked = maskedOutputOf(environment);
+  const keep = (data: Uint8Array) => {
     tail = Buffer.concat([tail, data]);
     tail = tail.subarray(Math.max(0, tail.length - EXEC_ERROR_TAIL_BYTES));
   };
   const { ended, code, message } = await host.exec({
     line,
     cwd,
+    env: environment,
     timeoutMs: task.remainingMs,
     signal: task.signal,
-    onOutput,
+    onOutput: (data, stderr) => keep(masked?.take(data, stderr) ?? data),
   });
+  if (masked) for (const stderr of [false, true]) keep(masked.rest(stderr));
   const text = [message, tail.toString().trim()].filter(Boolean).join(": ");
   if (ended === "timeout" || ended === "cancelled") return { state: ended, code, message: text };
   return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: text };

@@ -5246,6 +5246,196 @@ export interface Operations {
     revised: true;
   };
   /**
+   * Puts external agents on hosts and starts them.
+   *
+   * `POST /monitoring/extagent/deploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringExtagentDeploy", {
+   *   body: {
+   *     hosts: ["web-1"],
+   *     name: "check",
+   *     version: "1.0.0",
+   *     key: "a pre-shared key",
+   *     command: "chown zabbix agent.key",
+   *     timeout: 1,
+   *   },
+   * });
+   */
+  postMonitoringExtagentDeploy: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /** a depot. 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** content of agent.key in the folder of the agent; without it the file is not changed. At most 16000 characters. */
+        key?: string;
+        /** run in the folder of the agent before it starts; without it, the depot's own command. At most 8000 characters. */
+        command?: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents and starts them again.
+   *
+   * `POST /monitoring/extagent/restart`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringExtagentRestart", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringExtagentRestart: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Starts external agents.
+   *
+   * `POST /monitoring/extagent/start`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringExtagentStart", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringExtagentStart: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents.
+   *
+   * `POST /monitoring/extagent/stop`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringExtagentStop", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringExtagentStop: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents and takes them off hosts.
+   *
+   * `POST /monitoring/extagent/undeploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringExtagentUndeploy", { body: { hosts: ["web-1"], name: "check", version: "1.0.0", timeout: 1 } });
+   */
+  postMonitoringExtagentUndeploy: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /** a depot. 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
    * Lists the policies.
    *
    * `GET /monitoring/policy`, permission: policies:read.
@@ -5955,6 +6145,196 @@ export interface Operations {
         command?: string;
         /** At most 1024 characters. */
         remotepath?: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Puts external agents on hosts and starts them.
+   *
+   * `POST /monitoring/zabbix/deploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringZabbixDeploy", {
+   *   body: {
+   *     hosts: ["web-1"],
+   *     name: "check",
+   *     version: "1.0.0",
+   *     key: "a pre-shared key",
+   *     command: "chown zabbix agent.key",
+   *     timeout: 1,
+   *   },
+   * });
+   */
+  postMonitoringZabbixDeploy: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /** a depot. 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
+        /** content of agent.key in the folder of the agent; without it the file is not changed. At most 16000 characters. */
+        key?: string;
+        /** run in the folder of the agent before it starts; without it, the depot's own command. At most 8000 characters. */
+        command?: string;
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+        /** also what policies use. */
+        force?: boolean;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents and starts them again.
+   *
+   * `POST /monitoring/zabbix/restart`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringZabbixRestart", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringZabbixRestart: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Starts external agents.
+   *
+   * `POST /monitoring/zabbix/start`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringZabbixStart", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringZabbixStart: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents.
+   *
+   * `POST /monitoring/zabbix/stop`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringZabbixStop", { body: { hosts: ["web-1"], timeout: 1 } });
+   */
+  postMonitoringZabbixStop: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /**
+         * seconds. At least 1.
+         * @default 60
+         */
+        timeout?: number;
+      };
+    };
+    message: {
+      host: string;
+      depot: string;
+      version: string;
+      state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      code?: number;
+      message: string;
+      /** milliseconds since 1970. */
+      startedMs: number;
+      /** milliseconds since 1970. */
+      endedMs: number;
+    }[];
+  };
+  /**
+   * Stops external agents and takes them off hosts.
+   *
+   * `POST /monitoring/zabbix/undeploy`, permission: depots:run.
+   *
+   * @example
+   * await client.call("postMonitoringZabbixUndeploy", { body: { hosts: ["web-1"], name: "check", version: "1.0.0", timeout: 1 } });
+   */
+  postMonitoringZabbixUndeploy: {
+    request: {
+      body: {
+        /** At least 1 item. */
+        hosts: readonly string[];
+        /** a depot. 1 to 255 characters. */
+        name: string;
+        /** three numbers: 1.0.0. */
+        version: string;
         /**
          * seconds. At least 1.
          * @default 60

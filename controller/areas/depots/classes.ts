@@ -57,10 +57,10 @@ const DEPLOYMENT_CLASS: SystemClass = {
   kind: "record",
   columns: [
     ...columns("varchar", {
-      action: "deploy or undeploy",
-      host: "Host that the depot was brought to or taken from",
-      depot: "Name of the depot",
-      version: "Version of the depot",
+      action: "deploy or undeploy; start, stop or restart of the host's external agent",
+      host: "Host that the depot was brought to or taken from, or whose external agent was started or stopped",
+      depot: "Name of the depot; empty if the action is not about one",
+      version: "Version of the depot; empty if the action is not about one",
       state: "ok, failed, timeout, unreachable, cancelled or expired",
     }),
     ...columns("int", { code: "Exit code; empty if no process exited by itself" }),

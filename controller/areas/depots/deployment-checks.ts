@@ -3,6 +3,8 @@ import { AppError } from "../../../common/errors.ts";
 import { DEPLOY_PARALLEL_HOSTS } from "../../../common/limits.ts";
 import type { Hosts } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { DeploymentAction } from "./deployment-records.ts";
+import type { HostWork } from "./deployment-requests.ts";
 import type { Depots } from "./types.ts";
 
 interface Dependencies {
@@ -10,16 +12,10 @@ interface Dependencies {
   readonly hosts: Pick<Hosts, "depotsOn">;
 }
 
-interface Request {
-  readonly hosts: readonly string[];
-  readonly depots: readonly string[];
-  readonly force?: boolean;
-}
-
-interface DepotCommand {
-  readonly kind: "deploy" | "undeploy";
-  readonly name: string;
-  readonly version: string;
+interface Checked {
+  readonly action: DeploymentAction;
+  /** True: versions that leave the hosts may be in use there. */
+  readonly force?: boolean | undefined;
 }
 
 /** Checks before a deployment that ask stores and other areas. */
@@ -30,28 +26,31 @@ export class DeploymentChecks {
     this.#with = dependencies;
   }
 
-  /** `AppError("not_found")` for a depot that is neither stored nor on one of the hosts. */
-  async requireKnown(principal: Principal, { depots, hosts }: Request): Promise<void> {
-    for (const name of new Set(depots)) {
-      if (await this.#with.depots.isStored(principal, name)) continue;
-      const onHosts = await mapLimited([...new Set(hosts)], DEPLOY_PARALLEL_HOSTS, (host) =>
-        this.#with.hosts.depotsOn(principal, host),
-      );
-      if (!onHosts.some((names) => names.includes(name)))
-        throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
+  /**
+   * `AppError("not_found")` for a depot to be removed that is neither stored nor on one of the hosts, `conflict` if a
+   * version that leaves the hosts is in use there, unless `force` is true. Actions that place nothing are not checked.
+   */
+  async require(
+    principal: Principal,
+    work: readonly Pick<HostWork, "host" | "depot" | "version">[],
+    { action, force = false }: Checked,
+  ): Promise<void> {
+    if (action !== "deploy" && action !== "undeploy") return;
+    const hosts = [...new Set(work.map(({ host }) => host))];
+    const versions = new Map(work.map((one) => [`${one.depot}/${one.version}`, one]));
+    for (const { depot: name, version } of versions.values()) {
+      if (action === "undeploy") await this.#requireKnown(principal, name, hosts);
+      const leaves = (other: string): boolean => (action === "deploy" ? other !== version : other === version);
+      if (!force) await this.#with.depots.users.refuseDeparture({ principal, name, hosts, leaves });
     }
   }
 
-  /** `AppError("conflict")` if versions that leave the hosts are in use there. Does nothing for a forced request. */
-  async requireUnused(
-    principal: Principal,
-    { hosts, force = false }: Request,
-    commands: readonly DepotCommand[],
-  ): Promise<void> {
-    if (force) return;
-    for (const { kind, name, version } of commands) {
-      const leaves = (other: string): boolean => (kind === "deploy" ? other !== version : other === version);
-      await this.#with.depots.users.refuseDeparture({ principal, name, hosts, leaves });
-    }
+  async #requireKnown(principal: Principal, name: string, hosts: readonly string[]): Promise<void> {
+    if (await this.#with.depots.isStored(principal, name)) return;
+    const onHosts = await mapLimited(hosts, DEPLOY_PARALLEL_HOSTS, (host) =>
+      this.#with.hosts.depotsOn(principal, host),
+    );
+    if (!onHosts.some((names) => names.includes(name)))
+      throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
   }
 }

@@ -14,6 +14,9 @@ import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
 import { keptRow } from "../../turns/well-formed.ts";
 
+/** `start`, `stop` and `restart` are about an external agent of the host, not about a depot. */
+export type DeploymentAction = "deploy" | "undeploy" | "start" | "stop" | "restart";
+
 /** An open deployment to one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
 export interface OpenDeployment extends OpenWork {
   readonly deployment: string;
@@ -22,7 +25,7 @@ export interface OpenDeployment extends OpenWork {
   readonly ospace: string;
   readonly traceparent: string;
   readonly user: string;
-  readonly action: "deploy" | "undeploy";
+  readonly action: DeploymentAction;
   readonly deadlineMs: number;
   /** The ordinal of the first target within the deployment. */
   readonly ordinal: number;
@@ -32,6 +35,7 @@ export interface OpenDeployment extends OpenWork {
 }
 
 export interface DeploymentTarget {
+  /** Empty, as the version, if the action is not about a depot. */
   readonly depot: string;
   readonly version: string;
   readonly commandId: string;
@@ -101,7 +105,7 @@ export function deploymentNotice(
     keyspace: ospace,
     source: target.host,
     subject: "deployment",
-    title: `${action} ${target.depot} ${target.version}`,
+    title: [action, target.depot, target.version].filter(Boolean).join(" "),
     reply: "",
     msg: JSON.stringify({ action, ...target }),
     about: {

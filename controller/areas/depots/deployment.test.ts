@@ -4,7 +4,8 @@ import { DEPLOY_MESSAGE_MAX_CHARACTERS, DISPATCH_GRACE_MS } from "../../../commo
 import { prove } from "../../../test/helpers/runs/evidence.ts";
 import { TestClock, testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
-import type { DeploymentService, DeploymentRequest } from "./deployment.ts";
+import type { DeploymentRequest } from "./deployment-requests.ts";
+import type { DeploymentService } from "./deployment.ts";
 import {
   admin,
   clock,
@@ -230,6 +231,54 @@ test("a viewer deploys nothing", async () => {
     deployments.undeploy(viewer, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"] }),
   ).rejects.toMatchObject({ code: "denied" });
   expect(sent).toEqual([]);
+});
+
+test("work that is about no depot has the same record and notification, and changes no host record", async () => {
+  const none = { kind: "none", state: "failed", message: "no settings" } as const;
+  const start = { kind: "exec", line: "start" } as const;
+  hosts.behaviour = ({ onOutput }) => {
+    onOutput?.({ stderr: false, data: Buffer.from("broken\n") });
+    return { state: "failed", code: 3, pid: 4711, message: "The command ended with code 3." };
+  };
+  const work = [
+    { host: "h1", depot: "", version: "", command: start },
+    { host: "h2", depot: "", version: "", command: none },
+  ];
+  const outcomes = await deployments.carryOut(admin, work, { action: "start", timeoutSeconds: 5 });
+  expect(outcomes.map(({ host, state, message }) => [host, state, message])).toEqual([
+    ["h1", "failed", "The command ended with code 3: broken"],
+    ["h2", "failed", "no settings"],
+  ]);
+  expect(sent.map(({ host, timeoutMs }) => [host, timeoutMs])).toEqual([["h1", 5_000]]);
+  const rowsOf = records.map(({ record: { values } }) => [
+    values["host"],
+    values["action"],
+    values["depot"],
+    values["code"],
+  ]);
+  expect(rowsOf.sort()).toEqual([
+    ["h1", "start", "", 3],
+    ["h2", "start", "", null],
+  ]);
+  expect(records.filter(({ record }) => "pid" in record.values)).toEqual([]);
+  expect([published.map(({ title }) => title), noted]).toEqual([["start", "start"], []]);
+});
+
+test("work that is about no depot is ended by another controller as its agent said; its late reports are heard", async () => {
+  hosts.behaviour = () => new Promise(() => {});
+  const commandOf = (host: string) => ({ host, depot: "", version: "", command: { kind: "exec", line: "x" } as const });
+  void deployments.carryOut(admin, [commandOf("h1"), commandOf("h2")], { action: "restart" });
+  await settled();
+  const [first, second] = sent.map(({ commandId }) => commandId);
+  expect(await deployments.gave("matrix", "h1", first ?? "")).toBe(true);
+  said.set(first ?? "", { host: "h1", state: "ok", code: 0, pid: 1, message: "", startedMs: 1, endedMs: 2 });
+  await newDeployments(new TestClock(clock.nowMs() + 200_000)).maintain("matrix");
+  expect(records.map(({ record }) => [record.values["action"], record.values["state"]])).toEqual([
+    ["restart", "ok"],
+    ["restart", "expired"],
+  ]);
+  expect(records[0]?.record.values).not.toHaveProperty("pid");
+  expect([await deployments.gave("matrix", "h2", second ?? ""), noted]).toEqual([true, []]);
 });
 
 type By = Parameters<DeploymentService["goesOn"]>[1];

@@ -1,22 +1,12 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
-import {
-  DEPLOY_DEFAULT_S,
-  DEPLOY_DEPOTS_MAX,
-  DEPLOY_HOSTS_MAX,
-  DEPLOY_LOST_AFTER_MS,
-  DEPLOY_MAX_S,
-  DEPLOY_PARALLEL_HOSTS,
-  DEPLOY_TARGETS_MAX,
-  DEPOT_COMMAND_MAX_CHARS,
-} from "../../../common/limits.ts";
-import { absolutePath, fileName } from "../../../common/paths.ts";
-import { counted } from "../../../common/text/counted.ts";
+import { DEPLOY_DEFAULT_S, DEPLOY_LOST_AFTER_MS, DEPLOY_MAX_S, DEPLOY_PARALLEL_HOSTS } from "../../../common/limits.ts";
+import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
-import type { HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
+import type { CommandOutcome, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Unrestricted } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
@@ -26,11 +16,13 @@ import { DeploymentCommands } from "./deployment-commands.ts";
 import {
   deploymentNotice,
   DeploymentRecords,
+  type DeploymentAction,
   type DeploymentTarget,
   type NewDeployment,
   type OpenDeployment,
   type VersionedDeployment,
 } from "./deployment-records.ts";
+import { byHost, checkedPairs, placeOf, workOf, type DeploymentRequest, type HostWork } from "./deployment-requests.ts";
 import { LateResults } from "./late-results.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
@@ -46,29 +38,21 @@ export interface DeploymentDependencies {
   readonly runtime: Runtime;
 }
 
-export interface DeploymentRequest {
-  readonly hosts: readonly string[];
-  readonly depots: readonly string[];
-  /** One version per depot, in the order of `depots`. */
-  readonly versions: readonly string[];
-  /** Replaces the depot's own command. */
-  readonly command?: string;
-  readonly remotepath?: string;
-  readonly timeoutSeconds?: number;
-  /** True: also if the versions that leave the hosts are in use there. */
-  readonly force?: boolean;
+interface WorkOptions {
+  readonly action: DeploymentAction;
+  readonly timeoutSeconds?: number | undefined;
+  /** True: also if versions that leave the hosts are in use there. */
+  readonly force?: boolean | undefined;
 }
-
-type Action = "deploy" | "undeploy";
 
 interface Run {
   readonly id: string;
-  readonly action: Action;
+  readonly action: DeploymentAction;
   /** The deadline by the wall clock. `deadlineMonotonicMs` is the same deadline by the monotonic clock. */
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
-  readonly hosts: readonly string[];
-  readonly commands: readonly (HostCommand & { readonly kind: Action })[];
+  /** Work by host, in the order in which it is done. */
+  readonly hosts: ReadonlyMap<string, readonly HostWork[]>;
 }
 
 /**
@@ -108,8 +92,7 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
-    await this.#checks.requireUnused(principal, request, commands);
-    return this.#run(principal, this.#begin("deploy", request, commands));
+    return this.carryOut(principal, workOf(request, commands), { ...request, action: "deploy" });
   }
 
   /**
@@ -121,25 +104,35 @@ export class DeploymentService {
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
-    const pairs = checkedPairs(request);
-    await this.#checks.requireKnown(principal, request);
-    const commands = pairs.map(({ depot, version }) => ({
+    const commands = checkedPairs(request).map(({ depot, version }) => ({
       kind: "undeploy" as const,
       name: fileName(depot),
       version: depotVersion(version),
       ...place,
     }));
-    await this.#checks.requireUnused(principal, request, commands);
-    return this.#run(principal, this.#begin("undeploy", request, commands));
+    return this.carryOut(principal, workOf(request, commands), { ...request, action: "undeploy" });
   }
 
-  #begin(action: Action, request: DeploymentRequest, commands: Run["commands"]): Run {
-    const seconds = Math.min(request.timeoutSeconds ?? DEPLOY_DEFAULT_S, DEPLOY_MAX_S);
+  /**
+   * Carries out prepared work, with the promises of a deployment. Hosts work in parallel, and the work of a host is done
+   * in order. Every host has the same number of works. Throws like `deploy` and `undeploy`.
+   */
+  async carryOut(
+    principal: Principal,
+    work: readonly HostWork[],
+    options: WorkOptions,
+  ): Promise<readonly DeploymentOutcome[]> {
+    requirePermission(principal, "depots:run");
+    await this.#checks.require(principal, work, options);
+    return this.#run(principal, this.#begin(work, options));
+  }
+
+  #begin(work: readonly HostWork[], { action, timeoutSeconds }: WorkOptions): Run {
+    const seconds = Math.min(timeoutSeconds ?? DEPLOY_DEFAULT_S, DEPLOY_MAX_S);
     return {
       id: this.#newId(),
       action,
-      commands,
-      hosts: [...new Set(request.hosts)],
+      hosts: byHost(work),
       deadlineMs: this.#runtime.clock.nowMs() + seconds * 1_000,
       deadlineMonotonicMs: this.#runtime.clock.monotonicMs() + seconds * 1_000,
     };
@@ -194,7 +187,7 @@ export class DeploymentService {
       if (underWay.has(`${host}/${depot}`)) continue;
       const said = await this.#stored.outcome({ tenant, host, traceparent }, late.commandId);
       if (!said || !(await close()) || said.state !== "ok") continue;
-      const target = { ...said, host, depot, version };
+      const target = outcomeOf(said, { host, depot, version });
       await this.#commands.note(systemPrincipal(tenant, ospace, traceparent), action, target);
     }
   }
@@ -203,7 +196,7 @@ export class DeploymentService {
    * True if the host was given this command, by a deployment that is open or that ended without a result of the host.
    */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
-    const [, deployment] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
+    const [, deployment] = /^(?:(?:un)?deploy|(?:re)?start|stop)\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
     if (deployment === undefined) return false;
     const isId = ulidTimeMs(deployment) !== undefined;
     const open = isId ? await this.#records.find(tenant, { deployment, host }) : undefined;
@@ -213,30 +206,33 @@ export class DeploymentService {
 
   /** Runs hosts in parallel and the depots of a host in order. Records every target before anything is sent. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
-    const held = await this.#records.open(run.hosts.map((host, at) => this.#intended(principal, run, { host, at })));
-    const byHost = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
+    const intended = [...run.hosts.values()].map((work, at) => this.#intended(principal, run, { work, at }));
+    const held = await this.#records.open(intended);
+    const ended = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
       const outcomes: DeploymentOutcome[] = [];
-      for (const [index, target] of each.open.targets.entries()) {
-        outcomes.push(await this.#target(principal, run, { host: each.open.host, index, commandId: target.commandId }));
+      for (const [index, { commandId }] of each.open.targets.entries()) {
+        const work = run.hosts.get(each.open.host)?.[index];
+        if (work === undefined) throw new AppError("internal", "A deployment lost its command.");
+        outcomes.push(await this.#target(principal, run, { work, commandId }));
       }
       return this.#end(each, outcomes);
     });
-    return byHost.flat();
+    return ended.flat();
   }
 
-  #intended(principal: Principal, run: Run, { host, at }: { host: string; at: number }): NewDeployment {
+  #intended(principal: Principal, run: Run, of: { work: readonly HostWork[]; at: number }): NewDeployment {
     const { tenant, ospace, traceparent, user } = principal;
     const { id: deployment, action, deadlineMs } = run;
-    const targets = run.commands.map(
-      ({ name, version }): DeploymentTarget => ({
-        depot: name,
+    const targets = of.work.map(
+      ({ depot, version }): DeploymentTarget => ({
+        depot,
         version,
         commandId: `${action}/${deployment}/${this.#newId()}`,
       }),
     );
     return {
       deployment,
-      host,
+      host: of.work[0]?.host ?? "",
       tenant,
       ospace,
       traceparent,
@@ -244,7 +240,7 @@ export class DeploymentService {
       action,
       deadlineMs,
       targets,
-      ordinal: at * run.commands.length,
+      ordinal: of.at * targets.length,
     };
   }
 
@@ -279,7 +275,7 @@ export class DeploymentService {
         startedMs: nowMs,
         endedMs: nowMs,
       };
-      outcomes.push({ ...(said ?? expired), host, depot, version });
+      outcomes.push(outcomeOf(said ?? expired, { host, depot, version }));
     }
     const decided = await this.#records.decide(held, outcomes);
     if (!decided) return;
@@ -299,17 +295,24 @@ export class DeploymentService {
   async #target(
     principal: Principal,
     run: Run,
-    { host, index, commandId }: { host: string; index: number; commandId: string },
+    { work, commandId }: { work: HostWork; commandId: string },
   ): Promise<DeploymentOutcome> {
-    const command = run.commands[index];
-    if (command === undefined) throw new AppError("internal", "A deployment lost its command.");
+    const { host, depot, version, command } = work;
     const { deadlineMonotonicMs } = run;
     const outcome = await this.#commands.send(principal, { host, command, commandId, deadlineMonotonicMs });
-    const target: DeploymentOutcome = { ...outcome, host, depot: command.name, version: command.version };
+    const target = outcomeOf(outcome, { host, depot, version });
     const noted = target.state === "ok" ? await this.#commands.note(principal, run.action, target) : target;
     this.#notifications.publish(principal.tenant, deploymentNotice(principal, run.action, noted));
     return noted;
   }
+}
+
+/** The outcome of a command without its other members, such as the number of its process. */
+function outcomeOf(
+  { state, code, message, startedMs, endedMs }: Omit<CommandOutcome, "host">,
+  of: Pick<DeploymentOutcome, "host" | "depot" | "version">,
+): DeploymentOutcome {
+  return { ...of, state, ...(code !== undefined && { code }), message, startedMs, endedMs };
 }
 
 /**
@@ -318,40 +321,4 @@ export class DeploymentService {
  */
 function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
   return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };
-}
-
-function checkedPairs(request: DeploymentRequest): readonly { readonly depot: string; readonly version: string }[] {
-  const { hosts, depots, versions } = request;
-  if (hosts.length === 0) throw new AppError("invalid", "hosts is empty.");
-  if (depots.length === 0) throw new AppError("invalid", "depots is empty.");
-  if (depots.length !== versions.length) {
-    throw new AppError(
-      "invalid",
-      `The request names ${counted(depots.length, "depot")} but ${counted(versions.length, "version")}; there must be one version for each depot.`,
-    );
-  }
-  refuseTooMany(hosts.length, depots.length);
-  const pairs = new Map(
-    depots.map((depot, at) => [`${depot}/${versions[at]}`, { depot, version: versions[at] ?? "" }]),
-  );
-  return [...pairs.values()];
-}
-
-function refuseTooMany(hosts: number, depots: number): void {
-  if (hosts > DEPLOY_HOSTS_MAX)
-    throw new AppError("too_large", `One deployment reaches at most ${DEPLOY_HOSTS_MAX} hosts.`);
-  if (depots > DEPLOY_DEPOTS_MAX)
-    throw new AppError("too_large", `One deployment carries at most ${DEPLOY_DEPOTS_MAX} depots.`);
-  if (hosts * depots > DEPLOY_TARGETS_MAX)
-    throw new AppError("too_large", `One deployment has at most ${DEPLOY_TARGETS_MAX} targets.`);
-}
-
-function placeOf({ command, remotepath }: DeploymentRequest): { command?: string; remotePath?: string } {
-  if ((command ?? "").length > DEPOT_COMMAND_MAX_CHARS) {
-    throw new AppError("too_large", `The command has more than ${DEPOT_COMMAND_MAX_CHARS} characters.`);
-  }
-  return {
-    ...(command === undefined || command === "" ? {} : { command }),
-    ...(remotepath === undefined || remotepath === "" ? {} : { remotePath: absolutePath(remotepath) }),
-  };
 }

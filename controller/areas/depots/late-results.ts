@@ -3,7 +3,7 @@ import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
-import type { OpenDeployment } from "./deployment-records.ts";
+import type { DeploymentAction, OpenDeployment } from "./deployment-records.ts";
 
 /** A command of an ended deployment whose host has not reported a result. */
 export interface LateCommand {
@@ -12,7 +12,7 @@ export interface LateCommand {
   readonly traceparent: string;
   readonly deployment: string;
   readonly commandId: string;
-  readonly action: "deploy" | "undeploy";
+  readonly action: DeploymentAction;
   readonly host: string;
   readonly depot: string;
   readonly version: string;

@@ -1,8 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Type, type Static } from "typebox";
 import {
-  Deployment,
-  DeploymentOutcome,
   DepotCreate,
   DepotDifference,
   DepotDiffSelect,
@@ -15,12 +13,11 @@ import {
   DepotSummary,
   DepotUpdate,
 } from "../../../common/api/depots.ts";
-import { NOT_DEPLOYED } from "../../../common/agent/deployments.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
-import { reportFailed } from "../../http/answer/failed.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/interface/endpoint.ts";
-import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
+import { deploymentRoutes } from "./deployment-routes.ts";
+import type { DeploymentService } from "./deployment.ts";
 import { nameEncoding } from "../../archives/entry-names.ts";
 import type { DepotService } from "./service.ts";
 import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
@@ -160,54 +157,6 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
 
 function recordOf(record: DepotRecord): Answer<DepotRecord> {
   return { message: record, revision: record.revision };
-}
-
-function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
-  return [
-    endpoint({
-      method: "POST",
-      path: "/monitoring/deploy",
-      permission: "depots:run",
-      summary: "Puts depot versions on hosts",
-      failsInPart: true,
-      body: "multipart",
-      input: Deployment,
-      output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => answerOf(await deployments.deploy(principal, requestOf(input))),
-    }),
-    endpoint({
-      method: "POST",
-      path: "/monitoring/undeploy",
-      permission: "depots:run",
-      summary: "Takes depot versions off hosts",
-      failsInPart: true,
-      body: "multipart",
-      input: Deployment,
-      output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) => answerOf(await deployments.undeploy(principal, requestOf(input))),
-    }),
-  ];
-}
-
-/**
- * The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached, and those
- * that had nothing to remove.
- */
-function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
-  const absent = outcomes.filter(({ state, message }) => state === "ok" && message === NOT_DEPLOYED);
-  const faults = outcomes
-    .filter(({ state }) => state !== "ok")
-    .map(
-      ({ host, depot, version, state, message }) =>
-        `${depot} ${version} on ${host}: ${state}${message === "" ? "." : `, ${message}`}`,
-    );
-  const failed = reportFailed({ faults, of: outcomes.length }, "target");
-  const warnings = absent.map(({ host, depot, version }) => `${depot} ${version} on ${host}: ${NOT_DEPLOYED}.`);
-  return { message: [...outcomes], ...failed, warnings: [...(failed.warnings ?? []), ...warnings] };
-}
-
-function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentRequest {
-  return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
 /** Takes all uploaded parts, under any field name. Leaves out the empty file field that a browser sends. */

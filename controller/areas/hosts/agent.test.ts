@@ -1,12 +1,10 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { runAgent } from "../../../agent/agent.ts";
-import { readConfig } from "../../../agent/config.ts";
-import { realClock } from "../../../test/helpers/time/clock.ts";
 import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts/hosts.ts";
+import { startRealAgent } from "../../../test/helpers/hosts/real-agent.ts";
 import { eventually } from "../../../test/helpers/programs/programs.ts";
 import { targetContract } from "./contract/target.ts";
 
@@ -21,38 +19,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Starts the real agent in this process; it enrols and connects. Call `stop` of the result to end it. */
-async function startAgent(host: string, at: TestHosts = test): Promise<{ stop(): Promise<void> }> {
-  const { token } = await at.hosts.createToken(at.principal(), { host });
-  const config = readConfig(
-    ["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host],
-    {},
-  );
-  const random = { next: () => Math.random(), bytes: (count: number) => new Uint8Array(randomBytes(count)) };
-  const world = {
-    clock: realClock,
-    random,
-    log: () => undefined,
-    environment: { PATH: process.env.PATH },
-    version: "test",
-  };
-  const online = new Promise<void>((resolve) => {
-    const stop = at.hosts.onPresence((event) => {
-      if (event.host !== host || !event.online) return;
-      stop();
-      resolve();
-    });
-  });
-  const ending = new AbortController();
-  const running = runAgent(config, world, ending.signal);
-  await Promise.race([online, running]);
-  return {
-    stop: () => {
-      ending.abort();
-      return running;
-    },
-  };
-}
+const startAgent = (host: string, at: TestHosts = test) => startRealAgent(at, host, folder);
 
 describe("the agent", () => {
   let agent: Awaited<ReturnType<typeof startAgent>>;

@@ -17,8 +17,8 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
   ...textColumns("set", { hostgroups: "Groups that users put the host in; not the groups of hosts of jobs" }),
   ...columns("int", {
     isagent: "1 for a host whose agent enrolled, or as users set it; 0 or empty otherwise",
-    isextagent: "0 or 1, kept for clients as they set isextagent; without effect",
-    iszabbix: "0 or 1, kept for clients as they set iszabbix; without effect",
+    isextagent: "1 if the host is for an external agent, as users set it; 0 or empty otherwise",
+    iszabbix: "1 means the same as 1 of isextagent, as users set it; 0 or empty otherwise",
   }),
   ...columns("varchar", {
     sert: "Text kept for clients as they set sert; without effect",

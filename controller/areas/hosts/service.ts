@@ -12,7 +12,16 @@ import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
-import type { AgentState, CommandOutcome, DispatchOptions, ProxiedHost, HostCommand, Hosts, Target } from "./types.ts";
+import type {
+  AgentState,
+  CommandOutcome,
+  DispatchOptions,
+  ProxiedHost,
+  HostCommand,
+  Hosts,
+  HostSettings,
+  Target,
+} from "./types.ts";
 
 /** Hosts for other areas: their records, and the only way to run commands on them. */
 export class HostService implements Hosts {
@@ -136,6 +145,12 @@ export class HostService implements Hosts {
   async depotsOn(principal: Principal, host: string): Promise<readonly string[]> {
     requirePermission(principal, "depots:run");
     return Object.keys((await this.#components.records.find(principal, host))?.depot ?? {});
+  }
+
+  async settings(principal: Principal, host: string): Promise<HostSettings> {
+    requirePermission(principal, "depots:run");
+    const { isextagent, iszabbix, config } = await this.#components.records.need(principal, host);
+    return { isextagent, iszabbix, config };
   }
 
   async noteDepot(

@@ -56,6 +56,8 @@ export interface DepotToDeploy {
   readonly files: readonly DepotFile[];
   /** Command line to run in the depot's folder once the depot is in place. */
   readonly command?: string;
+  /** Variables of the command. They are not stored. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Absolute folder on the host; absent: the agent's own, or `odp/depots` in the SSH user's home. */
   readonly remotePath?: string;
 }
@@ -294,6 +296,14 @@ export interface Peers {
   refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
 
+/** Members of a host's record that say how its external agent is run. */
+export interface HostSettings {
+  readonly isextagent: number;
+  readonly iszabbix: number;
+  /** Without secrets. */
+  readonly config: Readonly<Record<string, string>>;
+}
+
 /** Host operations for other areas. */
 export interface Hosts {
   /**
@@ -315,6 +325,8 @@ export interface Hosts {
   /** The desired state of these hosts changed: connected ones receive it at once, others when they connect. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
+  /** Requires the permission to run deployments. Throws `AppError("not_found")` for an unknown host. */
+  settings(principal: Principal, host: string): Promise<HostSettings>;
   agentState(principal: Principal, host: string): Promise<AgentState | undefined>;
   /** Names of the depots that the record of the host lists. Empty if there is no such host. */
   depotsOn(principal: Principal, host: string): Promise<readonly string[]>;

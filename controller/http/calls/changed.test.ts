@@ -14,6 +14,7 @@ test("names what is changed by the path and by the members that name things, and
     "vm, host:1, host:2, /a",
   );
   expect(changedBy({ path: {}, input: { jobs: [{ name: "one", param: "p" }, { name: "two" }] } })).toBe("one, two");
+  expect(changedBy({ path: {}, input: { name: "probe", key: "s3cret" }, secrets: ["key"] })).toBe("probe");
   expect(changedBy({ path: {}, input: { value: "v" } })).toBe("");
   const upload = { field: "file", filename: "objects.mql", path: "/tmp/x", size: 1 };
   expect(changedBy({ path: {}, files: [upload] })).toBe("objects.mql");

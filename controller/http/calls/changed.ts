@@ -19,13 +19,17 @@ export interface Changing {
   /** The validated input. */
   readonly input?: unknown;
   readonly files?: readonly UploadedFile[];
+  /** Members of the input that are never told. */
+  readonly secrets?: readonly string[] | undefined;
 }
 
 /** Names of what a call changes, for the audit trail; never a value. Empty if the address says everything. */
-export function changedBy({ path, input, files = [] }: Changing): string {
+export function changedBy({ path, input, files = [], secrets = [] }: Changing): string {
   const members = typeof input === "object" && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
   const given = (names: readonly string[]): readonly string[] =>
-    names.flatMap((name) => (Object.hasOwn(path, name) ? [] : namesIn(members[name])));
+    names
+      .filter((name) => !Object.hasOwn(path, name) && !secrets.includes(name))
+      .flatMap((name) => namesIn(members[name]));
   const own = [...Object.values(path), ...given(NAMING)];
   const uploaded = files.map(({ filename }) => filename);
   return told([...(own.length > 0 ? own : given(OTHERWISE)), ...uploaded].filter((name) => name !== ""));

@@ -233,7 +233,7 @@ class ServedCall implements AnswerOptions {
     const sources = { path: pathFields(params), query, body: body.fields, bodyIsJson: body.isJson };
     const texts = new JsonTexts(HTTP_TURN_TEXT_MAX_CHARACTERS);
     const input = await readLargeInput(endpoint, sources, { texts, work: this.#caller });
-    if (isChange) this.#changed = changedBy({ path: params, input, files: body.files });
+    if (isChange) this.#changed = changedBy({ path: params, input, files: body.files, secrets: endpoint.secrets });
     requireContent(endpoint, { input, query, body });
     if (!lifetime.isOver && endpoint.deadlineMs) lifetime.setDeadline(endpoint.deadlineMs(input as never));
     const ignored = await ignoredIn(endpoint, { ...sources, sent: body }, { texts, work: this.#caller });

@@ -81,6 +81,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * without these members is refused if it has unknown members, or a body that is not read: its content would be lost.
    */
   readonly content?: (input: Static<I>, files: readonly UploadedFile[]) => readonly string[];
+  /** Members of the input that hold secrets, although members of this name usually name things. */
+  readonly secrets?: readonly string[];
   /**
    * Maximum bytes of a body that is no upload. Default: `HTTP_PUBLIC_BODY_MAX_BYTES` for a public endpoint, otherwise
    * `HTTP_BODY_MAX_BYTES`. Endpoints for names and settings set a smaller maximum.

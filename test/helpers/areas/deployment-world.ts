@@ -8,7 +8,8 @@ import type { Notification } from "../../../controller/areas/notifications/index
 import type { NewRecord } from "../../../controller/areas/objects/index.ts";
 import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import { DepotUsers } from "../../../controller/areas/depots/index.ts";
-import { DeploymentService, type DeploymentRequest } from "../../../controller/areas/depots/deployment.ts";
+import { DeploymentService } from "../../../controller/areas/depots/deployment.ts";
+import type { DeploymentRequest } from "../../../controller/areas/depots/deployment-requests.ts";
 
 /** Deployments of one controller in memory, to hosts that behave as a test says. */
 

@@ -83,7 +83,7 @@ export function depot(name: string, version: string, files: Record<string, strin
     controller.contents.set(digest, Buffer.from(text));
     return { path, digest, size: text.length, executable: path.startsWith("bin/") };
   });
-  return { name, version, files: list, command: line, remotePath: "" };
+  return { name, version, files: list, command: line, remotePath: "", environment: {} };
 }
 
 /** Waits for the result of a command, and fails if it has another state. */

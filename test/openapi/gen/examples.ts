@@ -266,6 +266,20 @@ export const EXAMPLE_REQUESTS = {
       content: "#!/bin/sh\nuptime\n",
     },
   },
+  postMonitoringExtagentDeploy: {
+    body: {
+      hosts: ["web-1"],
+      name: "check",
+      version: "1.0.0",
+      key: "a pre-shared key",
+      command: "chown zabbix agent.key",
+      timeout: 1,
+    },
+  },
+  postMonitoringExtagentRestart: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringExtagentStart: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringExtagentStop: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringExtagentUndeploy: { body: { hosts: ["web-1"], name: "check", version: "1.0.0", timeout: 1 } },
   getMonitoringPolicy: {},
   postMonitoringPolicy: {
     body: {
@@ -298,6 +312,20 @@ export const EXAMPLE_REQUESTS = {
   postMonitoringUndeploy: {
     body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
   },
+  postMonitoringZabbixDeploy: {
+    body: {
+      hosts: ["web-1"],
+      name: "check",
+      version: "1.0.0",
+      key: "a pre-shared key",
+      command: "chown zabbix agent.key",
+      timeout: 1,
+    },
+  },
+  postMonitoringZabbixRestart: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringZabbixStart: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringZabbixStop: { body: { hosts: ["web-1"], timeout: 1 } },
+  postMonitoringZabbixUndeploy: { body: { hosts: ["web-1"], name: "check", version: "1.0.0", timeout: 1 } },
   postMxobjectActiontoclass: {
     body: {
       data: [{ class: "/matrix/visit", page: "/start", status: 200 }],

@@ -84,7 +84,7 @@ test("contents are open to a host as long as a deployment that needs them goes o
   commands.state(state.session!, { commandId: "d", state: "refused", message: "full" });
   await outcome;
   expect(open()).toEqual([0, 0, 0, 0]);
-  const depot = { name: "depot", version: "1", files: [FILE], command: "", remotePath: "" };
+  const depot = { name: "depot", version: "1", files: [FILE], command: "", remotePath: "", environment: {} };
   const served = commands.serve(watchOf({ $case: "deploy", value: depot }), listener([]));
   expect(open()).toEqual([1, 0, 0, 0]);
   served?.end();

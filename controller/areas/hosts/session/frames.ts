@@ -10,6 +10,7 @@ export function depotFrame(depot: DepotToDeploy): Depot {
     files: depot.files.map((file) => ({ ...file })),
     command: depot.command ?? "",
     remotePath: depot.remotePath ?? "",
+    environment: { ...depot.environment },
   };
 }
 

@@ -213,7 +213,10 @@ export class SshTransport implements Transport {
     const over = { place, before };
     await putDepot(connection, blobs, { ...over, files, attempt: attemptOf(options.commandId), signal });
     const end = command.command
-      ? await this.#script(connection, work, { script: scriptOf(command.command, workFolder(place)) })
+      ? await this.#script(connection, work, {
+          script: scriptOf(command.command, workFolder(place)),
+          environment: command.environment ?? {},
+        })
       : DONE;
     if (end.state === "ok" && !signal.aborted) {
       const placed = { name: command.name, version: command.version, ...place };

@@ -325,6 +325,13 @@ export interface Depot {
   command: string;
   /** empty: the agent's own depot folder */
   remotePath: string;
+  /** variables of the command */
+  environment: { [key: string]: string };
+}
+
+export interface Depot_EnvironmentEntry {
+  key: string;
+  value: string;
 }
 
 export interface DepotFile {
@@ -3305,7 +3312,7 @@ export const Policy: MessageFns<Policy> = {
 };
 
 function createBaseDepot(): Depot {
-  return { name: "", version: "", files: [], command: "", remotePath: "" };
+  return { name: "", version: "", files: [], command: "", remotePath: "", environment: {} };
 }
 
 export const Depot: MessageFns<Depot> = {
@@ -3325,6 +3332,9 @@ export const Depot: MessageFns<Depot> = {
     if (message.remotePath !== "") {
       writer.uint32(42).string(message.remotePath);
     }
+    globalThis.Object.entries(message.environment).forEach(([key, value]: [string, string]) => {
+      Depot_EnvironmentEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
+    });
     return writer;
   },
 
@@ -3381,6 +3391,17 @@ export const Depot: MessageFns<Depot> = {
             message.remotePath = reader.string();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            const entry6 = Depot_EnvironmentEntry.decode(reader, reader.uint32());
+            if (entry6.value !== undefined) {
+              message.environment[entry6.key] = entry6.value;
+            }
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3403,6 +3424,82 @@ export const Depot: MessageFns<Depot> = {
     message.files = object.files?.map((e) => DepotFile.fromPartial(e)) || [];
     message.command = object.command ?? "";
     message.remotePath = object.remotePath ?? "";
+    message.environment = (globalThis.Object.entries(object.environment ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseDepot_EnvironmentEntry(): Depot_EnvironmentEntry {
+  return { key: "", value: "" };
+}
+
+export const Depot_EnvironmentEntry: MessageFns<Depot_EnvironmentEntry> = {
+  encode(message: Depot_EnvironmentEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Depot_EnvironmentEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseDepot_EnvironmentEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Depot_EnvironmentEntry>): Depot_EnvironmentEntry {
+    return Depot_EnvironmentEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Depot_EnvironmentEntry>): Depot_EnvironmentEntry {
+    const message = createBaseDepot_EnvironmentEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
     return message;
   },
 };

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { EXTERNAL_AGENT_KEY } from "../../../../../common/masking.ts";
 import type { TargetSubject } from "./subject.ts";
 
 /** Tests of depots that are deployed, replaced, and reverted if their command fails. */
@@ -122,6 +123,15 @@ export function remotePathsContract({ folder, run, deploy, inDepot }: TargetSubj
       notDeployed,
     );
     expect(existsSync(join(folder(), "ran-without"))).toBe(false);
+  });
+
+  it("gives the command its variables and shows the key in no output", async () => {
+    const environment = { [EXTERNAL_AGENT_KEY]: "4711-is-the-key" };
+    const command = `echo "it is $${EXTERNAL_AGENT_KEY}"; printf %s "$${EXTERNAL_AGENT_KEY}" > ${join(folder(), "key")}; exit 1`;
+    const { outcome, out } = await deploy("2.4.0", { "a.txt": "a" }, { command, environment });
+    expect(`${outcome.message} ${out}`).toContain("it is ******");
+    expect(`${outcome.message} ${out}`).not.toContain("4711-is-the-key");
+    expect(await readFile(join(folder(), "key"), "utf8")).toBe("4711-is-the-key");
   });
 }
 

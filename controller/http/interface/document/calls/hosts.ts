@@ -6,6 +6,8 @@ const DEPOT = { name: "check", version: "1.0.0" };
 const CHANGE = { name: "check", version: "1.1.0", filepath: "check.sh", type: "M", content: "#!/bin/sh\nuptime\n" };
 const SCRIPT = "#!/bin/sh\ncat /proc/loadavg\n";
 const DEPLOYMENT = { hosts: [HOST], depots: ["check"], versions: ["1.0.0"], timeout: 1 };
+const AGENTS = { hosts: [HOST], timeout: 1 };
+const AGENT = { ...AGENTS, ...DEPOT };
 const JOB = "backup@nightly";
 const STEP = { sid: "backup-1", name: "step", value: "2", ttl: 3_600 };
 const GROUP = { name: "webs", gtype: "group", hosts: [{ host: HOST }] };
@@ -33,6 +35,16 @@ export const HOST_CALLS: ExampleCalls = {
   "GET /monitoring/depot/diff/:name": { name: "check", version: "1.1.0", compareVersion: "1.2.0" },
   "POST /monitoring/deploy": DEPLOYMENT,
   "POST /monitoring/undeploy": DEPLOYMENT,
+  "POST /monitoring/extagent/deploy": { ...AGENT, key: "a pre-shared key", command: "chown zabbix agent.key" },
+  "POST /monitoring/extagent/undeploy": AGENT,
+  "POST /monitoring/extagent/start": AGENTS,
+  "POST /monitoring/extagent/stop": AGENTS,
+  "POST /monitoring/extagent/restart": AGENTS,
+  "POST /monitoring/zabbix/deploy": { ...AGENT, key: "a pre-shared key", command: "chown zabbix agent.key" },
+  "POST /monitoring/zabbix/undeploy": AGENT,
+  "POST /monitoring/zabbix/start": AGENTS,
+  "POST /monitoring/zabbix/stop": AGENTS,
+  "POST /monitoring/zabbix/restart": AGENTS,
 
   "POST /monitoring/policy": { name: "load", rule: RULE, command: "uptime", ctype: 1, interval: 5, unit: "minute" },
   "POST /monitoring/policy/log": { name: "access", rule: RULE, dir: "/var/log/nginx", match: "access\\.log" },

@@ -1,0 +1,2 @@
+export { extagentsArea } from "./area.ts";
+export { ExtAgentService } from "./service.ts";
