@@ -139,7 +139,7 @@ export class HostService implements Hosts {
     const record = await this.#components.records.find(principal, host);
     if (!record) return undefined;
     const isOnline = await this.isOnline(principal.tenant, host);
-    return { hasAgent: record.isagent === 1, isOnline, confs: record.confs };
+    return { hasAgent: record.isagent === 1, isOnline, policies: record.policies, confs: record.confs };
   }
 
   async depotsOn(principal: Principal, host: string): Promise<readonly string[]> {

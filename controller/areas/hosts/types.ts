@@ -164,6 +164,8 @@ export interface AgentState {
   /** True once an agent enrolled for the host. */
   readonly hasAgent: boolean;
   readonly isOnline: boolean;
+  /** State of each policy as the agent reported it: `running`, `wanted`, or `failed: ` and the reason. */
+  readonly policies: Readonly<Record<string, string>>;
   /** SHA-256 of the conf that the agent reported as in place, by policy. */
   readonly confs: Readonly<Record<string, string>>;
 }

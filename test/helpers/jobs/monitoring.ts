@@ -70,7 +70,7 @@ export class ScriptedHosts
 
   async agentState(_principal: unknown, host: string): Promise<AgentState | undefined> {
     if (!(await this.exists(undefined, host))) return undefined;
-    return { hasAgent: true, isOnline: true, confs: {}, ...this.agents.get(host) };
+    return { hasAgent: true, isOnline: true, policies: {}, confs: {}, ...this.agents.get(host) };
   }
 
   refresh(_tenant: string, hosts: readonly string[]): void {

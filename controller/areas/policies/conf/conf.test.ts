@@ -221,11 +221,11 @@ describe("the state of each host tells what is there", () => {
         { host: "h4", state: "unassigned" },
       ],
     });
-    monitoring.hosts.agents.set("h1", { confs: { p: digestOf("older") } });
+    monitoring.hosts.agents.set("h1", { confs: { p: digestOf("older") }, policies: { p: "failed: disk full" } });
     monitoring.hosts.agents.set("h2", { hasAgent: false });
     expect(await states()).toMatchObject({
       message: [
-        { host: "h1", state: "waiting" },
+        { host: "h1", state: "waiting", message: expect.stringContaining("The policy is failed: disk full") },
         { host: "h2", state: "waiting", message: expect.stringContaining("no agent") },
         one("h4"),
       ],

@@ -184,7 +184,7 @@ export class PolicyConfs {
     const isAssigned = deployed && hosts.includes(host);
     const agent = await this.#with.hosts.agentState(principal, host);
     const { digest = "", bytes = 0 } = wanted ?? {};
-    return { host, ...stateOf({ isAssigned, digest, placed: agent?.confs[name] ?? "", agent }), digest, bytes };
+    return { host, ...stateOf({ isAssigned, policy: name, digest, agent }), digest, bytes };
   }
 }
 
