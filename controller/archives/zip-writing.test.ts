@@ -77,6 +77,7 @@ function walk(archive: Buffer, entries: readonly Entry[]): readonly string[] {
     ]);
     const nameBytes = archive.readUInt16LE(at + 26);
     const name = archive.toString("utf8", at + 30, at + 30 + nameBytes);
+    expect(entry.fileName).toBe(name);
     at += 30 + nameBytes + archive.readUInt16LE(at + 28) + entry.compressedSize;
     if (name.endsWith("/")) return name;
     const [signature, ...numbers] = [0, 4, 8, 12].map((offset) => archive.readUInt32LE(at + offset));

@@ -10,8 +10,8 @@ import { documents } from "./words.ts";
 
 const HEALTH_GOAL_MS = 50;
 const ALONE_MS = 2_000;
-const DOCUMENTS = 4;
-const DOCUMENT_CHARACTERS = 400_000;
+const DOCUMENTS = 2;
+const DOCUMENT_CHARACTERS = 300_000;
 
 /** p99 of /healthz beside long work with files. */
 export async function healthFigures(odp: Installation, tell: (figure: Figure) => void): Promise<void> {

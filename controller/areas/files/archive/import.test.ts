@@ -102,6 +102,7 @@ describe("an import", () => {
     expect(await paths(app)).toEqual(["/apps/shop/1.0", "/apps/shop/1.0/index.html", "/apps/shop/1.0/js/a.js"]);
     expect(await paths([...app, { name: "b" }], 3)).toEqual(["", "/apps/shop", "/b"]);
     expect(await paths([{ name: "empty/" }])).toEqual(["/empty"]);
+    expect(await paths([{ name: "alone/a.js" }])).toEqual(["/alone", "/alone/a.js"]);
     expect((await unpack(rawZip([{ name: `${at}.txt` }, { name: `${at}.md` }]))).paths[0]).toBe("/");
   });
 
