@@ -236,6 +236,7 @@ async function prepare(
     passwordWords,
     metricsReaders,
     bodyMemoryMib,
+    fileHistory: settings.fileHistory,
     outboundNetworks,
     outboundPublic,
     dataDir,

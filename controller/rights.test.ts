@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { ApiPermissions } from "./areas/groups/index.ts";
-import { FileVersions, LocalFiles } from "./areas/files/index.ts";
+import { FileHistory, FileVersions, LocalFiles } from "./areas/files/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
 import { PolicyConfs } from "./areas/policies/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
@@ -44,6 +44,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   DeploymentService: { maintain: "maintenance", gave: "asked for what an agent says" },
   DepotUsers: { [EVERY]: "asked by services before a change" },
   FileSearchService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
+  FileHistory: { sweep: "maintenance" },
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   GroupService: {
     rightsOf: "asked at sign-in",
@@ -233,6 +234,7 @@ describe("a principal without rights is refused by", () => {
 
 test("services that routes reach as members of another service are checked, too", () => {
   const members = [
+    FileHistory,
     FileVersions,
     LocalFiles,
     FactorService,

@@ -63,6 +63,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/deployment": "",
   "/matrix/system/depot": "update remove",
   "/matrix/system/filecontent": "",
+  "/matrix/system/filehistory": "",
   "/matrix/system/filepassage": "",
   "/matrix/system/hostinfo": "insert update remove",
   "/matrix/system/policy": "remove",

@@ -89,6 +89,31 @@ export const FILE_WORK_RETRY_MS = 500;
 /** Time a call waits for its work; less than `HTTP_CALL_DEADLINE_MS`. */
 export const FILE_WORK_ANSWER_MS = 100_000;
 
+// History of files: contents that were replaced or removed.
+/** Defaults of the settings `file_history_days` and `file_history_mib`. */
+export const FILE_HISTORY_DAYS_DEFAULT = 30;
+export const FILE_HISTORY_DAYS_MAX = 3_650;
+export const FILE_HISTORY_MIB_DEFAULT = 2_048;
+export const FILE_HISTORY_MIB_MAX = 64 * MIB;
+/** Former contents of one file. The oldest go first. */
+export const FILE_HISTORY_PER_FILE_MAX = 20;
+/** Bytes that each former file counts for, besides its content. */
+export const FILE_HISTORY_RECORD_BYTES = KIB;
+/** Files whose former contents one read finds; at most `INDEX_UNION_MAX`. */
+export const FILE_HISTORY_PATHS_AT_ONCE = 32;
+/** Former files that are purged at once. */
+export const FILE_HISTORY_ROWS_AT_ONCE = 64;
+/** Former files that one step of the maintenance purges. */
+export const FILE_HISTORY_ROWS_PER_SWEEP = 2_000;
+/** Time between two checks of the age and the bytes of a tenant's history. */
+export const FILE_HISTORY_LOOK_MS = 3_600_000;
+/** Spans of time of which the bytes are counted at once. */
+export const FILE_HISTORY_BUCKETS = 1_024;
+/** The first span of time in which the trash is looked for. Each further one is four times as long. */
+export const FILE_TRASH_SPAN_MS = 3_600_000;
+export const FILE_TRASH_PAGE_DEFAULT = 100;
+export const FILE_TRASH_PAGE_MAX = 1_000;
+
 // Versions of file trees.
 export const FILE_VERSION_NAME_MAX_BYTES = 128;
 /** Versions of one path. */

@@ -55,6 +55,8 @@ export function data(from: Core & Identity) {
     room: use,
     everyone: (tenant) => groups.rightsOfEveryone(tenant),
     runNames: SCRIPT_NAMES,
+    history: options.fileHistory,
+    ospaceOf: from.ospaceOf,
   });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
   return {

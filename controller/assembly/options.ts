@@ -1,3 +1,4 @@
+import type { HistoryBounds } from "../areas/files/index.ts";
 import type { DialPeer } from "../grpc/index.ts";
 import type { HstsReach } from "../http/connections/browsers.ts";
 import type { CallLog } from "../log/calls.ts";
@@ -29,6 +30,8 @@ export interface AssemblyOptions {
   readonly trustedProxies?: readonly string[];
   /** See `HttpSettings.hsts`. */
   readonly hsts?: HstsReach;
+  /** Absent: contents of replaced and removed files are not kept. */
+  readonly fileHistory?: HistoryBounds | undefined;
   /** See `HttpSettings.bodyMemoryMib`. */
   readonly bodyMemoryMib?: number;
   /** See `UserDependencies.passwordWords`. */

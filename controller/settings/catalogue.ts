@@ -1,4 +1,10 @@
-import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_MAX } from "../../common/limits.ts";
+import {
+  FILE_HISTORY_DAYS_DEFAULT,
+  FILE_HISTORY_MIB_DEFAULT,
+  HTTP_BODY_MEMORY_DEFAULT_MIB,
+  HTTP_BODY_MEMORY_MIN_MIB,
+  WORKER_THREADS_MAX,
+} from "../../common/limits.ts";
 import { STORE_ACCESS_SETTINGS } from "./store.ts";
 import { OPENID_SETTINGS } from "./openid.ts";
 
@@ -138,6 +144,16 @@ export const SETTINGS = [
     name: "body_memory_mib",
     meaning: `Memory for the bodies of all HTTP calls at once, decoded, beyond which calls are answered \`limited\`: from ${HTTP_BODY_MEMORY_MIN_MIB} to the heap limit of Node, in MiB; one caller has half of it, one tenant three quarters`,
     default: `${HTTP_BODY_MEMORY_DEFAULT_MIB}, or half of Node's heap limit where that is less`,
+  },
+  {
+    name: "file_history_days",
+    meaning: "Days for which contents of replaced and removed files are kept; 0 keeps none, and removes what is kept",
+    default: String(FILE_HISTORY_DAYS_DEFAULT),
+  },
+  {
+    name: "file_history_mib",
+    meaning: "MiB of such contents that a tenant keeps; the oldest ones go first",
+    default: String(FILE_HISTORY_MIB_DEFAULT),
   },
   { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
 ] as const satisfies readonly Setting[];

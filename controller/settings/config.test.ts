@@ -43,6 +43,14 @@ describe("settings", () => {
       );
   });
 
+  it("bound the history of files, and 0 days switch it off", () => {
+    expect(readSettings({}).fileHistory).toEqual({ ageMs: 30 * 86_400_000, maxBytes: 2_048 * 1_048_576 });
+    const given = { ODP_FILE_HISTORY_DAYS: "1", ODP_FILE_HISTORY_MIB: "3" };
+    expect(readSettings(given).fileHistory).toEqual({ ageMs: 86_400_000, maxBytes: 3 * 1_048_576 });
+    expect(readSettings({ ODP_FILE_HISTORY_DAYS: "0" }).fileHistory).toBeUndefined();
+    expect(() => readSettings({ ODP_FILE_HISTORY_DAYS: "-1" })).toThrow("file_history_days");
+  });
+
   it("that open plain HTTP to others with no trusted proxy in front are told as a warning", () => {
     const told = (host: string, proxies = ""): string | undefined =>
       exposureOf(readSettings({ ODP_HOST: host, ODP_TRUSTED_PROXIES: proxies }));

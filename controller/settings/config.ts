@@ -8,6 +8,7 @@ import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_
 import { nearestName } from "../../common/text/nearest.ts";
 import { refusing, textOf as decodedText } from "../../common/text/text-stream.ts";
 import { HSTS_REACHES, type HstsReach } from "../http/connections/browsers.ts";
+import { fileHistory, type FileHistorySettings } from "./history.ts";
 import { isLoopback } from "./network.ts";
 import type { KeySource } from "../secrets/index.ts";
 import { storeAccess } from "./store.ts";
@@ -70,6 +71,8 @@ export interface Settings {
   readonly localAgentUser: string | undefined;
   readonly workerThreads: number;
   readonly bodyMemoryMib: number;
+  /** Absent: contents of replaced and removed files are not kept. */
+  readonly fileHistory: FileHistorySettings | undefined;
   readonly logLevel: LogLevel;
 }
 
@@ -212,6 +215,7 @@ function settle(given: Given): Settings {
       from: HTTP_BODY_MEMORY_MIN_MIB,
       to: heapMib(),
     }),
+    fileHistory: fileHistory(text),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
   };
 }

@@ -26,6 +26,7 @@ const READING: Readonly<Record<string, string>> = {
   "/matrix/system/deployment": "depots:read, groups",
   "/matrix/system/depot": "depots:read",
   "/matrix/system/filecontent": "files:read, groups",
+  "/matrix/system/filehistory": "files:read, groups",
   "/matrix/system/filepassage": "files:read, groups",
   "/matrix/system/hostinfo": "hosts:read, groups",
   "/matrix/system/policy": "policies:read",

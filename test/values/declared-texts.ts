@@ -46,6 +46,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /fs/copy": NAMES,
   "POST /fs/move": NAMES,
   "POST /fs/index/*": NAMES,
+  "POST /files/restore/*": NAMES,
   "POST /fs/push/*": NAMES,
   "POST /fs/pull/*": NAMES,
   "POST /fs/tolocal/*": NAMES,

@@ -2841,6 +2841,109 @@ export interface Operations {
     revised: true;
   };
   /**
+   * Former contents of a file that was replaced or removed, newest first.
+   *
+   * `GET /files/history/{path}`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFilesHistoryByPath", { path: { path: "reports/day.csv" } });
+   */
+  getFilesHistoryByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+      };
+    };
+    message: {
+      /** Names it in a restore. */
+      key: string;
+      path: string;
+      type: "file" | "dir";
+      cause: "replaced" | "removed";
+      /** When it was replaced or removed, in milliseconds since 1970. */
+      time: number;
+      /** Who replaced or removed it. */
+      user: string;
+      /** Bytes of the content; 0 for a folder, and when a rule hides them. */
+      size: number;
+      /** Who wrote the content; empty when a rule hides it. */
+      owner: string;
+      /** When the content was written, in milliseconds since 1970. */
+      modified: number;
+    }[];
+  };
+  /**
+   * Restore a former content of a file, or a removed folder with all that was removed with it.
+   *
+   * `POST /files/restore/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("postFilesRestoreByPath", {
+   *   path: { path: "reports/day.csv" },
+   *   body: { key: "(the key of a former content)" },
+   * });
+   */
+  postFilesRestoreByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      body: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** Key of the former file or folder, as the history or the trash answers it. */
+        key: string;
+      };
+    };
+    message: number;
+  };
+  /**
+   * Removed files and folders, newest first, page by page; meta.next leads on.
+   *
+   * `GET /files/trash`, permission: files:read.
+   *
+   * @example
+   * await client.call("getFilesTrash", { query: { path: "/reports" } });
+   */
+  getFilesTrash: {
+    request: {
+      query?: {
+        /** Folder; all of the space when absent. */
+        path?: string;
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** The member next of the answer's meta: the page behind it. */
+        after?: string;
+        /** Entries in a page; 100 when absent. 1 to 1000. */
+        limit?: number;
+      };
+    };
+    message: {
+      /** Names it in a restore. */
+      key: string;
+      path: string;
+      type: "file" | "dir";
+      cause: "replaced" | "removed";
+      /** When it was replaced or removed, in milliseconds since 1970. */
+      time: number;
+      /** Who replaced or removed it. */
+      user: string;
+      /** Bytes of the content; 0 for a folder, and when a rule hides them. */
+      size: number;
+      /** Who wrote the content; empty when a rule hides it. */
+      owner: string;
+      /** When the content was written, in milliseconds since 1970. */
+      modified: number;
+    }[];
+    cursor: true;
+  };
+  /**
    * Versions of a file or folder, page by page in the order of names; meta.next leads on.
    *
    * `GET /files/versions/{path}`, permission: files:read.

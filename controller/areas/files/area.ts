@@ -1,6 +1,7 @@
 import type { Area } from "../../area.ts";
 import { archiveRoutes, type ArchiveParts } from "./archive/routes.ts";
 import { fileClass } from "./classes.ts";
+import { HISTORY_CLASS } from "./history/classes.ts";
 import { filesHostObject } from "./host-objects.ts";
 import { fileRoutes } from "./routes.ts";
 import { CONTENT_CLASS, PASSAGE_CLASS } from "./search/classes.ts";
@@ -11,7 +12,7 @@ export function filesArea(files: FileService, search: FileSearchService, audit: 
   return {
     name: "files",
     endpoints: [...fileRoutes(files, search), ...archiveRoutes({ archives: files.archives, audit })],
-    classes: [fileClass(files), CONTENT_CLASS, PASSAGE_CLASS],
+    classes: [fileClass(files), CONTENT_CLASS, PASSAGE_CLASS, HISTORY_CLASS],
     maintain: async (tenant) => {
       await files.archives.maintain(tenant);
       await files.maintain(tenant);

@@ -110,7 +110,7 @@ export class Carrying {
 
 type FoundEntries = readonly [FileEntry, there: FileEntry | undefined];
 
-export interface AskedWork extends Pick<OpenFileWork, "kind" | "kept"> {
+export interface AskedWork extends Pick<OpenFileWork, "kind" | "kept" | "removal"> {
   readonly place: Place;
   /** New place of the file or folder; absent for work that has none. */
   readonly to?: Place;

@@ -114,12 +114,12 @@ export class FileContents {
     return new KeptContent({ digest, mark }, size, (held) => store.unmark(principal, [held]));
   }
 
-  /** Marks a stored content once more, for another file. */
-  async markAnew(principal: Principal, { digest }: HeldContent): Promise<KeptContent> {
+  /** Marks a stored content once more, for another file. `size` is needed only by a save. */
+  async markAnew(principal: Principal, { digest }: HeldContent, size = 0): Promise<KeptContent> {
     const { store } = this.#with;
     const held = { digest, mark: this.#newMark() };
     await store.mark(principal, [held]);
-    return new KeptContent(held, 0, (unused) => store.unmark(principal, [unused]));
+    return new KeptContent(held, size, (unused) => store.unmark(principal, [unused]));
   }
 
   #newMark(): string {

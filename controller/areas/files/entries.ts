@@ -1,7 +1,7 @@
 import type { Stamp } from "../../../common/revisions.ts";
 import type { Row } from "../../../common/value.ts";
 import { TAGS_COLUMN, type ObjectRef, type ObjectRow } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { byRulesAlone, type Principal } from "../permissions/index.ts";
 import { FILE_CLASS, STAMP_COLUMN } from "./classes.ts";
 import { nameOf, parentOf, type Place, type Space } from "./names.ts";
 
@@ -77,4 +77,9 @@ export function placeColumns({ space, fullname }: Place): Row {
 export function refOf({ ospace }: Principal, { space, fullname }: Place): ObjectRef & { readonly class: string } {
   const key = `${space}:${fullname.replace(/[\\:]/g, "\\$&")}`;
   return { id: `filesystem:${key}`, class: `${ospace}${FILE_CLASS.path}` };
+}
+
+/** The service has already checked the permissions on files, so rows are accessed with the platform's rights. */
+export function platform(principal: Principal): Principal {
+  return { ...byRulesAlone(principal, "files:read"), data: [{ class: "/", access: "write" }] };
 }

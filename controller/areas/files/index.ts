@@ -9,5 +9,7 @@ export { requireSpace } from "./spaces.ts";
  */
 export { FileService } from "./service.ts";
 export { FileSearchService } from "./search/service.ts";
+export { FileHistory } from "./history/service.ts";
+export type { HistoryBounds } from "./history/store.ts";
 export { FileVersions } from "./versions/service.ts";
 export { LocalFiles } from "./local/local-files.ts";

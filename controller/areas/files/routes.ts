@@ -4,6 +4,7 @@ import { FileAnswer, FileMove, FilePath, FileRead, RootRead, ServedPath } from "
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/interface/endpoint.ts";
 import { CONTENT_STATUSES, contentAnswer, FILE_BYTES } from "./content-routes.ts";
+import { historyRoutes } from "./history/routes.ts";
 import { searchRoutes } from "./search/search-routes.ts";
 import type { FileSearchService } from "./search/service.ts";
 import type { FileService } from "./service.ts";
@@ -25,6 +26,7 @@ export function fileRoutes(files: FileService, search: FileSearchService): reado
     ...searchRoutes(search, (call) => read(services, call)),
     servedRoute(files),
     ...versionRoutes(files.versions),
+    ...historyRoutes(files.history),
     ...localRoutes(files),
   ];
 }

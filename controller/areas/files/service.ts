@@ -10,6 +10,9 @@ import { FileArchives } from "./archive/service.ts";
 import { STAMP_COLUMN } from "./classes.ts";
 import { entryOf, refOf, type FileEntry } from "./entries.ts";
 import { HidingGuard, type RunNames } from "./hiding.ts";
+import { Recovering } from "./history/recovering.ts";
+import { FileHistory } from "./history/service.ts";
+import { HistoryStore, type HistoryBounds } from "./history/store.ts";
 import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
 import { Carrying } from "./carrying.ts";
 import { WriteRights } from "./write-rights.ts";
@@ -45,6 +48,10 @@ interface Dependencies {
   readonly runNames?: RunNames;
   /** Absent: contents are not searched. */
   readonly keeper?: IndexKeeper;
+  /** Bounds of the contents that are kept of replaced and removed files. Absent: none are kept. */
+  readonly history?: HistoryBounds | undefined;
+  /** Absent: histories are not swept. */
+  readonly ospaceOf?: (tenant: string) => Promise<string>;
 }
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
@@ -61,12 +68,18 @@ export class FileService implements FileSource {
   readonly #edits: FileEdits;
   readonly #visibility: (principal: Principal) => Promise<FileVisibility>;
   readonly versions: FileVersions;
+  readonly history: FileHistory;
 
   constructor(dependencies: Dependencies) {
     const { stores, objects, runtime, keeper } = dependencies;
     this.#with = dependencies;
     const nowMs = (): number => runtime.clock.nowMs();
-    const store = new FileStore({ ...dependencies, settle: (...given) => this.#changes.settle(...given) });
+    const kept = new HistoryStore({ ...dependencies, bounds: dependencies.history });
+    const store = new FileStore({
+      ...dependencies,
+      history: kept,
+      settle: (...given) => this.#changes.settle(...given),
+    });
     const journal = (this.#journal = new FileWorkJournal(dependencies));
     const hiding = new HidingGuard(store, dependencies.runNames);
     const visibilityOf = (this.#visibility = (principal) => fileVisibility(principal, { objects, nowMs }));
@@ -74,13 +87,16 @@ export class FileService implements FileSource {
     this.#store = store;
     this.#listing = new FolderListing(parts);
     this.#changes = new FileChanges(parts);
-    this.#works = new FileWorks({ ...parts, kept: new KeptTreeWorks(parts) });
+    const recovering = new Recovering({ ...parts, history: kept });
+    this.#works = new FileWorks({ ...parts, recovering, kept: new KeptTreeWorks(parts) });
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
     this.archives = new FileArchives({ ...parts, ...dependencies });
     this.#contents = new FileContents({ ...parts, room: dependencies.room });
     const rights = new WriteRights(runtime.clock, visibilityOf);
-    this.#edits = new FileEdits({ ...parts, rights, contents: this.#contents, changes: this.#changes });
+    const edits = { ...parts, rights, contents: this.#contents, changes: this.#changes };
+    this.#edits = new FileEdits(edits);
+    this.history = new FileHistory({ ...edits, history: kept, edits: this.#edits, carrying: this.#carrying });
   }
 
   /** As `save`, without a condition. Returns the warnings. */
@@ -251,6 +267,8 @@ export class FileService implements FileSource {
   async maintain(tenant: string): Promise<void> {
     await this.#changes.finish(tenant);
     await this.#works.maintain(tenant);
+    const ospace = await this.#with.ospaceOf?.(tenant);
+    if (ospace !== undefined) await this.history.sweep(tenant, ospace);
   }
 
   /** Resolves when all copies, moves and removals that run on this controller now have ended or paused. */

@@ -6,9 +6,11 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { TAGS_COLUMN, type Unrestricted } from "../objects/index.ts";
-import { byRulesAlone, type Principal } from "../permissions/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS, STAMP_COLUMN } from "./classes.ts";
-import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import { entryOf, placeColumns, platform, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import type { Change } from "./history/former.ts";
+import type { HistoryStore } from "./history/store.ts";
 import { foldersAbove, type Place } from "./names.ts";
 
 interface Dependencies {
@@ -17,6 +19,7 @@ interface Dependencies {
   readonly runtime: Pick<Runtime, "clock" | "random">;
   /** See `FileChanges.settle`. */
   readonly settle: (tenant: string, places: readonly Place[]) => Promise<void>;
+  readonly history: HistoryStore;
 }
 
 /**
@@ -111,9 +114,9 @@ export class FileStore {
 
   /**
    * Reads the entries of these places and returns a function that removes them. The removal does not affect anything
-   * written to these places after this call.
+   * written to these places after this call. With `change`, the history keeps the entries.
    */
-  async toTake(principal: Principal, places: readonly Place[]): Promise<Taking> {
+  async toTake(principal: Principal, places: readonly Place[], change?: Change): Promise<Taking> {
     const refs = places.map((place) => refOf(principal, place));
     // Read the times before the entries. A removal with these times spares everything that is written later.
     const times = await this.#with.objects.unrestricted.writeTimes(platform(principal), refs);
@@ -121,15 +124,16 @@ export class FileStore {
     await this.#with.settle(principal.tenant, places);
     const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
     const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
-    return { entries, take: (taken) => this.#take(principal, taken, timeOf) };
+    return { entries, take: (taken) => this.#take(principal, taken, { timeOf, change }) };
   }
 
   /**
-   * Removes the entries, and the marks of their contents first. If the controller dies in between, the rows are still
-   * there for the next try, so no mark is left over.
+   * Removes the entries, and the marks of their contents first, unless the history keeps them. If the controller dies in
+   * between, the rows are still there for the next try, so no mark is left over.
    */
-  async #take(principal: Principal, entries: readonly FileEntry[], timeOf: ReadonlyMap<string, number | undefined>) {
-    await this.unmark(
+  async #take(principal: Principal, entries: readonly FileEntry[], { timeOf, change }: Removal): Promise<void> {
+    if (change) await this.#with.history.keep(principal, entries, change);
+    await this.release(
       principal,
       entries.flatMap(({ content }) => content ?? []),
     );
@@ -137,6 +141,16 @@ export class FileStore {
       const refs = entries.filter(({ id }) => timeOf.get(id) === writeUs).map((entry) => refOf(principal, entry));
       await this.#with.objects.unrestricted.remove(platform(principal), refs, writeUs === undefined ? {} : { writeUs });
     }
+  }
+
+  /** See `HistoryStore.keep`. */
+  keep(principal: Principal, entries: readonly FileEntry[], change: Change): Promise<void> {
+    return this.#with.history.keep(principal, entries, change);
+  }
+
+  /** Removes the marks of contents that no file has any more, except of those that the history keeps. */
+  async release(principal: Principal, contents: readonly HeldContent[]): Promise<void> {
+    await this.unmark(principal, await this.#with.history.loose(principal, contents));
   }
 
   async mark(principal: Principal, contents: readonly HeldContent[]): Promise<void> {
@@ -148,6 +162,12 @@ export class FileStore {
     const { blobs } = await this.#with.stores.tenant(principal.tenant);
     await mapLimited(contents, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.unmark(digest, mark));
   }
+}
+
+interface Removal {
+  /** Times of the removals, by the ids of the entries. */
+  readonly timeOf: ReadonlyMap<string, number | undefined>;
+  readonly change: Change | undefined;
 }
 
 /** A write of one row at a time that is fixed. */
@@ -170,6 +190,15 @@ export interface Taking {
   readonly take: (entries: readonly FileEntry[]) => Promise<void>;
 }
 
+/** The files whose content is replaced by another one. */
+export function replacedEntries(
+  put: readonly { readonly former: FileEntry | undefined; readonly content: HeldContent | undefined }[],
+): readonly FileEntry[] {
+  return put.flatMap(({ former, content }) =>
+    former?.content && content && former.content.digest !== content.digest ? [former] : [],
+  );
+}
+
 /** The row of an entry at another place, with another mark of its content. */
 export function rowAt(place: Place, entry: FileEntry, content: HeldContent | undefined): Row {
   const { ftype, size, owner, attr, tags, modifiedMs, indexed } = entry;
@@ -179,7 +208,4 @@ export function rowAt(place: Place, entry: FileEntry, content: HeldContent | und
   return { ...placeColumns(place), ...own, ...content };
 }
 
-/** The service has already checked the permissions on files, so rows are accessed with the platform's rights. */
-export function platform(principal: Principal): Principal {
-  return { ...byRulesAlone(principal, "files:read"), data: [{ class: "/", access: "write" }] };
-}
+export { platform };

@@ -16,15 +16,15 @@ import type { HeldContent } from "./entries.ts";
 import type { Space } from "./names.ts";
 
 /**
- * A copy, move or removal of a file, or of a folder with everything below it; or work with a kept tree of it
- * (`versions/`). KvStore: `files/open/<id>`.
+ * A copy, move or removal of a file, or of a folder with everything below it; its recovery (`history/`); or work with a
+ * kept tree of it (`versions/`). KvStore: `files/open/<id>`.
  */
 export interface OpenFileWork extends OpenWork {
   readonly tenant: string;
   readonly ospace: string;
   readonly user: string;
   readonly traceparent: string;
-  readonly kind: "copy" | "move" | "remove" | KeptTreeWork;
+  readonly kind: "copy" | "move" | "remove" | "recover" | KeptTreeWork;
   readonly space: Space;
   readonly from: string;
   /** The new path of the file or folder; absent for a removal. */
@@ -50,6 +50,8 @@ export interface OpenFileWork extends OpenWork {
    * files are written, and released afterwards.
    */
   readonly replaced?: readonly ReplacedContent[];
+  /** Key of the removal whose files `recover` restores; absent for other work. */
+  readonly removal?: string;
   /** Progress of work with a kept tree; absent for other work. */
   readonly kept?: KeptTreeProgress;
   readonly end?: FileWorkEnd;

@@ -13,9 +13,11 @@ import { isTransient } from "../../store/journal/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { FileEntry, HeldContent } from "./entries.ts";
 import type { HidingGuard } from "./hiding.ts";
+import type { Change } from "./history/former.ts";
+import type { Recovering } from "./history/recovering.ts";
 import { parentOf, type Place } from "./names.ts";
 import { changingIndexed, IndexedWrites, searchedDigests, type IndexKeeper } from "./search/keeper.ts";
-import { rowAt, type FileStore } from "./store.ts";
+import { replacedEntries, rowAt, type FileStore } from "./store.ts";
 import { ALL_VISIBLE, type FileVisibility } from "./visible.ts";
 import { requireWork, targetOf } from "./work-rights.ts";
 import type { FileWorkEnd, FileWorkJournal, VersionedFileWork, OpenFileWork } from "./work-journal.ts";
@@ -32,6 +34,7 @@ export interface FileWorkDependencies {
   /** Absent: contents are not searched. */
   readonly keeper?: IndexKeeper | undefined;
   readonly kept: KeptTreeWorks;
+  readonly recovering: Recovering;
 }
 
 /** Thrown if another controller has taken the work, or if the work has already ended. */
@@ -133,6 +136,7 @@ class FileWorkRun {
     const { from, at, to, kind, space, rules, kept } = this.#open;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
     if (kept) return { changed: await this.#with.kept.carry(this.#heldWork()) };
+    if (kind === "recover") return { changed: await this.#with.recovering.carry(this.#heldWork()) };
     await this.#releaseReplaced();
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
@@ -182,10 +186,16 @@ class FileWorkRun {
       await this.#requireNothingHidden(entries);
       return this.#put(entries);
     }
-    const { entries, take } = await store.toTake(this.#platform, places);
+    const { entries, take } = await store.toTake(this.#platform, places, this.#removal());
     await this.#require(entries);
     if (this.#open.kind === "move") await this.#put(entries);
     await new IndexedWrites(store, this.#with.keeper).take(this.#platform, { entries, take });
+  }
+
+  /** The history keeps what is removed, and not what is moved. */
+  #removal(): Change | undefined {
+    const { kind, id, startedMs, from } = this.#open;
+    return kind === "remove" ? { cause: "removed", atMs: startedMs, removal: id, top: from } : undefined;
   }
 
   /**
@@ -236,9 +246,10 @@ class FileWorkRun {
     );
     if (replaced.length > 0) this.#keep(await this.#with.journal.step(this.#held, { replaced }));
     const rows = put.map(({ target, entry, content }) => this.#row(target, entry, content));
+    await store.keep(this.#platform, replacedEntries(put), { cause: "replaced", atMs: this.#open.startedMs });
     const write = (): Promise<void> => store.insert(this.#platform, rows);
     await changingIndexed(this.#with.keeper, this.#platform, { change, write });
-    await store.unmark(this.#platform, replaced);
+    await store.release(this.#platform, replaced);
   }
 
   /** Releases the contents that an earlier attempt has replaced, if it ended before it released them. */
@@ -251,7 +262,7 @@ class FileWorkRun {
       replaced.map(({ fullname }) => ({ space, fullname })),
     );
     const loose = replaced.filter((content, at) => !isSame(content, found[at]?.content));
-    await store.unmark(this.#platform, loose);
+    await store.release(this.#platform, loose);
   }
 
   /** A copy is owned by the user who makes it. */

@@ -18,7 +18,7 @@ export interface FileController extends AsyncDisposable {
 }
 
 export interface FileControllerOptions
-  extends Pick<ConstructorParameters<typeof FileService>[0], "everyone" | "runNames" | "room"> {
+  extends Pick<ConstructorParameters<typeof FileService>[0], "everyone" | "runNames" | "room" | "history"> {
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;

@@ -1,4 +1,4 @@
-import { filesArea, FileService } from "../../../controller/areas/files/index.ts";
+import { filesArea, FileService, type HistoryBounds } from "../../../controller/areas/files/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { BlobStore } from "../../../controller/store/blobs.ts";
@@ -20,7 +20,7 @@ export interface MortalFiles extends AsyncDisposable {
 }
 
 /** `heir` knows that the controller `dying` has gone. */
-export async function mortalFiles(engine: Stores, heir: FileController): Promise<MortalFiles> {
+export async function mortalFiles(engine: Stores, heir: FileController, history?: HistoryBounds): Promise<MortalFiles> {
   let mortality = new Mortality(Infinity, false);
   const streams = new Set<string>();
   const { keys, data } = mortalStores(engine, () => mortality);
@@ -40,7 +40,13 @@ export async function mortalFiles(engine: Stores, heir: FileController): Promise
     streams,
     async dies(life, work) {
       mortality = life;
-      const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
+      const dying = new FileService({
+        stores,
+        objects,
+        runtime,
+        controllers: { own: "dying", has: () => true },
+        history,
+      });
       const isDead = await Promise.race([work(dying).then(() => false), life.died.then(() => true)]);
       if (!isDead) return false;
       await heir.files.maintain("matrix");

@@ -139,6 +139,12 @@ export const EXAMPLE_REQUESTS = {
   putExtendByName: { path: { name: "sites" }, body: { items: [{ key: "south", city: "Rome" }] } },
   postExtendByName: { path: { name: "sites" }, body: { items: [{ key: "north", city: "Oslo" }] } },
   deleteExtendByName: { path: { name: "sites" } },
+  getFilesHistoryByPath: { path: { path: "reports/day.csv" } },
+  postFilesRestoreByPath: {
+    path: { path: "reports/day.csv" },
+    body: { key: "(the key of a former content)" },
+  },
+  getFilesTrash: { query: { path: "/reports" } },
   getFilesVersionsByPath: { path: { path: "reports" } },
   deleteFilesVersionsByPath: { path: { path: "reports" }, query: { version: "monday" } },
   getFs: { query: { type: "dir" } },

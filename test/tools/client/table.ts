@@ -24,6 +24,7 @@ const ACTS: ReadonlySet<string> = new Set([
 export const PAGED: Readonly<Record<string, string>> = {
   getClusterAhead: "ahead",
   getConfigList: "list",
+  getFilesTrash: "list",
   getFilesVersionsByPath: "list",
   getFs: "list",
   getFsByPath: "list",

@@ -32,6 +32,7 @@ const RANDOM_TESTS = [
   "controller/areas/audit/edits.test.ts",
   "controller/areas/audit/tampering.test.ts",
   "controller/areas/config/many.test.ts",
+  "controller/areas/files/history/deaths.test.ts",
   "controller/areas/files/versions/aged.test.ts",
   "controller/areas/files/versions/deaths.test.ts",
   "controller/areas/files/work.test.ts",

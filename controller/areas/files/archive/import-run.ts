@@ -11,7 +11,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { keepInRoom } from "../../tenants/index.ts";
 import type { HeldContent } from "../entries.ts";
 import { changingIndexed, replacing, type IndexKeeper } from "../search/keeper.ts";
-import type { FileStore } from "../store.ts";
+import { replacedEntries, type FileStore } from "../store.ts";
 import { batches, type FoundFile, type ImportChecks } from "./import-checks.ts";
 import { importMark, type FileImportJournal, type OpenFileImport, type VersionedFileImport } from "./import-journal.ts";
 import type { ImportPlan, PlannedFile } from "./import-plan.ts";
@@ -88,10 +88,13 @@ export class ImportRun {
       this.#held.open.space,
       found.map(({ former }) => former),
     );
+    const replaced = found.map(({ former }, at) => ({ former, content: contents[at] }));
+    const { startedMs } = this.#held.open;
+    await store.keep(this.#principal, replacedEntries(replaced), { cause: "replaced", atMs: startedMs });
     const write = (): Promise<void> => store.insert(this.#principal, rows);
     await changingIndexed(keeper, this.#principal, { change, write });
     this.#isUnsure = false;
-    await store.unmark(
+    await store.release(
       this.#principal,
       this.#held.open.batch.flatMap(({ formers }) => formers),
     );
@@ -196,6 +199,6 @@ export async function cleanUp(
     const contents = [{ digest, mark: importMark(open, fullname) }, ...formers];
     return contents.filter(({ mark }) => mark !== found[at]?.content?.mark);
   });
-  await store.unmark(principal, loose);
+  await store.release(principal, loose);
   await journal.end(open);
 }

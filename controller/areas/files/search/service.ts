@@ -1,3 +1,4 @@
+import { HistoryStore } from "../history/store.ts";
 import { withinTime } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
@@ -55,6 +56,7 @@ export class FileSearchService implements IndexKeeper {
       stores,
       objects,
       runtime,
+      history: new HistoryStore(dependencies),
       settle: () => Promise.reject(new Error("The search takes no files.")),
     });
     this.#contents = new ContentStore(objects);

@@ -35,7 +35,7 @@ export type FileChange =
       readonly isWhole: boolean;
       readonly replaced?: HeldContent | undefined;
     }
-  | { readonly place: Place; readonly removed: FileEntry };
+  | { readonly place: Place; readonly removed: FileEntry; readonly isMoved?: true };
 
 /** Returns the changes that a caller makes of the entries as they are. */
 export type Plan = (entries: readonly (FileEntry | undefined)[]) => Promise<readonly FileChange[]>;
@@ -60,6 +60,8 @@ interface PendingChange extends RowChange {
   readonly user: string;
   /** Content whose mark is removed after the write. */
   readonly released?: HeldContent | undefined;
+  /** True: the file is moved, so the history does not keep it. */
+  readonly isMoved?: true | undefined;
   readonly stamp: Stamp;
 }
 
@@ -161,7 +163,10 @@ export class FileChanges {
       const at = places.indexOf(change.place);
       const createdMs = entries[at]?.createdMs ?? stamp.atMs;
       const common = { place: change.place, writeUs: times[at] ?? 0, createdMs, ospace, user, stamp };
-      if ("removed" in change) return { ...common, kind: "remove", row: {}, released: change.removed.content };
+      if ("removed" in change) {
+        const { removed, isMoved } = change;
+        return { ...common, kind: "remove", row: {}, released: removed.content, isMoved };
+      }
       const row = { ...change.row, ...stampColumn(stamp) };
       return { ...common, kind: change.isWhole ? "insert" : "update", row, released: change.replaced };
     });
@@ -221,7 +226,7 @@ export class FileChanges {
   async #finish(principal: Principal, kv: KvStore, change: PendingChange): Promise<void> {
     try {
       await this.#apply(principal, change);
-      if (change.released) await this.#with.store.unmark(principal, [change.released]);
+      if (change.released) await this.#with.store.release(principal, [change.released]);
     } catch (error) {
       if (!isTransient(error)) await this.#clear(kv, change);
       throw error;
@@ -233,9 +238,20 @@ export class FileChanges {
     const { store } = this.#with;
     const { place, kind, row } = change;
     const before = await this.#retry.run(() => store.find(principal, place));
+    await this.#retry.run(() => this.#keep(principal, change, before));
     const write = (): Promise<void> => this.#retry.run(() => store.apply(principal, change));
     if (kind === "remove") await this.#indexed.remove(principal, { before, write });
     else await this.#indexed.replace(principal, { place, before, isContent: "digest" in row, write });
+  }
+
+  /** The history keeps a content that the change takes from the file. A repetition after the write finds another one. */
+  async #keep(principal: Principal, change: PendingChange, before: FileEntry | undefined): Promise<void> {
+    const { released, row, isMoved, stamp, kind } = change;
+    const isTaken = released !== undefined && before?.content?.mark === released.mark;
+    if (!isTaken || isMoved || row["digest"] === released.digest) return;
+    const removal =
+      kind === "remove" ? ({ cause: "removed", removal: stamp.revision } as const) : ({ cause: "replaced" } as const);
+    await this.#with.store.keep(principal, [before], { ...removal, atMs: stamp.atMs });
   }
 
   /** Ends the pending change, unless another controller has ended it already. */

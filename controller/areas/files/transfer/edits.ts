@@ -173,7 +173,7 @@ export class FileEdits {
             throw new AppError("conflict", `${place.fullname} is being written: try again.`);
           return [
             { place: to, row: rowAt(to, removed, kept.held), isWhole: true },
-            { place, removed },
+            { place, removed, isMoved: true },
           ];
         },
         onDecided: () => kept.use(),

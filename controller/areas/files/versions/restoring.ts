@@ -3,7 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import type { HidingGuard } from "../hiding.ts";
 import { changingIndexed, IndexedWrites, replacing, type IndexKeeper } from "../search/keeper.ts";
-import { rowAt, type FileStore } from "../store.ts";
+import { replacedEntries, rowAt, type FileStore } from "../store.ts";
 import { batches } from "./batches.ts";
 import { fileEntryOf, hasSameContent, isSameEntry, keptOf, placeOfKept, type KeptEntry } from "./kept-entry.ts";
 import type { KeptTrees } from "./records.ts";
@@ -74,11 +74,12 @@ export class Restoring {
   }
 
   /** Removes the entries that the version lacks, and those in whose place it has a folder or file. */
-  async #remove({ platform, visibility, root }: KeptTreeRun, some: readonly Pair[]): Promise<void> {
+  async #remove({ platform, visibility, root, open }: KeptTreeRun, some: readonly Pair[]): Promise<void> {
     const places = some.flatMap(({ before }) => (before ? [placeOfKept(root, before.path)] : []));
     if (places.length === 0) return;
     const { store, keeper } = this.#with;
-    const taking = await store.toTake(platform, places);
+    const { id, startedMs } = open();
+    const taking = await store.toTake(platform, places, { cause: "removed", atMs: startedMs, removal: id });
     for (const entry of taking.entries) visibility.requireWriting(entry, { before: entry, columns: [] });
     await new IndexedWrites(store, keeper).take(platform, taking);
   }
@@ -95,9 +96,10 @@ export class Restoring {
     const added = put.flatMap(({ content, former }) => (content && content !== former?.content ? [content] : []));
     await store.mark(platform, added);
     const rows = put.map(({ entry, content }) => rowAt(entry, entry, content));
+    await store.keep(platform, replacedEntries(put), { cause: "replaced", atMs: run.open().startedMs });
     const write = (): Promise<void> => store.insert(platform, rows);
     await changingIndexed(keeper, platform, { change: replacing(root.space, former), write });
-    await store.unmark(platform, released(put, some));
+    await store.release(platform, released(put, some));
   }
 }
 

@@ -1,0 +1,187 @@
+import { AppError } from "../../../../common/errors.ts";
+import {
+  FILE_HISTORY_LOOK_MS,
+  FILE_HISTORY_ROWS_PER_SWEEP,
+  FILE_TRASH_PAGE_MAX,
+  FILE_TRASH_SPAN_MS,
+} from "../../../../common/limits.ts";
+import { isInside } from "../../../../common/paths.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { pathAllowed, requirePermission, systemPrincipal, type Principal } from "../../permissions/index.ts";
+import type { Carrying } from "../carrying.ts";
+import type { FileContents } from "../contents.ts";
+import { placeBelowRoot, placeOf, type FileName, type Place } from "../names.ts";
+import { notFound, openPlace, visiblePlace } from "../open-places.ts";
+import type { FileStore } from "../store.ts";
+import type { FileEdits } from "../transfer/edits.ts";
+import type { FileVisibility } from "../visible.ts";
+import type { FormerFile } from "./former.ts";
+import { newestFirst, type HistoryStore } from "./store.ts";
+
+interface Dependencies {
+  readonly runtime: Pick<Runtime, "clock">;
+  readonly store: FileStore;
+  readonly history: HistoryStore;
+  readonly contents: FileContents;
+  readonly edits: FileEdits;
+  readonly carrying: Carrying;
+  readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
+}
+
+interface Page {
+  readonly former: readonly FormerFile[];
+  /** The `after` of the next page; absent: this page is the last one. */
+  readonly next?: string;
+}
+
+/** Former contents of files, and what was removed. The rights are those on the file of the same path. */
+export class FileHistory {
+  readonly #with: Dependencies;
+  /** Times before which the histories of tenants are not checked. */
+  readonly #looks = new Map<string, number>();
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Former contents of a file, newest first. `AppError("not_found")` if there are none, and no file. */
+  async list(principal: Principal, name: FileName): Promise<readonly FormerFile[]> {
+    requirePermission(principal, "files:read");
+    const { store, history, visibilityOf } = this.#with;
+    const place = openPlace(principal, placeBelowRoot(name));
+    const visibility = await visibilityOf(principal);
+    const now = await store.find(principal, place);
+    const found = shownOf(visibility, await history.of(principal, [place]));
+    const former = found.filter(({ entry }) => entry.content?.mark !== now?.content?.mark);
+    if (former.length === 0 && !(now && visibility.shown(now))) throw notFound(place);
+    return former;
+  }
+
+  /** Files and folders below a folder that were removed and are not there again, newest first. */
+  async trash(
+    principal: Principal,
+    name: FileName,
+    { after, limit }: { readonly after?: string | undefined; readonly limit: number },
+  ): Promise<Page> {
+    requirePermission(principal, "files:read");
+    const folder = visiblePlace(principal, placeOf(name));
+    const { runtime, history } = this.#with;
+    const most = Math.min(limit, FILE_TRASH_PAGE_MAX);
+    const behind = after === undefined ? undefined : positionOf(after);
+    const visibility = await this.#with.visibilityOf(principal);
+    const oldestMs = runtime.clock.nowMs() - (history.bounds?.ageMs ?? 0) - FILE_HISTORY_LOOK_MS;
+    const found: FormerFile[] = [];
+    let toMs = behind?.atMs ?? runtime.clock.nowMs();
+    for (let spanMs = FILE_TRASH_SPAN_MS; toMs >= oldestMs && found.length <= most; spanMs *= 4) {
+      const fromMs = toMs - spanMs;
+      found.push(...(await this.#removed(principal, { folder, fromMs, toMs, behind, most, visibility })));
+      toMs = fromMs - 1;
+    }
+    const former = found.slice(0, most);
+    const last = former.at(-1);
+    return { former, ...(found.length > most && last && { next: `${last.atMs}.${last.key}` }) };
+  }
+
+  /**
+   * Restores a former content of a file, or a removed folder with everything that was removed with it, and returns the
+   * number of files. Files that are there again stay. `AppError("not_found")` for an unknown key, `deadline`: the
+   * restore of a folder continues in the background.
+   */
+  async restore(principal: Principal, name: FileName, key: string): Promise<number> {
+    requirePermission(principal, "files:write");
+    const { store, history, contents, edits, carrying, visibilityOf } = this.#with;
+    const place = openPlace(principal, placeBelowRoot(name));
+    const visibility = await visibilityOf(principal);
+    const former = await history.find(principal, key);
+    const isHere = former?.entry.fullname === place.fullname && former.entry.space === place.space;
+    if (!former || !isHere || !visibility.shown(former.entry))
+      throw new AppError("not_found", `The history has no ${key} of ${place.fullname}.`);
+    const { content, size, ftype, attr, tags } = former.entry;
+    if (!content) {
+      const work = carrying.newWork(principal, visibility, { kind: "recover", place, removal: former.removal });
+      return (await carrying.carry(work)).changed ?? 0;
+    }
+    visibility.requireAllOf(former.entry);
+    const kept = await contents.markAnew(principal, content, size);
+    try {
+      const isThere = (await store.find(principal, place)) !== undefined;
+      await edits.save(principal, place, { content: kept, notes: isThere ? {} : { ftype, attr, tags } });
+    } finally {
+      await kept.release();
+    }
+    return 1;
+  }
+
+  /** Purges what is older than the bounds of the tenant, in steps of bounded length. */
+  async sweep(tenant: string, ospace: string): Promise<void> {
+    const { history, runtime } = this.#with;
+    const nowMs = runtime.clock.nowMs();
+    if ((this.#looks.get(tenant) ?? 0) > nowMs) return;
+    const principal = systemPrincipal(tenant, ospace, "");
+    const toMs = await this.#endOf(principal, nowMs);
+    if (await history.purgeUpTo(principal, toMs, FILE_HISTORY_ROWS_PER_SWEEP))
+      this.#looks.set(tenant, nowMs + FILE_HISTORY_LOOK_MS);
+  }
+
+  async #endOf(principal: Principal, nowMs: number): Promise<number> {
+    const { history } = this.#with;
+    if (!history.bounds) return nowMs;
+    const { ageMs, maxBytes } = history.bounds;
+    return history.timeOfBytes(principal, { fromMs: nowMs - ageMs, toMs: nowMs, maxBytes });
+  }
+
+  /** The newest in a span of time, at most one more than a page. */
+  async #removed(principal: Principal, { folder, fromMs, toMs, behind, most, visibility }: Looking) {
+    const { history, store } = this.#with;
+    let found: FormerFile[] = [];
+    const where = [
+      { kind: "equals", column: "top", values: ["yes"] },
+      { kind: "range", column: "at", from: fromMs, to: toMs },
+    ] as const;
+    for await (const page of history.read(principal, where)) {
+      const some = shownOf(visibility, page).filter(
+        (one) =>
+          one.isTop &&
+          one.atMs >= fromMs &&
+          one.atMs <= toMs &&
+          one.entry.space === folder.space &&
+          isInside(folder.fullname, one.entry.fullname) &&
+          pathAllowed(principal, one.entry.fullname) &&
+          (!behind || newestFirst(behind, one) < 0),
+      );
+      const now = await store.get(
+        principal,
+        some.map(({ entry }) => entry),
+      );
+      found.push(...some.filter((_, at) => !now[at]));
+      if (found.length > 4 * most) found = found.sort(newestFirst).slice(0, most + 1);
+    }
+    return found.sort(newestFirst).slice(0, most + 1);
+  }
+}
+
+interface Looking {
+  readonly folder: Place;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly behind: Position | undefined;
+  readonly most: number;
+  readonly visibility: FileVisibility;
+}
+
+type Position = Pick<FormerFile, "atMs" | "key">;
+
+function positionOf(after: string): Position {
+  const [, at, key] = /^(\d{1,15})\.([\w-]{43})$/.exec(after) ?? [];
+  if (at === undefined || key === undefined)
+    throw new AppError("invalid", "after is to be the member next of an earlier answer.");
+  return { atMs: Number(at), key };
+}
+
+/** As the principal may see them. */
+function shownOf(visibility: FileVisibility, former: readonly FormerFile[]): readonly FormerFile[] {
+  return former.flatMap((one) => {
+    const entry = visibility.shown(one.entry);
+    return entry ? [{ ...one, entry }] : [];
+  });
+}
