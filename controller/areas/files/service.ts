@@ -18,6 +18,7 @@ import { notFound, openPlace, visiblePlace, withoutPaths } from "./open-places.t
 import type { FileNotes } from "./notes.ts";
 import { servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
+import { Arrivals } from "./transfer/arrivals.ts";
 import { FileChanges } from "./transfer/changes.ts";
 import { FileEdits, type Conditional, type FileWriting } from "./transfer/edits.ts";
 import { revisionOfFile } from "./transfer/expected.ts";
@@ -55,6 +56,7 @@ export class FileService implements FileSource {
   readonly #changes: FileChanges;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
+  readonly #arrivals: Arrivals;
   readonly #contents: FileContents;
   readonly #carrying: Carrying;
   readonly #listing: FolderListing;
@@ -78,7 +80,8 @@ export class FileService implements FileSource {
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
     this.archives = new FileArchives({ ...parts, ...dependencies });
-    this.#contents = new FileContents({ ...parts, room: dependencies.room });
+    const arrivals = (this.#arrivals = new Arrivals(dependencies));
+    this.#contents = new FileContents({ ...parts, arrivals, room: dependencies.room });
     const rights = new WriteRights(runtime.clock, visibilityOf);
     this.#edits = new FileEdits({ ...parts, rights, contents: this.#contents, changes: this.#changes });
   }
@@ -250,6 +253,7 @@ export class FileService implements FileSource {
 
   async maintain(tenant: string): Promise<void> {
     await this.#changes.finish(tenant);
+    await this.#arrivals.maintain(tenant);
     await this.#works.maintain(tenant);
   }
 
@@ -259,8 +263,8 @@ export class FileService implements FileSource {
   }
 
   /** Pauses the running work. Another controller, or this one after its next start, continues it. */
-  close(): Promise<void> {
-    return this.#journal.inFlight.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#journal.inFlight.close(), this.#arrivals.close()]);
   }
 
   /** The entry at `place`; `undefined` also if the principal may not see it. */
