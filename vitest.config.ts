@@ -13,7 +13,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/config/{changes,config,histories,transfer,watch}.test.ts",
   "controller/areas/consolelog/oldest.test.ts",
   "controller/areas/files/service.test.ts",
-  "controller/areas/files/transfer/{conditions,downloads}.test.ts",
+  "controller/areas/files/transfer/{conditions,deaths,downloads}.test.ts",
   "controller/areas/groups/at-once.test.ts",
   "controller/areas/hosts/changes.test.ts",
   "controller/areas/ingest/{batches,holders,in-flight,marks,pins,retries,service}.test.ts",

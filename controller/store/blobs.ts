@@ -3,8 +3,16 @@
  * `BLOB_CHUNK_MAX_BYTES` and named by their SHA-256, so equal bytes are stored once. A sweep removes unmarked content.
  */
 export interface BlobStore {
-  /** Stores at most `BLOB_MAX_BYTES`; durable when it resolves. The content is marked for `owner` from the start. */
-  put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo>;
+  /**
+   * Stores at most `BLOB_MAX_BYTES`; durable when it resolves. The content is marked for `owner` from the start.
+   * `beforeMark` is called when all bytes have arrived and none of them is marked. If it fails, the put fails with its
+   * error and sets no mark.
+   */
+  put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    owner: string,
+    beforeMark?: BeforeMark,
+  ): Promise<BlobInfo>;
   stat(digest: string): Promise<BlobInfo | undefined>;
   /**
    * Bytes from `start` (inclusive) to `end` (exclusive). `AppError("not_found")` if there is no such content. Verifies
@@ -27,6 +35,8 @@ export interface BlobStore {
   readStream(stream: string, offset: number, maxBytes: number): Promise<StreamPart>;
   removeStream(stream: string): Promise<void>;
 }
+
+export type BeforeMark = (content: BlobInfo) => Promise<void>;
 
 export interface BlobInfo {
   /** SHA-256 of the content, 64 lower-case hexadecimal digits. */

@@ -345,7 +345,7 @@ function faultyScrub(scrub: ScrubStore, faults: Faults): ScrubStore {
 
 function faultyBlobs(blobs: BlobStore, faults: Faults): BlobStore {
   return {
-    put: (bytes, owner) => faults.write(() => blobs.put(bytes, owner)),
+    put: (...content) => faults.write(() => blobs.put(...content)),
     stat: (digest) => faults.read(() => blobs.stat(digest)),
     read: (digest, range) => faultyRead(blobs.read(digest, range), faults),
     mark: (digest, owner) => faults.write(() => blobs.mark(digest, owner)),

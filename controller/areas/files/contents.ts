@@ -1,5 +1,4 @@
 import { createReadStream } from "node:fs";
-import type { Runtime } from "../../runtime.ts";
 import type { TenantRoom } from "../objects/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
 import type { ByteRange } from "../../store/blobs.ts";
@@ -15,6 +14,7 @@ import { KnownTexts } from "./known-texts.ts";
 import type { FileName } from "./names.ts";
 import { placesOf } from "./spaces.ts";
 import type { FileStore } from "./store.ts";
+import type { Arrivals } from "./transfer/arrivals.ts";
 import { revisionOfFile } from "./transfer/expected.ts";
 import { KeptContent } from "./transfer/kept-content.ts";
 import type { FileVisibility } from "./visible.ts";
@@ -37,14 +37,12 @@ export interface OpenedFile extends OpenFile, Pick<FileEntry, "fullname" | "vers
 /** New content of a file: a text, the path of a local file, or what `keep` has stored before. */
 export type Content = { readonly text: string } | { readonly file: string } | KeptContent;
 
-const MARK_BYTES = 12;
-
 interface ContentDependencies {
   readonly stores: Stores;
-  readonly runtime: Runtime;
   /** Absent: tenants have no quota. */
   readonly room?: TenantRoom | undefined;
   readonly store: FileStore;
+  readonly arrivals: Arrivals;
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
 }
 
@@ -105,24 +103,23 @@ export class FileContents {
 
   /** Stores the bytes under a new mark, which the caller uses or releases. No mark stays if it fails. */
   async keepBytes(principal: Principal, bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<KeptContent> {
-    const { stores, room, store } = this.#with;
-    const { blobs } = await stores.tenant(principal.tenant);
-    const mark = this.#newMark();
-    const { digest, size } = await keepInRoom({ room, tenant: principal.tenant }, bytes, (admitted) =>
-      blobs.put(admitted, mark),
+    const { stores, room, arrivals } = this.#with;
+    const { tenant } = principal;
+    const { blobs } = await stores.tenant(tenant);
+    return arrivals.keep(tenant, (mark, beforeMark) =>
+      keepInRoom({ room, tenant }, bytes, (admitted) => blobs.put(admitted, mark, beforeMark)),
     );
-    return new KeptContent({ digest, mark }, size, (held) => store.unmark(principal, [held]));
   }
 
   /** Marks a stored content once more, for another file. `size` is needed only by a save. */
   async markAnew(principal: Principal, { digest }: HeldContent, size = 0): Promise<KeptContent> {
-    const { store } = this.#with;
-    const held = { digest, mark: this.#newMark() };
-    await store.mark(principal, [held]);
-    return new KeptContent(held, size, (unused) => store.unmark(principal, [unused]));
-  }
-
-  #newMark(): string {
-    return `file/${Buffer.from(this.#with.runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
+    const { stores, arrivals } = this.#with;
+    const { blobs } = await stores.tenant(principal.tenant);
+    return arrivals.keep(principal.tenant, async (mark, beforeMark) => {
+      const info = { digest, size };
+      await beforeMark(info);
+      await blobs.mark(digest, mark);
+      return info;
+    });
   }
 }

@@ -96,7 +96,7 @@ test("who is late to let go of the old content does not take it from who has wri
   let reached = (): void => undefined;
   const atGate = new Promise<void>((resolve) => (reached = resolve));
   const late: BlobStore = {
-    put: (bytes, owner) => blobs.put(bytes, owner),
+    put: (...content) => blobs.put(...content),
     mark: (digest, owner) => blobs.mark(digest, owner),
     // Then the controller dies: its cleanup afterwards does not run.
     unmark: async (digest, owner) => {

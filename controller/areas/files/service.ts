@@ -21,6 +21,7 @@ import { notFound, openPlace, visiblePlace, withoutPaths } from "./open-places.t
 import type { FileNotes } from "./notes.ts";
 import { servedNames } from "./spaces.ts";
 import { platform, FileStore } from "./store.ts";
+import { Arrivals } from "./transfer/arrivals.ts";
 import { FileChanges } from "./transfer/changes.ts";
 import { FileEdits, type Conditional, type FileWriting } from "./transfer/edits.ts";
 import { revisionOfFile } from "./transfer/expected.ts";
@@ -62,6 +63,7 @@ export class FileService implements FileSource {
   readonly #changes: FileChanges;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
+  readonly #arrivals: Arrivals;
   readonly #contents: FileContents;
   readonly #carrying: Carrying;
   readonly #listing: FolderListing;
@@ -92,7 +94,8 @@ export class FileService implements FileSource {
     this.#carrying = new Carrying({ ...parts, works: this.#works });
     this.versions = new FileVersions({ ...parts, carrying: this.#carrying });
     this.archives = new FileArchives({ ...parts, ...dependencies });
-    this.#contents = new FileContents({ ...parts, room: dependencies.room });
+    const arrivals = (this.#arrivals = new Arrivals(dependencies));
+    this.#contents = new FileContents({ ...parts, arrivals, room: dependencies.room });
     const rights = new WriteRights(runtime.clock, visibilityOf);
     const edits = { ...parts, rights, contents: this.#contents, changes: this.#changes };
     this.#edits = new FileEdits(edits);
@@ -266,6 +269,7 @@ export class FileService implements FileSource {
 
   async maintain(tenant: string): Promise<void> {
     await this.#changes.finish(tenant);
+    await this.#arrivals.maintain(tenant);
     await this.#works.maintain(tenant);
     const ospace = await this.#with.ospaceOf?.(tenant);
     if (ospace !== undefined) await this.history.sweep(tenant, ospace);
@@ -277,8 +281,8 @@ export class FileService implements FileSource {
   }
 
   /** Pauses the running work. Another controller, or this one after its next start, continues it. */
-  close(): Promise<void> {
-    return this.#journal.inFlight.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#journal.inFlight.close(), this.#arrivals.close()]);
   }
 
   /** The entry at `place`; `undefined` also if the principal may not see it. */

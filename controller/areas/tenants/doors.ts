@@ -81,7 +81,7 @@ function closableScrub(scrub: ScrubStore, check: Check): ScrubStore {
 
 function closableBlobs(blobs: BlobStore, check: Check): BlobStore {
   return {
-    put: (bytes, owner) => open(check, () => blobs.put(bytes, owner)),
+    put: (...content) => open(check, () => blobs.put(...content)),
     stat: (digest) => open(check, () => blobs.stat(digest)),
     mark: (digest, owner) => open(check, () => blobs.mark(digest, owner)),
     unmark: (digest, owner) => open(check, () => blobs.unmark(digest, owner)),

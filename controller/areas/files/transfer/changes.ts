@@ -16,6 +16,7 @@ import { systemPrincipal, type Principal } from "../../permissions/index.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import { IndexedWrites, type IndexKeeper } from "../search/keeper.ts";
 import type { Place } from "../names.ts";
+import type { KeptContent } from "./kept-content.ts";
 import { stampColumn, type FileStore, type RowChange } from "../store.ts";
 
 /** Entries that changes rewrite: `FILE_SEQUENCES` for all files of a tenant, each by the digest of its place. */
@@ -45,14 +46,16 @@ interface Condition {
   readonly revision: number;
 }
 
+type UsableContent = Pick<KeptContent, "condition" | "held" | "use">;
+
 export interface ChangeRequest {
   readonly places: readonly Place[];
   /** Runs again if another change came first. Its errors are thrown. */
   readonly plan: Plan;
   /** Called before the entries are read. Returns a further condition of the decision. */
   readonly condition?: (() => Promise<Condition>) | undefined;
-  /** Called when the change is decided, and when that is unknown. */
-  readonly onDecided?: (() => void) | undefined;
+  /** Content that the change names. It is used from the decision on, and when that is unknown. */
+  readonly kept?: UsableContent | undefined;
 }
 
 interface PendingChange extends RowChange {
@@ -100,7 +103,7 @@ export class FileChanges {
    * Makes the changes that `plan` returns for the present entries, all or none, and returns their revision.
    * `AppError("unknown_outcome")` if they are decided, but not in their rows yet.
    */
-  make(principal: Principal, { places, plan, condition, onDecided }: ChangeRequest): Promise<string> {
+  make(principal: Principal, { places, plan, condition, kept }: ChangeRequest): Promise<string> {
     const queues = places.map((place) => `${principal.tenant}/${sequenceOf(place)}`);
     return this.#queue.run(queues, async () => {
       for (let attempt = 1; attempt <= FILE_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -111,7 +114,8 @@ export class FileChanges {
         const changes = await plan(entries);
         const stamp = newStamp(principal.user, this.#with.runtime);
         const pending = await this.#timed(principal, { places, entries, changes, stamp });
-        if (!(await this.#decided(now, { pending, further, stamp }, onDecided))) continue;
+        const isMade = await this.#decided(now, { pending, further, stamp, kept });
+        if (!isMade && !(kept && (await this.#isNamed(principal, places, kept)))) continue;
         await this.#complete(principal, now.kv, pending);
         return stamp.revision;
       }
@@ -173,29 +177,43 @@ export class FileChanges {
   }
 
   /** False if another change came first. */
-  async #decided(
-    { kv, sequences }: Now,
-    { pending, further, stamp }: Decision,
-    onDecided: () => void = () => undefined,
-  ): Promise<boolean> {
+  async #decided({ kv, sequences }: Now, { pending, further, stamp, kept }: Decision): Promise<boolean> {
     const keys = [...sequences.keys()];
     const conditions = keys.map((key) => ({ key, revision: sequences.get(key) ?? 0 }));
     const request = {
-      if: [...conditions, ...(further ? [further] : [])],
+      if: [...conditions, ...(further ? [further] : []), ...(kept ? [kept.condition] : [])],
       then: [
         ...keys.map((key) => ({ kind: "put", key, value: encodeJson({ change: stamp.revision }) }) as const),
         ...pending.map((one) => ({ kind: "put", key: pendingOf(one.place), value: encodeJson(one) }) as const),
+        ...(kept ? [{ kind: "delete", key: kept.condition.key } as const] : []),
       ],
     };
     try {
       const { ok } = await txnOnce(kv, request, (write) => this.#retry.run(write));
       const isMade = ok || (await this.#isMade(kv, keys, stamp));
-      if (isMade) onDecided();
+      if (isMade) kept?.use();
       return isMade;
     } catch (error) {
-      if (isAppError(error, "unknown_outcome")) onDecided();
+      if (isAppError(error, "unknown_outcome")) kept?.use();
       throw error;
     }
+  }
+
+  /**
+   * True if the content's record is gone because the change was decided, before its answer was lost and others followed.
+   * False if nothing was decided. `AppError("unknown_outcome")` if another controller took this one for dead, or if a
+   * later change replaced the content.
+   */
+  async #isNamed(principal: Principal, places: readonly Place[], kept: UsableContent): Promise<boolean> {
+    const kv = await this.#kv(principal.tenant);
+    const { key, revision } = kept.condition;
+    if ((await this.#retry.run(() => kv.get(key)))?.revision === revision) return false;
+    await this.#settled(principal, places);
+    const entries = await this.#with.store.get(principal, places);
+    if (!entries.some((entry) => entry?.content?.mark === kept.held.mark))
+      throw new AppError("unknown_outcome", "This controller was held up. Read the file to see if it was written.");
+    kept.use();
+    return true;
   }
 
   /** True if another controller has finished the change already, after the answer of its decision was lost. */
@@ -276,7 +294,7 @@ interface Timing {
   readonly stamp: Stamp;
 }
 
-interface Decision extends Pick<Timing, "stamp"> {
+interface Decision extends Pick<Timing, "stamp">, Pick<ChangeRequest, "kept"> {
   readonly further: Condition | undefined;
   readonly pending: readonly PendingChange[];
 }

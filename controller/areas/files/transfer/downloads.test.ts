@@ -27,7 +27,7 @@ beforeAll(async () => {
     tenant: async (name) => {
       const store = await http.engine.tenant(name);
       const blobs = Object.create(store.blobs) as typeof store.blobs;
-      blobs.put = (bytes, owner) => store.blobs.put(bytes, owner);
+      blobs.put = (...content) => store.blobs.put(...content);
       blobs.unmark = (digest, owner) => store.blobs.unmark(digest, owner);
       blobs.read = async function* (digest, range) {
         reads.push(range);

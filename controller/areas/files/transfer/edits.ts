@@ -75,7 +75,7 @@ export class FileEdits {
       const revision = await this.#change(principal, [place], {
         expected,
         plan: async ([now]) => [(await this.#writeOf(principal, { ...planned, kept }, now)).change],
-        onDecided: () => kept?.use(),
+        kept,
       });
       // Repeat this: a folder may have been removed meanwhile. A removal spares entries written after it began.
       await store.makeFoldersAbove(principal, place);
@@ -176,7 +176,7 @@ export class FileEdits {
             { place, removed, isMoved: true },
           ];
         },
-        onDecided: () => kept.use(),
+        kept,
       });
       await store.makeFoldersAbove(principal, to);
       return revision;

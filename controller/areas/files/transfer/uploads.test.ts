@@ -11,7 +11,7 @@ import { HTTP_FORM_BESIDE_FILES_BYTES, HTTP_UPLOAD_MAX_BYTES } from "../../../..
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import type { BlobStore } from "../../../store/blobs.ts";
+import type { BeforeMark, BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { TenantRoom } from "../../objects/index.ts";
 import { fileRoutes } from "../routes.ts";
@@ -61,7 +61,7 @@ async function counting(name: string) {
   const store = await http.engine.tenant(name);
   const blobs: BlobStore = Object.assign(Object.create(store.blobs) as BlobStore, {
     ...{ read: store.blobs.read.bind(store.blobs), unmark: store.blobs.unmark.bind(store.blobs) },
-    put: async (bytes: AsyncIterable<Uint8Array>, owner: string) => {
+    put: async (bytes: AsyncIterable<Uint8Array>, ...rest: [owner: string, beforeMark?: BeforeMark]) => {
       const seen: (typeof puts)[number] = { bytes: 0, end: "open" };
       puts.push(seen);
       const counted = async function* () {
@@ -71,7 +71,7 @@ async function counting(name: string) {
         }
       };
       try {
-        const info = await store.blobs.put(counted(), owner);
+        const info = await store.blobs.put(counted(), ...rest);
         seen.end = "stored";
         return info;
       } catch (error) {

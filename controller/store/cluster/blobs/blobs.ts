@@ -1,4 +1,4 @@
-import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
+import type { BeforeMark, BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
 import { Contents } from "./contents.ts";
 import { Streams } from "./streams.ts";
 import type { Tables } from "../tables.ts";
@@ -12,8 +12,12 @@ export class CassandraBlobStore implements BlobStore {
     this.#streams = new Streams(tables);
   }
 
-  put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
-    return this.#contents.put(bytes, owner);
+  put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    owner: string,
+    beforeMark?: BeforeMark,
+  ): Promise<BlobInfo> {
+    return this.#contents.put(bytes, owner, beforeMark);
   }
 
   stat(digest: string): Promise<BlobInfo | undefined> {

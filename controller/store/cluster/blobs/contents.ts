@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { types } from "cassandra-driver";
 import { AppError, errorText } from "../../../../common/errors.ts";
 import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES, BLOB_OWNER_MAX_BYTES } from "../../../../common/limits.ts";
-import type { BlobInfo, ByteRange } from "../../blobs.ts";
+import type { BeforeMark, BlobInfo, ByteRange } from "../../blobs.ts";
 import { chunksAhead, sha256OnThread } from "../../blobs/chunks.ts";
 import { requestText } from "../cursor.ts";
 import { plainBytes } from "../entities/entities.ts";
@@ -40,12 +40,17 @@ export class Contents {
     this.#tables = tables;
   }
 
-  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+  async put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    owner: string,
+    beforeMark?: BeforeMark,
+  ): Promise<BlobInfo> {
     checkOwner(owner);
     const upload = Buffer.from(this.#tables.cassandra.runtime.random.bytes(16)).toString("hex");
     await this.#setUpload(PENDING, { name: upload, size: 0, timeUs: 0 });
     try {
       const info = await this.#upload(upload, bytes);
+      await beforeMark?.(info);
       await this.#setMark(info.digest, owner, true);
       const present = await this.#upright(info.digest);
       await this.#setUpload(blobName(info.digest), present ?? { name: upload, size: info.size, timeUs: 0 });

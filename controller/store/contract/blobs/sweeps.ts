@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { AppError } from "../../../../common/errors.ts";
 import type { BlobStore } from "../../blobs.ts";
 import { again, type ContractSubject, same, uniqueName } from "../harness.ts";
 import { put, readAll, unique } from "./content.ts";
@@ -27,6 +28,21 @@ export function sweepsContract(subject: () => ContractSubject): void {
     await subject().advance?.(1_000);
     await again(() => blobs().sweep(0));
     expect(await again(() => blobs().stat(kept.digest))).toBeUndefined();
+  });
+
+  test("content is told before it is marked, and if that fails no mark is set", async () => {
+    const [content, owner] = [unique(60), uniqueName("owner")];
+    const told: unknown[] = [];
+    const info = await again(() =>
+      blobs().put([content], owner, (arrived) => Promise.resolve(void told.push(arrived))),
+    );
+    expect(told).toEqual([info]);
+    await again(() => blobs().unmark(info.digest, owner));
+    const refused = again(() => blobs().put([content], owner, () => Promise.reject(new AppError("conflict", "no"))));
+    await expect(refused).rejects.toMatchObject({ code: "conflict" });
+    await subject().advance?.(1_000);
+    await again(() => blobs().sweep(0));
+    expect(await again(() => blobs().stat(info.digest))).toBeUndefined();
   });
 
   test("content that was swept can come again", async () => {

@@ -3,7 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Files } from "../../../../common/files.ts";
 import { BLOB_OWNER_MAX_BYTES } from "../../../../common/limits.ts";
 import { makeFolder } from "../../../files.ts";
-import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
+import type { BeforeMark, BlobInfo, BlobStore, ByteRange, StreamPart } from "../../blobs.ts";
 import { decodeStored, encodePacked } from "../../format.ts";
 import { Contents } from "./contents.ts";
 import type { EmbeddedRuntime } from "../runtime.ts";
@@ -54,15 +54,20 @@ export class EmbeddedBlobStore implements BlobStore {
     return store;
   }
 
-  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+  async put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    owner: string,
+    beforeMark?: BeforeMark,
+  ): Promise<BlobInfo> {
     checkOwner(owner);
     this.#env.read();
-    const kept = this.#contents.put(bytes, (info, finish) =>
-      this.#turns.take(info.digest, async () => {
+    const kept = this.#contents.put(bytes, async (info, finish) => {
+      await beforeMark?.(info);
+      await this.#turns.take(info.digest, async () => {
         await this.#note(info.digest, owner);
         await finish();
-      }),
-    );
+      });
+    });
     return diskErrors(kept);
   }
 

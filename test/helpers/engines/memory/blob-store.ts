@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
 import type { Clock } from "../../../../common/time.ts";
-import type { BlobInfo, BlobStore, ByteRange, StreamPart } from "../../../../controller/store/blobs.ts";
+import type { BeforeMark, BlobInfo, BlobStore, ByteRange, StreamPart } from "../../../../controller/store/blobs.ts";
 import type { StoreCall } from "./call.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -106,10 +106,16 @@ export class MemoryBlobStore implements BlobStore {
     this.#call = call;
   }
 
-  async put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo> {
+  async put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    owner: string,
+    beforeMark?: BeforeMark,
+  ): Promise<BlobInfo> {
     const pieces: Uint8Array[] = [];
     for await (const piece of bytes) pieces.push(piece);
-    return this.#call.write("blobs.put", () => this.#state.put(Buffer.concat(pieces), owner));
+    const whole = Buffer.concat(pieces);
+    await beforeMark?.({ digest: createHash("sha256").update(whole).digest("hex"), size: whole.length });
+    return this.#call.write("blobs.put", () => this.#state.put(whole, owner));
   }
 
   stat(digest: string): Promise<BlobInfo | undefined> {
