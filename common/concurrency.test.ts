@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mapLimited, readAhead, withinTime } from "./concurrency.ts";
+import { mapLimited, oneAhead, readAhead, withinTime } from "./concurrency.ts";
 import type { Clock } from "./time.ts";
 
 test("no more than the limit works at a time, and answers keep their order", async () => {
@@ -31,6 +31,42 @@ test("after a failure nothing more begins", async () => {
   await expect(mapLimited([1, 2, 3, 4, 5, 6], 2, work)).rejects.toThrow("one");
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   expect(begun).toEqual([1, 2]);
+});
+
+describe("a source that is read one item ahead", () => {
+  function source(last: number) {
+    const told: string[] = [];
+    const items = async function* (): AsyncGenerator<number> {
+      try {
+        for (let item = 1; item <= last; item++) {
+          told.push(`begun ${item}`);
+          yield await Promise.resolve(item);
+        }
+        throw new Error("behind the last");
+      } finally {
+        told.push("ended");
+      }
+    };
+    return { told, items: items() };
+  }
+
+  test("begins the next item before this one is done, and throws its failure at its place", async () => {
+    const { told, items } = source(2);
+    const read = async (): Promise<void> => {
+      for await (const item of oneAhead(items)) {
+        await Promise.resolve();
+        told.push(`done ${item}`);
+      }
+    };
+    await expect(read()).rejects.toThrow("behind the last");
+    expect(told).toEqual(["begun 1", "begun 2", "done 1", "ended", "done 2"]);
+  });
+
+  test("is ended when its reader stops", async () => {
+    const { told, items } = source(5);
+    for await (const item of oneAhead(items)) if (item === 1) break;
+    expect(told).toEqual(["begun 1", "begun 2", "ended"]);
+  });
 });
 
 describe("what is read ahead", () => {

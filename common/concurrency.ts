@@ -24,6 +24,21 @@ export async function mapLimited<T, R>(
   return answers;
 }
 
+/** Yields the items of the source. By then it has begun to read the next one. Ends when the source has ended. */
+export async function* oneAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
+  let next = source.next();
+  try {
+    for (let item = await next; item.done !== true; item = await next) {
+      next = source.next();
+      // It is thrown when the item is read.
+      next.catch(() => undefined);
+      yield item.value;
+    }
+  } finally {
+    await source.return(undefined);
+  }
+}
+
 /**
  * Yields each item with the pieces that `open` yields for it, in the order of `items`. By then it has begun to read the
  * first pieces of the next `ahead` items. The caller must read the pieces of an item before it asks for the next item.

@@ -20,8 +20,9 @@ export const FILE_PASSAGE_OVERLAP_CHARACTERS = 64;
 export const FILE_PASSAGE_BREAK_CHARACTERS = 400;
 /** Passages that one search by contents reads at once. */
 export const FILE_PASSAGES_READ_AT_ONCE = 64;
-/** Passages that one write stores. */
-export const FILE_PASSAGES_AT_ONCE = 64;
+/** Passages that one write stores or removes, and the number of such writes at once. */
+export const FILE_PASSAGES_AT_ONCE = 16;
+export const FILE_PASSAGE_WRITES_AT_ONCE = 8;
 /** A longer line of a docx or xlsx continues as another line of the same number. */
 export const FILE_LINE_MAX_CHARACTERS = 64 * KIB;
 /** Parts of a docx or xlsx, and the bytes to which they unpack together. */
@@ -43,10 +44,10 @@ export const FILE_INDEX_WRITE_ANSWER_MS = 10_000;
 export const FILE_INDEX_CHANGES_WAITING_MAX = 1_000;
 /** Attempts to index a file whose content is replaced meanwhile. Each replacement has its own work. */
 export const FILE_INDEX_READS_MAX = 3;
-/** Files of a folder that one work indexes at once, so that their writes share a flush of the store. */
-export const FILE_INDEX_FILES_AT_ONCE = 16;
-/** Files after which a work notes its progress. */
+/** Files that a work includes at once, so that their writes share a flush of the store. */
 export const FILE_INDEX_STEP_FILES = 64;
+/** A work stores texts and its progress when it has so many passages, or the texts of `FILE_INDEX_STEP_FILES`. */
+export const FILE_INDEX_PART_PASSAGES = 256;
 /** Files without searchable text that a work names. */
 export const FILE_INDEX_NAMED_MAX = 10;
 /** Characters of the reason why a content is not searched. */

@@ -10,6 +10,7 @@ import {
   type JournalDependencies,
   type NewWork,
   type Versioned,
+  type WorkEnd,
   type OpenWork,
 } from "../../store/journal/index.ts";
 import type { HeldContent } from "./entries.ts";
@@ -92,10 +93,7 @@ export interface Retiring {
   readonly isUnmarked?: true;
 }
 
-export interface FileWorkEnd {
-  /** Error code of the work; absent: the work is complete. */
-  readonly code?: ErrorCode;
-  readonly message: string;
+export interface FileWorkEnd extends WorkEnd {
   /** Number of files of other content than before; only for work that keeps or restores a tree. */
   readonly changed?: number;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import {
   FILE_WORK_ATTEMPTS,
   FILE_WORK_BATCH_MAX,
@@ -7,9 +7,8 @@ import {
   FILE_WORK_RETRY_MS,
 } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
-import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { isTransient } from "../../store/journal/index.ts";
+import { WorkRun } from "../../store/journal/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { FileEntry, HeldContent } from "./entries.ts";
 import type { HidingGuard } from "./hiding.ts";
@@ -36,9 +35,6 @@ export interface FileWorkDependencies {
   readonly kept: KeptTreeWorks;
   readonly recovering: Recovering;
 }
-
-/** Thrown if another controller has taken the work, or if the work has already ended. */
-class Lost extends Error {}
 
 /**
  * Copies, moves and removes files, and folders with everything below them. A folder is processed before its content. So
@@ -75,75 +71,51 @@ export class FileWorks {
   }
 }
 
-/** One run of journaled work by this controller. */
+/** One run of a copy, move or removal, or of work with a kept tree. */
 class FileWorkRun {
   readonly #with: FileWorkDependencies;
   readonly #platform: Principal;
+  readonly #run: WorkRun<OpenFileWork>;
   #visibility = ALL_VISIBLE;
-  #held: VersionedFileWork;
 
   constructor(held: VersionedFileWork, dependencies: FileWorkDependencies) {
     const { tenant, ospace, traceparent, user } = held.open;
+    const { journal, runtime } = dependencies;
+    const { clock } = runtime;
     this.#with = dependencies;
-    this.#held = held;
+    this.#run = new WorkRun(held, { journal, clock, attempts: FILE_WORK_ATTEMPTS, retryMs: FILE_WORK_RETRY_MS });
     this.#platform = { ...systemPrincipal(tenant, ospace, traceparent), user };
   }
 
-  async run(): Promise<OpenFileWork> {
-    const { journal } = this.#with;
-    try {
-      if (!this.#open.end) {
-        const end = await this.#carry();
-        this.#keep(await journal.decide(this.#held, end));
-      }
-      await journal.end(this.#open);
-    } catch (error) {
-      if (!(error instanceof Lost) && !isTransient(error)) throw error;
-    }
-    return this.#open;
+  /** Returns the work as it is when it has ended, has paused, or was taken by another controller. */
+  run(): Promise<OpenFileWork> {
+    return this.#run.run(() => this.#carry());
   }
 
   get #open(): OpenFileWork {
-    return this.#held.open;
+    return this.#run.open;
   }
 
   get #signal(): AbortSignal {
-    return this.#with.journal.inFlight.stopping;
-  }
-
-  /**
-   * Does the work, and retries while the stores are unavailable for a moment. Returns how the work ended. Throws if the
-   * work must pause.
-   */
-  async #carry(): Promise<FileWorkEnd> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return { message: "", ...(await this.#carryOnce()) };
-      } catch (error) {
-        if (!isAppError(error)) throw error;
-        if (!isTransient(error)) return { code: error.code, message: error.message };
-        if (error.code === "internal" || this.#signal.aborted || attempt >= FILE_WORK_ATTEMPTS) throw error;
-        await wait(this.#with.runtime.clock, FILE_WORK_RETRY_MS * attempt, this.#signal);
-      }
-    }
+    return this.#run.signal;
   }
 
   /**
    * Processes the recorded folder, then each folder above it, up to `from`. A copy removes nothing, so it starts again
    * at `from`.
    */
-  async #carryOnce(): Promise<Pick<FileWorkEnd, "changed">> {
+  async #carry(): Promise<FileWorkEnd> {
     const { from, at, to, kind, space, rules, kept } = this.#open;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
-    if (kept) return { changed: await this.#with.kept.carry(this.#heldWork()) };
-    if (kind === "recover") return { changed: await this.#with.recovering.carry(this.#heldWork()) };
+    if (kept) return { message: "", changed: await this.#with.kept.carry(this.#heldWork()) };
+    if (kind === "recover") return { message: "", changed: await this.#with.recovering.carry(this.#heldWork()) };
     await this.#releaseReplaced();
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
     let folder = kind === "copy" ? from : at;
     for (;;) {
       await this.#empty({ space, fullname: folder });
-      if (folder === from) return {};
+      if (folder === from) return { message: "" };
       folder = parentOf(folder);
     }
   }
@@ -244,7 +216,7 @@ class FileWorkRun {
     const replaced = put.flatMap(({ target: { fullname }, former, content }) =>
       former?.content && !isSame(former.content, content) ? [{ fullname, ...former.content }] : [],
     );
-    if (replaced.length > 0) this.#keep(await this.#with.journal.step(this.#held, { replaced }));
+    if (replaced.length > 0) await this.#run.step({ replaced });
     const rows = put.map(({ target, entry, content }) => this.#row(target, entry, content));
     await store.keep(this.#platform, replacedEntries(put), { cause: "replaced", atMs: this.#open.startedMs });
     const write = (): Promise<void> => store.insert(this.#platform, rows);
@@ -287,18 +259,13 @@ class FileWorkRun {
       platform: this.#platform,
       visibility: this.#visibility,
       signal: this.#signal,
-      step: async (kept, beside = []) => this.#keep(await journal.stepBeside(this.#held, { kept }, beside)),
+      step: (kept, beside = []) => this.#run.write((held) => journal.stepBeside(held, { kept }, beside)),
     };
   }
 
   async #note(at: string): Promise<void> {
     if (this.#open.kind === "copy") return;
-    this.#keep(await this.#with.journal.step(this.#held, { at }));
-  }
-
-  #keep(changed: VersionedFileWork | undefined): void {
-    if (!changed) throw new Lost();
-    this.#held = changed;
+    await this.#run.step({ at });
   }
 }
 

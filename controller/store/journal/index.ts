@@ -7,3 +7,4 @@ export {
   type OpenWork,
 } from "./journal.ts";
 export { isTransient } from "./transient.ts";
+export { WorkRun, type Attempt, type WorkEnd } from "./work-run.ts";

@@ -55,7 +55,8 @@ export class Extractions {
 
   async #extract(wanted: Wanted): Promise<Extracted | Unreadable> {
     wanted.signal.throwIfAborted();
-    const bytes = await this.#read(wanted);
+    const bytes = await this.#read(wanted).catch(damageOf);
+    if (bytes instanceof Unreadable) return bytes;
     const { workers } = this.#with;
     const { tenant, signal } = wanted;
     const options = { tenant, timeoutMs: FILE_EXTRACT_DEADLINE_MS, signal };
@@ -88,6 +89,12 @@ function reasonOf(error: AppError): string {
   if (error.code === "deadline") return `Its text was not extracted within ${FILE_EXTRACT_DEADLINE_MS} ms.`;
   if (error.code === "internal") return "Its text could not be extracted: the extraction broke off.";
   return error.message;
+}
+
+/** A content that is missing or damaged. Other errors are thrown. */
+function damageOf(error: unknown): Unreadable {
+  if (isAppError(error, "not_found", "internal")) return new Unreadable(error.message);
+  throw error;
 }
 
 function damaged(digest: string): AppError {

@@ -1,6 +1,11 @@
 import type { DataRule } from "../../permissions/index.ts";
-import { Journal, type JournalDependencies, type OpenWork, type Versioned } from "../../../store/journal/index.ts";
-import type { ErrorCode } from "../../../../common/errors.ts";
+import {
+  Journal,
+  type JournalDependencies,
+  type OpenWork,
+  type Versioned,
+  type WorkEnd,
+} from "../../../store/journal/index.ts";
 import type { Space } from "../names.ts";
 
 /**
@@ -23,7 +28,7 @@ export interface OpenIndexing extends OpenWork {
   readonly rules?: readonly DataRule[];
   readonly startedMs: number;
   readonly progress?: IndexProgress;
-  readonly end?: IndexingEnd;
+  readonly end?: WorkEnd;
 }
 
 export interface IndexProgress {
@@ -33,12 +38,6 @@ export interface IndexProgress {
   readonly unindexed: number;
   /** The first `FILE_INDEX_NAMED_MAX` of them, each with its reason. */
   readonly named: readonly string[];
-}
-
-export interface IndexingEnd {
-  /** Absent: the work is complete. */
-  readonly code?: ErrorCode;
-  readonly message: string;
 }
 
 export type VersionedIndexing = Versioned<OpenIndexing>;

@@ -279,12 +279,30 @@ describe("an indexed file", () => {
     expect(await found("goodword")).toEqual(["/bad.bin:1", "/good.txt:1"]);
   });
 
-  test("that is removed while it is indexed stays removed", async () => {
+  test("whose content is missing in the store is named, and holds up no other", async () => {
+    await write("/lost.txt", "lostword");
+    await write("/good.txt", "keptword");
+    const [row] = await one.objects.unrestricted.get(admin, [{ id: `filesystem:user:${at}/lost.txt`, class: FILES }]);
+    const { digest, mark } = row?.values ?? {};
+    const { blobs } = await engine.tenant("matrix");
+    await blobs.unmark(String(digest), String(mark));
+    await blobs.sweep(0);
+    expect(await index()).toEqual({
+      indexed: 1,
+      unindexed: 1,
+      named: [`${at}/lost.txt: There is no content ${String(digest)}.`],
+    });
+    expect(await found("keptword")).toEqual(["/good.txt:1"]);
+  });
+
+  test("that is removed while it is indexed leaves nothing", async () => {
     for (let round = 0; round < 5; round++) {
       await write("/gone.txt", `gone ${round}`);
+      const digest = await digestOf("/gone.txt");
       await Promise.all([index().catch(() => undefined), one.files.remove(admin, place("/gone.txt"))]);
       expect(await one.files.exists(admin, place("/gone.txt"))).toBe(false);
       await one.search.settled();
+      expect(await stored(digest)).toEqual({ passages: 0, contents: 0 });
     }
   });
 });

@@ -1,4 +1,9 @@
-import { FILE_PASSAGES_AT_ONCE, FILE_PASSAGES_READ_AT_ONCE } from "../../../../common/limits.ts";
+import { mapLimited } from "../../../../common/concurrency.ts";
+import {
+  FILE_PASSAGES_AT_ONCE,
+  FILE_PASSAGES_READ_AT_ONCE,
+  FILE_PASSAGE_WRITES_AT_ONCE,
+} from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ObjectRef, ObjectRow, Pushdown, Unrestricted } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -17,6 +22,18 @@ export interface ContentState {
   readonly passages: number;
   /** False if an earlier version of the extraction made the passages. */
   readonly isCurrent: boolean;
+}
+
+/** Text of a content, or the reason why it has none. */
+export interface ContentText extends Pick<Extracted, "unit" | "passages"> {
+  readonly digest: string;
+  readonly state: "indexed" | "unindexed";
+  readonly reason: string;
+}
+
+/** A file whose content is searched. */
+export interface SearchedFile extends FileEntry {
+  readonly digest: string;
 }
 
 export interface StoredPassage {
@@ -47,26 +64,31 @@ export class ContentStore {
     return rows.map((row) => row && stateOf(row));
   }
 
-  /** Replaces the passages of a content. A repetition writes the same. */
-  async keep(principal: Principal, digest: string, { passages, unit, note = "" }: Extracted): Promise<void> {
-    const [before] = await this.states(principal, [digest]);
-    const most = Math.max(passages.length, before?.passages ?? 0);
-    await this.#note(principal, { digest, state: "indexing", reason: "", passages: most });
-    for (let from = 0; from < passages.length; from += FILE_PASSAGES_AT_ONCE) {
-      const rows = passages
-        .slice(from, from + FILE_PASSAGES_AT_ONCE)
-        .map((passage, at) => ({ digest, number: from + at, unit, ...passage }));
-      await this.#objects.unrestricted.insert(platform(principal), principal.ospace + PASSAGE_CLASS.path, rows);
-    }
-    await this.#removePassages(principal, digest, passages.length, most);
-    await this.#note(principal, { digest, state: "indexed", reason: note, passages: passages.length });
-  }
-
-  /** Notes that a content has no text that can be found, and removes what an earlier extraction found. */
-  async refuse(principal: Principal, digest: string, reason: string): Promise<void> {
-    const [before] = await this.states(principal, [digest]);
-    await this.#removePassages(principal, digest, 0, before?.passages ?? 0);
-    await this.#note(principal, { digest, state: "unindexed", reason, passages: 0 });
+  /** Replaces the passages of these contents. A repetition writes the same. */
+  async keep(principal: Principal, texts: readonly ContentText[]): Promise<void> {
+    if (texts.length === 0) return;
+    const before = await this.states(
+      principal,
+      texts.map(({ digest }) => digest),
+    );
+    const most = texts.map(({ passages }, at) => Math.max(passages.length, before[at]?.passages ?? 0));
+    await this.#note(
+      principal,
+      texts.map(({ digest }, at) => ({ digest, state: "indexing", reason: "", passages: most[at] ?? 0 })),
+    );
+    const rows = texts.flatMap(({ digest, unit, passages }) =>
+      passages.map((passage, number) => ({ digest, number, unit, ...passage })),
+    );
+    const path = principal.ospace + PASSAGE_CLASS.path;
+    await inParallel(rows, (some) => this.#objects.unrestricted.insert(platform(principal), path, some));
+    const former = texts.flatMap(({ digest, passages }, at) =>
+      passageRefs(principal, digest, passages.length, most[at] ?? 0),
+    );
+    await inParallel(former, (some) => this.#objects.unrestricted.remove(platform(principal), some));
+    await this.#note(
+      principal,
+      texts.map(({ digest, state, reason, passages }) => ({ digest, state, reason, passages: passages.length })),
+    );
   }
 
   /**
@@ -77,13 +99,12 @@ export class ContentStore {
     const [state] = await this.states(principal, [digest]);
     if (!state) return undefined;
     const refs = [...passageRefs(principal, digest, 0, state.passages), contentRef(principal, digest)];
-    const parts: { readonly refs: readonly ObjectRef[]; readonly times: readonly number[] }[] = [];
-    for (let from = 0; from < refs.length; from += FILE_PASSAGES_AT_ONCE) {
-      const some = refs.slice(from, from + FILE_PASSAGES_AT_ONCE);
-      parts.push({ refs: some, times: await this.#objects.unrestricted.writeTimes(platform(principal), some) });
-    }
+    const timed = await inParallel(refs, async (some) => {
+      const times = await this.#objects.unrestricted.writeTimes(platform(principal), some);
+      return some.map((ref, at) => ({ ref, writeUs: times[at] ?? 0 }));
+    });
     return async () => {
-      for (const part of parts) await this.#removeAt(principal, part.refs, part.times);
+      await inParallel(timed.flat(), (some) => this.#removeAt(principal, some));
     };
   }
 
@@ -92,14 +113,11 @@ export class ContentStore {
     principal: Principal,
     digests: readonly string[],
     signal?: AbortSignal,
-  ): AsyncGenerator<readonly (FileEntry & { readonly digest: string })[]> {
+  ): AsyncGenerator<readonly SearchedFile[]> {
     const where: readonly Pushdown[] = [{ kind: "equals", column: "digest", values: digests }];
     const request = { class: principal.ospace + FILE_CLASS.path, subtree: false, where, ...(signal && { signal }) };
     for await (const rows of this.#objects.unrestricted.read(platform(principal), request))
-      yield rows.map(entryOf).flatMap((entry) => {
-        const digest = entry.content?.digest;
-        return digest !== undefined && entry.indexed && digests.includes(digest) ? [{ ...entry, digest }] : [];
-      });
+      yield rows.flatMap((row) => searchedFile(entryOf(row)) ?? []).filter(({ digest }) => digests.includes(digest));
   }
 
   /** Passages that may have all the words, page by page. The caller tests them. */
@@ -140,24 +158,46 @@ export class ContentStore {
     return this.#objects.unrestricted.get(platform(principal), refs);
   }
 
-  async #note(principal: Principal, row: Row): Promise<void> {
+  async #note(principal: Principal, rows: readonly Row[]): Promise<void> {
     const path = principal.ospace + CONTENT_CLASS.path;
-    await this.#objects.unrestricted.insert(platform(principal), path, [{ ...row, extractor: EXTRACTOR_VERSION }]);
+    const current = rows.map((row) => ({ ...row, extractor: EXTRACTOR_VERSION }));
+    await this.#objects.unrestricted.insert(platform(principal), path, current);
   }
 
-  async #removePassages(principal: Principal, digest: string, from: number, to: number): Promise<void> {
-    for (let at = from; at < to; at += FILE_PASSAGES_AT_ONCE) {
-      const refs = passageRefs(principal, digest, at, Math.min(to, at + FILE_PASSAGES_AT_ONCE));
-      await this.#objects.unrestricted.remove(platform(principal), refs);
+  async #removeAt(principal: Principal, timed: readonly TimedRef[]): Promise<void> {
+    for (const writeUs of new Set(timed.map((one) => one.writeUs))) {
+      const refs = timed.flatMap((one) => (one.writeUs === writeUs ? one.ref : []));
+      await this.#objects.unrestricted.remove(platform(principal), refs, { writeUs });
     }
   }
+}
 
-  async #removeAt(principal: Principal, refs: readonly ObjectRef[], times: readonly number[]): Promise<void> {
-    for (const writeUs of new Set(times)) {
-      const some = refs.filter((_, at) => times[at] === writeUs);
-      await this.#objects.unrestricted.remove(platform(principal), some, { writeUs });
-    }
-  }
+interface TimedRef {
+  readonly ref: ObjectRef;
+  readonly writeUs: number;
+}
+
+/**
+ * Writes `FILE_PASSAGES_AT_ONCE` items at once, because one write must not take the thread for long, and several such
+ * writes in parallel, because they share a flush. Resolves or fails when none is running any more.
+ */
+async function inParallel<T, R>(items: readonly T[], write: (some: readonly T[]) => Promise<R>): Promise<readonly R[]> {
+  const parts: (readonly T[])[] = [];
+  for (let from = 0; from < items.length; from += FILE_PASSAGES_AT_ONCE)
+    parts.push(items.slice(from, from + FILE_PASSAGES_AT_ONCE));
+  const failures: unknown[] = [];
+  const written = await mapLimited(parts, FILE_PASSAGE_WRITES_AT_ONCE, async (some) => {
+    if (failures.length > 0) return undefined;
+    return write(some).catch((error: unknown) => void failures.push(error));
+  });
+  if (failures.length > 0) throw failures[0];
+  return written.flatMap((one) => one ?? []);
+}
+
+/** The file with its digest if its content is searched. */
+export function searchedFile(entry: FileEntry): SearchedFile | undefined {
+  const { content, indexed } = entry;
+  return content && indexed ? { ...entry, digest: content.digest } : undefined;
 }
 
 function contentRef({ ospace }: Principal, digest: string): ObjectRef {

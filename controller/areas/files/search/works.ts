@@ -1,31 +1,22 @@
-import { mapLimited } from "../../../../common/concurrency.ts";
-import { isAppError } from "../../../../common/errors.ts";
+import { mapLimited, oneAhead } from "../../../../common/concurrency.ts";
 import {
-  FILE_INDEX_FILES_AT_ONCE,
   FILE_INDEX_NAMED_MAX,
-  FILE_INDEX_READS_MAX,
   FILE_INDEX_STEP_FILES,
   FILE_WORK_ATTEMPTS,
   FILE_WORK_RETRY_MS,
 } from "../../../../common/limits.ts";
-import { wait } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { isTransient } from "../../../store/journal/index.ts";
+import { WorkRun, type Attempt } from "../../../store/journal/index.ts";
 import { systemPrincipal, type Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import type { Place } from "../names.ts";
 import type { FileStore } from "../store.ts";
 import { ALL_VISIBLE, type FileVisibility } from "../visible.ts";
-import { Unreadable, type Extractions } from "./extractions.ts";
-import {
-  NO_PROGRESS,
-  type IndexingEnd,
-  type IndexJournal,
-  type OpenIndexing,
-  type VersionedIndexing,
-} from "./journal.ts";
+import { ContentIndexing, type IndexPart } from "./content-indexing.ts";
+import type { Extractions } from "./extractions.ts";
+import { NO_PROGRESS, type IndexJournal, type OpenIndexing, type VersionedIndexing } from "./journal.ts";
 import { mayInclude } from "./rights.ts";
-import type { ContentStore } from "./store.ts";
+import type { ContentStore, SearchedFile } from "./store.ts";
 
 export interface IndexWorkDependencies {
   readonly journal: IndexJournal;
@@ -36,125 +27,94 @@ export interface IndexWorkDependencies {
   readonly visibilityOf: (principal: Principal) => Promise<FileVisibility>;
 }
 
-/** Thrown if another controller has taken the work. */
-class Lost extends Error {}
-
-/** One run of journaled indexing by this controller. */
+/** One run of journaled indexing. */
 export class IndexingRun {
   readonly #with: IndexWorkDependencies;
   readonly #platform: Principal;
+  readonly #run: WorkRun<OpenIndexing>;
+  readonly #indexing: ContentIndexing;
   #visibility = ALL_VISIBLE;
-  #held: VersionedIndexing;
   #progress = NO_PROGRESS;
 
   constructor(held: VersionedIndexing, dependencies: IndexWorkDependencies) {
-    const { tenant, ospace, traceparent, user } = held.open;
+    const { tenant, ospace, traceparent, user, from } = held.open;
+    const { journal, runtime } = dependencies;
+    const { clock } = runtime;
     this.#with = dependencies;
-    this.#held = held;
     this.#platform = { ...systemPrincipal(tenant, ospace, traceparent), user };
+    this.#run = new WorkRun(held, { journal, clock, attempts: FILE_WORK_ATTEMPTS, retryMs: FILE_WORK_RETRY_MS });
+    this.#indexing = new ContentIndexing(this.#platform, {
+      ...dependencies,
+      signal: this.#run.signal,
+      // A request tries contents again that could not be read before.
+      isRetrying: from !== undefined,
+      indexed: (file, reason) => this.#count(file, reason),
+    });
   }
 
   /** Returns the work as it is when it has ended, has paused, or was taken by another controller. */
-  async run(): Promise<OpenIndexing> {
-    const { journal } = this.#with;
-    try {
-      if (!this.#open.end) {
-        const end = await this.#carry();
-        this.#keep(await journal.decide(this.#held, end));
-      }
-      await journal.end(this.#open);
-    } catch (error) {
-      if (!(error instanceof Lost) && !isTransient(error)) throw error;
-    }
-    return this.#open;
+  run(): Promise<OpenIndexing> {
+    return this.#run.run(async (attempt) => {
+      await this.#carry(attempt);
+      return { message: "" };
+    });
   }
 
-  get #open(): OpenIndexing {
-    return this.#held.open;
-  }
-
-  get #signal(): AbortSignal {
-    return this.#with.journal.inFlight.stopping;
-  }
-
-  async #carry(): Promise<IndexingEnd> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await this.#carryOnce(attempt > 1 || this.#open.attempt > 0);
-        return { message: "" };
-      } catch (error) {
-        if (!isAppError(error)) throw error;
-        if (!isTransient(error)) return { code: error.code, message: error.message };
-        if (this.#signal.aborted || attempt >= FILE_WORK_ATTEMPTS) throw error;
-        await wait(this.#with.runtime.clock, FILE_WORK_RETRY_MS * attempt, this.#signal);
-      }
-    }
-  }
-
-  async #carryOnce(isRepeated: boolean): Promise<void> {
-    const { space, from, paths, lost, rules } = this.#open;
+  async #carry(attempt: Attempt): Promise<void> {
+    const { space, from, paths, lost, rules } = this.#run.open;
     this.#progress = NO_PROGRESS;
     if (rules) this.#visibility = await this.#with.visibilityOf({ ...this.#platform, data: rules });
-    if (from !== undefined) await this.#includeTree({ space, fullname: from });
-    for (const fullname of paths) await this.#index({ space, fullname });
-    for (const digest of lost) await this.#forget(digest, isRepeated);
-    await this.#step();
+    const places = paths.map((fullname) => ({ space, fullname }));
+    const batches = from === undefined ? inBatches(places) : this.#included({ space, fullname: from });
+    for await (const part of oneAhead(this.#parts(batches, attempt))) {
+      const meanwhile = await this.#indexing.keep(part, attempt);
+      // The work of the change that made them lost may have ended before their texts were stored.
+      for (const digest of meanwhile) await this.#forget(digest, attempt);
+      await this.#step();
+    }
+    for (const digest of lost) await this.#forget(digest, attempt);
   }
 
-  /** Includes the file, or all files below the folder, and indexes each. Files that the caller may not include are skipped. */
-  async #includeTree(place: Place): Promise<void> {
+  async *#parts(batches: AsyncIterable<readonly Place[]>, attempt: Attempt): AsyncGenerator<IndexPart> {
+    for await (const places of batches) yield* this.#indexing.parts(await this.#indexing.searched(places), attempt);
+  }
+
+  /**
+   * Includes the file, or all files below the folder. Yields them in batches. Files that the caller may not include are
+   * skipped.
+   */
+  async *#included(place: Place): AsyncGenerator<readonly Place[]> {
+    let waiting: readonly FileEntry[] = [];
+    for await (const files of this.#filesBelow(place)) {
+      waiting = [...waiting, ...files.filter((file) => mayInclude(this.#visibility, file))];
+      for (; waiting.length >= FILE_INDEX_STEP_FILES; waiting = waiting.slice(FILE_INDEX_STEP_FILES))
+        yield await this.#include(waiting.slice(0, FILE_INDEX_STEP_FILES));
+    }
+    yield await this.#include(waiting);
+  }
+
+  async #include(files: readonly FileEntry[]): Promise<readonly Place[]> {
+    this.#run.signal.throwIfAborted();
+    const others = files.filter(({ indexed }) => !indexed);
+    const { contents } = this.#with;
+    await mapLimited(others, FILE_INDEX_STEP_FILES, (file) => contents.include(this.#platform, file, true));
+    return files;
+  }
+
+  /** The file, or the files below the folder, page by page. */
+  async *#filesBelow(place: Place): AsyncGenerator<readonly FileEntry[]> {
     const entry = place.fullname === "/" ? undefined : await this.#with.files.find(this.#platform, place);
-    if (entry?.content) return this.#include(entry);
+    if (entry?.content) return yield [entry];
     const folders: Place[] = [];
-    for await (const page of this.#with.files.in(this.#platform, place, this.#signal)) {
+    for await (const page of this.#with.files.in(this.#platform, place, this.#run.signal)) {
       for (const { content, space, fullname } of page) if (!content) folders.push({ space, fullname });
-      const files = page.filter(({ content }) => content !== undefined);
-      for (let at = 0; at < files.length; at += FILE_INDEX_STEP_FILES) {
-        const some = files.slice(at, at + FILE_INDEX_STEP_FILES);
-        await mapLimited(some, FILE_INDEX_FILES_AT_ONCE, (file) => this.#include(file));
-        await this.#step();
-      }
+      yield page.filter(({ content }) => content !== undefined);
     }
-    for (const folder of folders) await this.#includeTree(folder);
+    for (const folder of folders) yield* this.#filesBelow(folder);
   }
 
-  async #include(entry: FileEntry): Promise<void> {
-    this.#signal.throwIfAborted();
-    if (!mayInclude(this.#visibility, entry)) return;
-    if (!entry.indexed) await this.#with.contents.include(this.#platform, entry, true);
-    await this.#index(entry);
-  }
-
-  async #step(): Promise<void> {
-    this.#keep(await this.#with.journal.step(this.#held, { progress: this.#progress }));
-  }
-
-  /** Indexes the present content of a file. A file that is not searched, or no longer there, is skipped. */
-  async #index(place: Place): Promise<void> {
-    let last: string | undefined;
-    for (let read = 0; read < FILE_INDEX_READS_MAX; read++) {
-      const entry = await this.#with.files.find(this.#platform, place);
-      if (!entry?.content || !entry.indexed || entry.content.digest === last) return;
-      last = entry.content.digest;
-      await this.#indexContent(entry, last);
-    }
-  }
-
-  async #indexContent(entry: FileEntry, digest: string, isForced = false): Promise<void> {
-    const { contents, extractions } = this.#with;
-    const [known] = await contents.states(this.#platform, [digest]);
-    const isKnown = !isForced && known?.isCurrent && (known.state === "indexed" || !this.#retries);
-    if (isKnown && known.state !== "indexing") return this.#count(entry, known.reason);
-    const { tenant } = this.#platform;
-    const found = await extractions.extract({ tenant, digest, size: entry.size, signal: this.#signal });
-    if (found instanceof Unreadable) await contents.refuse(this.#platform, digest, found.reason);
-    else await contents.keep(this.#platform, digest, found);
-    this.#count(entry, found instanceof Unreadable ? found.reason : (found.note ?? ""));
-  }
-
-  /** A request tries contents again that could not be read before. */
-  get #retries(): boolean {
-    return this.#open.from !== undefined;
+  #step(): Promise<void> {
+    return this.#run.step({ progress: this.#progress });
   }
 
   #count({ fullname }: FileEntry, reason: string): void {
@@ -170,24 +130,24 @@ export class IndexingRun {
    * Removes the passages of a content that no searched file has. A file may get this content meanwhile, and its work may
    * have found the passages before they were removed. So the files are read again afterwards.
    */
-  async #forget(digest: string, isRepeated: boolean): Promise<void> {
+  async #forget(digest: string, attempt: Attempt): Promise<void> {
     const remove = await this.#with.contents.toRemove(this.#platform, digest);
     const before = await this.#fileWith(digest);
-    if (before && !isRepeated) return;
+    if (before && !attempt.isRepeated) return;
     if (!before) await remove?.();
     const after = before ?? (await this.#fileWith(digest));
     // An earlier attempt may have removed a part of the passages of this file.
-    if (after) await this.#indexContent(after, digest, true);
+    if (after) await this.#indexing.again(after, attempt);
   }
 
-  async #fileWith(digest: string): Promise<FileEntry | undefined> {
-    for await (const [first] of this.#with.contents.filesOf(this.#platform, [digest], this.#signal))
+  async #fileWith(digest: string): Promise<SearchedFile | undefined> {
+    for await (const [first] of this.#with.contents.filesOf(this.#platform, [digest], this.#run.signal))
       if (first) return first;
     return undefined;
   }
+}
 
-  #keep(changed: VersionedIndexing | undefined): void {
-    if (!changed) throw new Lost();
-    this.#held = changed;
-  }
+async function* inBatches(places: readonly Place[]): AsyncGenerator<readonly Place[]> {
+  for (let from = 0; from < places.length; from += FILE_INDEX_STEP_FILES)
+    yield await Promise.resolve(places.slice(from, from + FILE_INDEX_STEP_FILES));
 }
