@@ -31,8 +31,6 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "PATCH /monitoring/policy/:name": untried("takes what `POST /monitoring/policy` takes"),
   "POST /monitoring/policy/deploy/:name": NAMES,
   "POST /monitoring/policy/undeploy/:name": NAMES,
-  "PUT /monitoring/policy/deploy/conf/:name": untried("its bytes are on hosts only; its own test compares them"),
-  "DELETE /monitoring/policy/undeploy/conf/:name": NAMES,
   "POST /mxobject/system/schema/:table": NAMES,
   "PUT /mxobject/rule": tried("`/mxobject/rule`"),
   "POST /mxobject/rule/new": ASKS,
