@@ -59,7 +59,7 @@ export async function openExtAgents(): Promise<ExtAgentWorld> {
 
 /**
  * An external agent as a shell script. It leaves a daemon that holds the standard output of its start and writes to it all
- * the time, refuses to start twice, and ends with the signal TERM. Its version is in `version`.
+ * the time, refuses to start twice, and ends with the signal TERM or with its folder. Its version is in `version`.
  */
 export function probeProgram(version: string): Readonly<Record<string, string>> {
   return { "probe.sh": PROBE, version: `${version}\n` };
@@ -67,6 +67,6 @@ export function probeProgram(version: string): Readonly<Record<string, string>> 
 
 const PROBE = `#!/bin/sh
 if [ -e pid ] && kill -0 "$(cat pid)" 2>/dev/null; then echo "it runs already" >&2; exit 3; fi
-( trap 'exit 0' TERM; cat version > running; while :; do echo tick; sleep 0.05; done ) &
+( trap 'exit 0' TERM; cat version > running; while [ -e "$PWD" ]; do echo tick; sleep 0.05; done ) &
 echo $! > pid
 `;
