@@ -1,23 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { fileRoutes } from "../routes.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
 
-let http: TestHttp;
-let controller: FileController;
-let admin: string;
-
+let http: FileHttp;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  admin = await http.signIn("admin");
+  http = await openFileHttp();
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
 const send = (method: "PUT" | "POST", url: string, fields: Readonly<Record<string, string>> = {}) => {
   const parts = Object.entries(fields).map(([name, value]) => {
@@ -25,10 +13,10 @@ const send = (method: "PUT" | "POST", url: string, fields: Readonly<Record<strin
     return `--B\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
   });
   const headers = { "content-type": "multipart/form-data; boundary=B" };
-  return http.call(admin, { method, url, payload: `${parts.join("")}--B--\r\n`, headers });
+  return http.call({ method, url, payload: `${parts.join("")}--B--\r\n`, headers });
 };
-const post = (url: string) => http.call(admin, { method: "POST", url });
-const get = (url: string) => http.call(admin, { url });
+const post = (url: string) => http.call({ method: "POST", url });
+const get = (url: string) => http.call({ url });
 
 test("files are indexed below a path, or all of them, and searched with the members of a row", async () => {
   await send("PUT", "/fs/docs/a.txt", { data: "one\ntwo words" });
