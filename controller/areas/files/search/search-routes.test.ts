@@ -25,6 +25,8 @@ test("files are indexed below a path, or all of them, and searched with the memb
   const row = { path: "/docs/a.txt", name: "a.txt", position: 2, excerpt: "two words", score: 0.5 };
   for (const url of ["/fs/search/docs", "/fs/search", "/fs/search/docs/a.txt"])
     expect(await get(`${url}?query=words`), url).toEqual({ status: "ok", message: [row] });
+  const warnings = ["type has no effect beside query."];
+  expect(await get("/fs/search/docs?query=words&type=dir")).toEqual({ status: "ok", message: [row], warnings });
   expect(await get("/fs/search/docs?query=words&issys=true")).toMatchObject({ code: "not_found" });
   await send("PUT", "/fs/more/b.txt", { data: "other words" });
   expect(await post("/fs/index")).toMatchObject({ message: { indexed: 2, unindexed: 0 } });
