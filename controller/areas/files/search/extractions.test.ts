@@ -59,12 +59,7 @@ test("texts, and a Chinese pdf by the tables of its package, are extracted in a 
 });
 
 test("a content that needs more memory than a thread has is told, and the next one is extracted", async () => {
-  const texts = Array.from({ length: 300_000 }, (_, at) => `<si><t>text ${at}</t></si>`);
-  const shared = `<sst>${texts.join("")}</sst>`;
-  const bytes = await zipOf([
-    { name: "xl/workbook.xml", content: "<workbook/>" },
-    { name: "xl/sharedStrings.xml", content: shared },
-  ]);
+  const bytes = await sharedTexts(300_000);
   await within({ heapBytes: SMALL_HEAP_BYTES }, async (extract) => {
     expect(await extract(bytes)).toMatchObject({ reason: expect.stringContaining("bytes that a thread's heap has") });
     expect(await extract("next")).toMatchObject({ passages: [{ text: "next" }] });
@@ -83,6 +78,18 @@ test("an extraction that reaches its deadline is told", async () => {
   });
 });
 
+test("an extraction that runs at its deadline is ended, and the next content is extracted", async () => {
+  const clock = new TestClock();
+  const long = await sharedTexts(400_000);
+  await within({ clock }, async (extract, pool) => {
+    const extraction = extract(long);
+    while (pool.running === 0) await setImmediate();
+    clock.advance(FILE_EXTRACT_DEADLINE_MS);
+    expect(await extraction).toBeInstanceOf(Unreadable);
+    expect(await extract("next")).toMatchObject({ passages: [{ text: "next" }] });
+  });
+});
+
 test("a larger file is told without being read", async () => {
   const extractions = new Extractions({ stores: engine });
   const size = FILE_INDEX_MAX_BYTES + 1;
@@ -91,6 +98,15 @@ test("a larger file is told without being read", async () => {
     new Unreadable(`The file has more than ${FILE_INDEX_MAX_BYTES} bytes.`),
   );
 });
+
+/** An xlsx of many shared texts, which takes long and much memory. */
+function sharedTexts(count: number): Promise<Buffer> {
+  const texts = Array.from({ length: count }, (_, at) => `<si><t>text ${at}</t></si>`);
+  return zipOf([
+    { name: "xl/workbook.xml", content: "<workbook/>" },
+    { name: "xl/sharedStrings.xml", content: `<sst>${texts.join("")}</sst>` },
+  ]);
+}
 
 /** One page in the encoding UniGB-UCS2-H, with a font that has no table to Unicode. Readers find the objects without a table. */
 const PDF = `%PDF-1.5

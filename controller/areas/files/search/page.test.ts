@@ -1,27 +1,15 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { fileRoutes } from "../routes.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
 
 /** The examples of the page for users, in their order: request, text, line, answer. */
 const EXAMPLE = /```files\n([A-Z]+) (.+)\n([^]*?)----\n([^]*?)```/g;
 
-let http: TestHttp;
-let controller: FileController;
-let admin: string;
-
+let http: FileHttp;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  admin = await http.signIn("admin");
+  http = await openFileHttp();
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
 test("the examples of the page answer what it says", async () => {
   const page = readFileSync("deploy/docs/file-search.md", "utf8");
@@ -33,9 +21,9 @@ test("the examples of the page answer what it says", async () => {
     const payload = `--B\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--B--\r\n`;
     const headers = { "content-type": "multipart/form-data; boundary=B" };
     const body = method === "PUT" ? { payload, headers } : {};
-    const told = await http.call(admin, { method: method as "GET" | "PUT" | "POST", url: encodeURI(url), ...body });
+    const told = await http.call({ method: method as "GET" | "PUT" | "POST", url: encodeURI(url), ...body });
     expect(told, `${method} ${url}`).toEqual(JSON.parse(answer));
-    await controller.search.settled();
+    await http.controller.search.settled();
     examples += 1;
   }
   expect(examples).toBe(9);

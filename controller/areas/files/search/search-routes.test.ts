@@ -1,23 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { fileRoutes } from "../routes.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
 
-let http: TestHttp;
-let controller: FileController;
-let admin: string;
-
+let http: FileHttp;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  admin = await http.signIn("admin");
+  http = await openFileHttp();
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
 const send = (method: "PUT" | "POST", url: string, fields: Readonly<Record<string, string>> = {}) => {
   const parts = Object.entries(fields).map(([name, value]) => {
@@ -25,10 +13,10 @@ const send = (method: "PUT" | "POST", url: string, fields: Readonly<Record<strin
     return `--B\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
   });
   const headers = { "content-type": "multipart/form-data; boundary=B" };
-  return http.call(admin, { method, url, payload: `${parts.join("")}--B--\r\n`, headers });
+  return http.call({ method, url, payload: `${parts.join("")}--B--\r\n`, headers });
 };
-const post = (url: string) => http.call(admin, { method: "POST", url });
-const get = (url: string) => http.call(admin, { url });
+const post = (url: string) => http.call({ method: "POST", url });
+const get = (url: string) => http.call({ url });
 
 test("files are indexed below a path, or all of them, and searched with the members of a row", async () => {
   await send("PUT", "/fs/docs/a.txt", { data: "one\ntwo words" });
@@ -37,6 +25,8 @@ test("files are indexed below a path, or all of them, and searched with the memb
   const row = { path: "/docs/a.txt", name: "a.txt", position: 2, excerpt: "two words", score: 0.5 };
   for (const url of ["/fs/search/docs", "/fs/search", "/fs/search/docs/a.txt"])
     expect(await get(`${url}?query=words`), url).toEqual({ status: "ok", message: [row] });
+  const warnings = ["type has no effect beside query."];
+  expect(await get("/fs/search/docs?query=words&type=dir")).toEqual({ status: "ok", message: [row], warnings });
   expect(await get("/fs/search/docs?query=words&issys=true")).toMatchObject({ code: "not_found" });
   await send("PUT", "/fs/more/b.txt", { data: "other words" });
   expect(await post("/fs/index")).toMatchObject({ message: { indexed: 2, unindexed: 0 } });

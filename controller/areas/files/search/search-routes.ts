@@ -55,10 +55,11 @@ function findRoutes(search: FileSearchService, read: Read): readonly Endpoint[] 
   const output = Type.Union([FileAnswer, Type.Array(FoundPlace)]);
   const form = { permission: "files:read", output, bare: FILE_BYTES, statuses: CONTENT_STATUSES } as const;
   const find = async (call: Call<Static<typeof RootSearch>>, name: FileName, query: string) => {
-    const { principal, signal } = call;
-    refusePage(call.input);
+    const { principal, signal, input } = call;
+    refusePage(input);
     const { rows, warnings } = await search.search(principal, name, { query, signal });
-    return { message: [...rows], warnings };
+    const ignored = input.type === undefined ? [] : ["type has no effect beside query."];
+    return { message: [...rows], warnings: [...ignored, ...warnings] };
   };
   return [
     endpoint({
