@@ -82,7 +82,6 @@ const CLIENT: Call<unknown>["client"] = {
   maySignIn: true,
   ticket: undefined,
   browser: false,
-  holds: () => false,
   lastEventId: undefined,
 };
 

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from "fastify";
 import { ticketCookie } from "../answer/answer.ts";
-import { namesVersion } from "../answer/head.ts";
 import type { Body } from "../body/body.ts";
 import { maySignIn } from "../connections/origin.ts";
 import type { Call, Client } from "../interface/endpoint.ts";
@@ -48,7 +47,6 @@ function clientOf(caller: CallCaller, { headers }: FastifyRequest): Client {
     maySignIn: maySignIn(headers, caller.own),
     ticket: cookieIn(headers.cookie, ticketCookie(caller.isSecure)),
     browser: /text\/html/i.test(headers.accept ?? ""),
-    holds: (etag: string): boolean => namesVersion(headers["if-none-match"], etag),
     lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
   };
 }

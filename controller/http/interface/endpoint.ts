@@ -176,8 +176,6 @@ export interface Client {
   readonly ticket: string | undefined;
   /** True if the client asks for HTML: redirect it to a page rather than send an envelope. */
   readonly browser: boolean;
-  /** True if the client has the version with this ETag (with its quotes) according to `If-None-Match`: 304 suffices. */
-  readonly holds: (etag: string) => boolean;
   /** Id of the last event that the client received before it reconnected to an event stream. */
   readonly lastEventId: string | undefined;
 }

@@ -19,7 +19,7 @@ export type Marking = (mark: string, beforeMark: BeforeMark) => Promise<BlobInfo
 
 /**
  * Marks of contents that no file names yet. Each is recorded before it is set. The decision of the change that names the
- * content removes the record, on condition that nobody has taken it. So if the controller dies before a decision,
+ * content removes the record, on condition that no other controller has taken it. So if the controller dies before a decision,
  * another one takes the record and removes the mark; and a controller that was held up decides nothing after that.
  */
 export class Arrivals {
