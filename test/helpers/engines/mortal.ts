@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { AppError } from "../../../common/errors.ts";
 import type { Stores, TenantStore } from "../../../controller/store/engine.ts";
 
@@ -16,13 +17,23 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
   "restore",
 ]);
 
+/** A call in progress. */
+interface Begun {
+  /** The call in which it was made. */
+  readonly outer: Begun | undefined;
+  /** Resolves when the call has ended, or waits for a call after death: from then on it changes nothing. */
+  readonly over: Promise<void>;
+  readonly end: () => void;
+}
+
 /** A process that dies at one of its writes: this call and all later ones do not return until `bury`. */
 export class Mortality {
   /** Resolves when it is dead and its running calls have ended: from then on it changes nothing. */
   readonly died: Promise<void>;
   readonly #writes: number;
   readonly #isWritten: boolean;
-  readonly #begun = new Set<Promise<unknown>>();
+  readonly #begun = new Set<Begun>();
+  readonly #inside = new AsyncLocalStorage<Begun>();
   #count = 0;
   #isDead = false;
   #die = (): void => undefined;
@@ -34,7 +45,7 @@ export class Mortality {
     this.#writes = writes;
     this.#isWritten = isWritten;
     this.died = new Promise<void>((resolve) => (this.#die = resolve)).then(async () => {
-      await Promise.allSettled(this.#begun);
+      await Promise.all(Array.from(this.#begun, ({ over }) => over));
     });
     this.#buried.catch(() => undefined);
   }
@@ -64,14 +75,22 @@ export class Mortality {
 
   /** Makes a call that is not counted. After death it waits for `bury`. */
   async call<T>(make: () => T | Promise<T>): Promise<T> {
-    if (this.#isDead) return this.#buried;
-    const made = Promise.resolve(make());
-    this.#begun.add(made);
+    if (this.#isDead) return this.#wait();
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => (end = resolve));
+    const begun = { outer: this.#inside.getStore(), over, end };
+    this.#begun.add(begun);
     try {
-      return await made;
+      return await this.#inside.run(begun, make);
     } finally {
-      this.#begun.delete(made);
+      end();
+      this.#begun.delete(begun);
     }
+  }
+
+  #wait(): Promise<never> {
+    for (let call = this.#inside.getStore(); call; call = call.outer) call.end();
+    return this.#buried;
   }
 
   async #write(write: () => unknown): Promise<unknown> {
@@ -80,7 +99,7 @@ export class Mortality {
     if (at === this.#writes && this.#isWritten) await this.call(write);
     this.#isDead = true;
     this.#die();
-    return this.#buried;
+    return this.#wait();
   }
 }
 
