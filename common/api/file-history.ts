@@ -16,6 +16,17 @@ export const RestoreInput = Type.Object({
 
 export const RestoredFiles = Type.Integer({ description: "Files that were restored" });
 
+export const PurgeInput = Type.Object({
+  ...Path,
+  key: Type.Optional(
+    Type.String({
+      description: "As of a restore. Absent: all former contents of the file; its content at the moment stays",
+    }),
+  ),
+});
+
+export const PurgedFiles = Type.Integer({ description: "Contents that were purged" });
+
 export const TrashInput = Type.Object({
   path: Type.Optional(Type.String({ description: "Folder; all of the space when absent" })),
   issys: IsSystem,

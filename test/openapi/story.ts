@@ -14,6 +14,7 @@ const UNREACHED = /^POST \/monitoring\/(?:(?:extagent|zabbix)\/)?(?:deploy|undep
 const FAILURES: Readonly<Record<string, string>> = {
   "POST /agent/enrol": "denied",
   "POST /files/restore/*": "not_found",
+  "DELETE /files/history/*": "not_found",
   "POST /license/import": "unsupported",
   "POST /key/reload": "unsupported",
   "PUT /admin/users/:userid/openid": "unsupported",

@@ -2878,6 +2878,32 @@ export interface Operations {
     }[];
   };
   /**
+   * Purge former contents of a file, or a removed folder with all that was removed with it.
+   *
+   * `DELETE /files/history/{path}`, permission: files:write.
+   *
+   * @example
+   * await client.call("deleteFilesHistoryByPath", {
+   *   path: { path: "reports/day.csv" },
+   *   query: { key: "(the key of a former content)" },
+   * });
+   */
+  deleteFilesHistoryByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. */
+        path: string;
+      };
+      query?: {
+        /** In the system's space, not in the users'. For administrators only. */
+        issys?: boolean;
+        /** As of a restore. Absent: all former contents of the file; its content at the moment stays. */
+        key?: string;
+      };
+    };
+    message: number;
+  };
+  /**
    * Restore a former content of a file, or a removed folder with all that was removed with it.
    *
    * `POST /files/restore/{path}`, permission: files:write.

@@ -99,6 +99,7 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   postExtendByName: "POST /extend/{name}",
   deleteExtendByName: "DELETE /extend/{name}",
   getFilesHistoryByPath: "GET /files/history/{path} reads",
+  deleteFilesHistoryByPath: "DELETE /files/history/{path}",
   postFilesRestoreByPath: "POST /files/restore/{path}",
   getFilesTrash: "GET /files/trash reads pages=list",
   getFilesVersionsByPath: "GET /files/versions/{path} reads pages=list",

@@ -140,6 +140,10 @@ export const EXAMPLE_REQUESTS = {
   postExtendByName: { path: { name: "sites" }, body: { items: [{ key: "north", city: "Oslo" }] } },
   deleteExtendByName: { path: { name: "sites" } },
   getFilesHistoryByPath: { path: { path: "reports/day.csv" } },
+  deleteFilesHistoryByPath: {
+    path: { path: "reports/day.csv" },
+    query: { key: "(the key of a former content)" },
+  },
   postFilesRestoreByPath: {
     path: { path: "reports/day.csv" },
     body: { key: "(the key of a former content)" },

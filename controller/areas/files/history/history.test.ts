@@ -38,6 +38,8 @@ const read = async (name: string) => (await one.files.read(admin, at + name)).te
 const listed = (name: string, as: Principal = admin) => one.files.history.list(as, place(name));
 const trash = (as: Principal = admin, limit = 100, after?: string) =>
   one.files.history.trash(as, place(), { limit, after });
+const purge = (name: string, key?: string, as: Principal = admin) =>
+  other.files.history.purge(as, place(name), { key });
 const restore = (name: string, key: string, as: Principal = admin) => other.files.history.restore(as, place(name), key);
 
 /** Former contents of a file, newest first, read after a sweep of unused ones. Throws if one is lost. */
@@ -139,6 +141,29 @@ test("the trash is listed page by page", async () => {
   } while (after !== undefined);
   expect([...found].sort()).toEqual(names);
   await expect(trash(admin, 2, "x")).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("former contents are purged one by one or all, and the content of the file stays", async () => {
+  for (const text of ["1", "2", "3", "4"]) await write("/a", text);
+  const [, second] = await listed("/a");
+  expect(await purge("/a", second?.key)).toBe(1);
+  expect(await texts("/a")).toEqual(["3", "1"]);
+  await expect(purge("/a", second?.key)).rejects.toMatchObject({ code: "not_found" });
+  expect(await purge("/a")).toBe(2);
+  expect([await texts("/a"), await read("/a")]).toEqual([[], "4"]);
+  await expect(purge("/a")).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a removed folder is purged with all that was removed with it, and with nothing else", async () => {
+  for (const name of ["/f/1", "/f/a/2", "/g"]) await write(name, at + name);
+  const { digest } = await one.files.read(admin, `${at}/f/a/2`);
+  await write("/f/1", "other");
+  for (const name of ["/f", "/g"]) await one.files.remove(admin, place(name));
+  const folder = (await trash()).former.find(({ entry }) => !entry.content);
+  expect(await purge("/f", folder?.key)).toBe(2);
+  expect((await trash()).former.map(({ entry }) => entry.fullname)).toEqual([`${at}/g`]);
+  expect([await texts("/f/1"), await texts("/g")]).toEqual([[`${at}/f/1`], [`${at}/g`]]);
+  expect(await (await engine.tenant("matrix")).blobs.stat(digest)).toBeUndefined();
 });
 
 test("the newest contents of a file are kept, older ones are released", async () => {

@@ -2,6 +2,8 @@ import { Type } from "typebox";
 import {
   FormerFileRecord,
   HistoryInput,
+  PurgedFiles,
+  PurgeInput,
   RestoredFiles,
   RestoreInput,
   TrashInput,
@@ -13,7 +15,7 @@ import type { FormerFile } from "./former.ts";
 import type { FileHistory } from "./service.ts";
 
 export function historyRoutes(history: FileHistory): readonly Endpoint[] {
-  return [historyRoute(history), trashRoute(history), restoreRoute(history)];
+  return [historyRoute(history), trashRoute(history), restoreRoute(history), purgeRoute(history)];
 }
 
 function historyRoute(history: FileHistory): Endpoint {
@@ -57,6 +59,20 @@ function restoreRoute(history: FileHistory): Endpoint {
     body: "form",
     handler: async ({ principal, input: { "*": path, issys, key } }) => ({
       message: await history.restore(principal, { path, space: spaceOf(issys) }, key),
+    }),
+  });
+}
+
+function purgeRoute(history: FileHistory): Endpoint {
+  return endpoint({
+    method: "DELETE",
+    path: "/files/history/*",
+    permission: "files:write",
+    summary: "Purge former contents of a file, or a removed folder with all that was removed with it",
+    input: PurgeInput,
+    output: PurgedFiles,
+    handler: async ({ principal, input: { "*": path, issys, key }, signal }) => ({
+      message: await history.purge(principal, { path, space: spaceOf(issys) }, { key, signal }),
     }),
   });
 }

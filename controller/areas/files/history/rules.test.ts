@@ -41,6 +41,7 @@ const trash = async (as: Principal, name = "") =>
     entry.fullname.slice(at.length),
   );
 const restore = (as: Principal, name: string, key: string) => outcome(one.files.history.restore(as, place(name), key));
+const purge = (as: Principal, name: string, key?: string) => outcome(one.files.history.purge(as, place(name), { key }));
 const keyOf = async (name: string) => (await one.files.history.list(admin, place(name)))[0]?.key ?? "";
 
 test("what a rule hides is not in the history, not in the trash, and not restored", async () => {
@@ -61,6 +62,25 @@ test("what a rule hides is not in the history, not in the trash, and not restore
   const restores = [rows, unseen, reader, blind].map((as) => restore(as, "/theirs", theirs));
   expect(await Promise.all(restores)).toEqual(["not_found", "not_found", "denied", "denied"]);
   expect(await restore(rows, "/mine", mine)).toBe(1);
+});
+
+test("only what the rules let a user remove is purged, and of a folder all or nothing", async () => {
+  await one.files.write(ann, place("/f/mine"), { text: "mine" });
+  await one.files.makeFolder(ann, place("/f"));
+  await one.files.write(admin, place("/f/theirs"), { text: "theirs" });
+  await one.files.remove(admin, place("/f"));
+  const { former } = await one.files.history.trash(admin, place(), { limit: 1 });
+  const folder = former[0]?.key ?? "";
+  const theirs = await keyOf("/f/theirs");
+  for (const key of [undefined, theirs]) {
+    const purges = [rows, unseen, reader].map((as) => purge(as, "/f/theirs", key));
+    expect(await Promise.all(purges)).toEqual(["not_found", "not_found", "denied"]);
+  }
+  expect(await purge({ ...ann, paths: [`${at}/open`] }, "/f/mine")).toBe("denied");
+  for (const as of [rows, reader]) expect(await purge(as, "/f", folder)).toBe("denied");
+  expect([await list(admin, "/f/mine"), await list(admin, "/f/theirs")]).toEqual([1, 1]);
+  expect(await purge(rows, "/f/mine")).toBe(1);
+  expect(await purge(admin, "/f", folder)).toBe(1);
 });
 
 test("values that a rule hides are not answered", async () => {

@@ -16,6 +16,7 @@ import type { FileStore } from "../store.ts";
 import type { FileEdits } from "../transfer/edits.ts";
 import type { FileVisibility } from "../visible.ts";
 import type { FormerFile } from "./former.ts";
+import { RemovalPurge } from "./purging.ts";
 import { newestFirst, type HistoryStore } from "./store.ts";
 
 interface Dependencies {
@@ -47,14 +48,10 @@ export class FileHistory {
   /** Former contents of a file, newest first. `AppError("not_found")` if there are none, and no file. */
   async list(principal: Principal, name: FileName): Promise<readonly FormerFile[]> {
     requirePermission(principal, "files:read");
-    const { store, history, visibilityOf } = this.#with;
-    const place = openPlace(principal, placeBelowRoot(name));
-    const visibility = await visibilityOf(principal);
-    const now = await store.find(principal, place);
-    const found = shownOf(visibility, await history.of(principal, [place]));
-    const former = found.filter(({ entry }) => entry.content?.mark !== now?.content?.mark);
+    const { place, visibility } = await this.#seen(principal, name);
+    const { now, former } = await this.#formerOf(principal, place, visibility);
     if (former.length === 0 && !(now && visibility.shown(now))) throw notFound(place);
-    return former;
+    return shownOf(visibility, former);
   }
 
   /** Files and folders below a folder that were removed and are not there again, newest first. */
@@ -89,13 +86,9 @@ export class FileHistory {
    */
   async restore(principal: Principal, name: FileName, key: string): Promise<number> {
     requirePermission(principal, "files:write");
-    const { store, history, contents, edits, carrying, visibilityOf } = this.#with;
-    const place = openPlace(principal, placeBelowRoot(name));
-    const visibility = await visibilityOf(principal);
-    const former = await history.find(principal, key);
-    const isHere = former?.entry.fullname === place.fullname && former.entry.space === place.space;
-    if (!former || !isHere || !visibility.shown(former.entry))
-      throw new AppError("not_found", `The history has no ${key} of ${place.fullname}.`);
+    const { store, contents, edits, carrying } = this.#with;
+    const { place, visibility } = await this.#seen(principal, name);
+    const former = await this.#named(principal, { place, visibility, key });
     const { content, size, ftype, attr, tags } = former.entry;
     if (!content) {
       const work = carrying.newWork(principal, visibility, { kind: "recover", place, removal: former.removal });
@@ -112,6 +105,34 @@ export class FileHistory {
     return 1;
   }
 
+  /**
+   * Purges one former content of a file, or all of them without a key; with the key of a removed folder, everything that
+   * was removed with it. Returns the number of contents. `AppError("not_found")` if there are none, `denied` if the rules
+   * forbid to remove one of them: then nothing is purged.
+   */
+  async purge(
+    principal: Principal,
+    name: FileName,
+    { key, signal }: { readonly key?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<number> {
+    requirePermission(principal, "files:write");
+    const { history } = this.#with;
+    const { place, visibility } = await this.#seen(principal, name);
+    const require = ({ entry }: FormerFile): void => visibility.requireWriting(entry, { before: entry, columns: [] });
+    if (key === undefined) {
+      const { former } = await this.#formerOf(principal, place, visibility);
+      if (former.length === 0) throw notFound(place);
+      former.forEach(require);
+      await history.purge(principal, former);
+      return former.length;
+    }
+    const top = await this.#named(principal, { place, visibility, key });
+    require(top);
+    const purging = new RemovalPurge(history, principal, { top, signal });
+    if (visibility.rules !== undefined) for await (const some of purging.below()) some.forEach(require);
+    return purging.run();
+  }
+
   /** Purges what is older than the bounds of the tenant, in steps of bounded length. */
   async sweep(tenant: string, ospace: string): Promise<void> {
     const { history, runtime } = this.#with;
@@ -121,6 +142,29 @@ export class FileHistory {
     const toMs = await this.#endOf(principal, nowMs);
     if (await history.purgeUpTo(principal, toMs, FILE_HISTORY_ROWS_PER_SWEEP))
       this.#looks.set(tenant, nowMs + FILE_HISTORY_LOOK_MS);
+  }
+
+  async #seen(principal: Principal, name: FileName) {
+    const place = openPlace(principal, placeBelowRoot(name));
+    return { place, visibility: await this.#with.visibilityOf(principal) };
+  }
+
+  /** The file as it is, and its former contents that the principal sees, newest first, with their hidden columns. */
+  async #formerOf(principal: Principal, place: Place, visibility: FileVisibility) {
+    const { store, history } = this.#with;
+    const now = await store.find(principal, place);
+    const found = (await history.of(principal, [place])).filter(({ entry }) => visibility.shown(entry));
+    return { now, former: found.filter(({ entry }) => entry.content?.mark !== now?.content?.mark) };
+  }
+
+  async #named(
+    principal: Principal,
+    { place, visibility, key }: { readonly place: Place; readonly visibility: FileVisibility; readonly key: string },
+  ): Promise<FormerFile> {
+    const former = await this.#with.history.find(principal, key);
+    const isHere = former?.entry.fullname === place.fullname && former.entry.space === place.space;
+    if (former && isHere && visibility.shown(former.entry)) return former;
+    throw new AppError("not_found", `The history has no ${key} of ${place.fullname}.`);
   }
 
   async #endOf(principal: Principal, nowMs: number): Promise<number> {

@@ -71,6 +71,7 @@ export const DATA_CALLS: ExampleCalls = {
   "GET /files/history/*": { "*": "reports/day.csv" },
   "GET /files/trash": { path: "/reports" },
   "POST /files/restore/*": { "*": "reports/day.csv", key: "(the key of a former content)" },
+  "DELETE /files/history/*": { "*": "reports/day.csv", key: "(the key of a former content)" },
   "POST /fs/tolocal/*": { "*": "reports" },
   "GET /local/:keyspace/*": { keyspace: "matrix", "*": "reports/day.csv" },
   "GET /action/parsefile": { rule: RULE, filename: "/reports/day.csv" },
