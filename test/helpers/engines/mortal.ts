@@ -26,7 +26,10 @@ interface Begun {
   readonly end: () => void;
 }
 
-/** A process that dies at one of its writes: this call and all later ones do not return until `bury`. */
+/**
+ * A process that dies at one of its writes: this call and all later ones do not return until `bury`. A write that takes
+ * effect leaves what a death before the next one leaves. So tests that try both at every second write meet every state.
+ */
 export class Mortality {
   /** Resolves when it is dead and its running calls have ended: from then on it changes nothing. */
   readonly died: Promise<void>;
