@@ -77,9 +77,9 @@ export const SCRIPT_NATIVE_MAX_MS = { lua: 3_000, javascript: 10_000 } as const;
  * Time between two checks of the processor time of a run. A single check never ends a script, because the thread that
  * checks may have been held up itself.
  */
-export const SCRIPT_LOOK_MS = 500;
+export const SCRIPT_LOOK_MS = 250;
 /** Processor time after which a run has the lower priority `PRIORITY_BELOW_NORMAL`, where the system allows it. */
-export const SCRIPT_LONG_RUN_MS = 1_000;
+export const SCRIPT_LONG_RUN_MS = 500;
 /**
  * Stop checks in the run of a rule's body for one record: one per 1,000 instructions in Lua (`LUA_HOOK_INSTRUCTIONS`),
  * one per some 10,000 loops or calls in JavaScript.
