@@ -122,7 +122,7 @@ function named(path: Readonly<Record<string, string>>): Readonly<Record<string, 
 async function tellers(principal: Principal): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const endpoint of reading()) {
-    // Of its own name, so that a new endpoint changes no calls of another one.
+    // The seed is from its name, so that a new endpoint changes no calls of another one.
     const random = seededRandom(createHash("sha256").update(nameOf(endpoint)).digest().readUInt32LE());
     const draw: Draw = (list) => list[Math.floor(random.next() * list.length)] as never;
     for (let made = 0; made < CALLS_PER_ENDPOINT; made++) {
