@@ -172,6 +172,19 @@ test("a change whose answer was lost, and that others followed, is made once", a
   expect((await one.files.about(admin, user("/lost"))).tags).toEqual(["next"]);
 });
 
+test("a content that others replaced before its writer knew that it was decided stays in the history", async () => {
+  const history = { ageMs: 3_600_000, maxBytes: 1_048_576 };
+  await using other = fileController(engine, { own: "other", history });
+  await other.files.write(admin, user("/followed"), { text: "first" });
+  await using met = metController(async (make) => {
+    await make();
+    await other.files.write(admin, user("/followed"), { text: "followed by others" });
+    return { ok: false, revision: 0 } as Awaited<ReturnType<KvStore["txn"]>>;
+  });
+  expect(await upload(met.files, "/followed", "decided").catch(codeOf)).toBe("unknown_outcome");
+  expect([await textOf("/followed"), await isKept("decided")]).toEqual(["followed by others", true]);
+});
+
 test("the mark of a content that its own controller could not release is removed by its maintenance", async () => {
   const { kv, blobs } = await engine.tenant("matrix");
   const { digest } = await blobs.put([Buffer.from("left")], "file/left");
