@@ -128,6 +128,18 @@ test("a removed folder is one entry of the trash, and is restored with all that 
   expect(await keysUnder(engine, "files/open/")).toEqual([]);
 });
 
+test("a folder is restored with the folders above it, and never into a file", async () => {
+  const removed = async () => (await trash()).former.find(({ entry }) => entry.fullname === `${at}/a/empty`)?.key ?? "";
+  await one.files.makeFolder(admin, place("/a/empty"));
+  for (const name of ["/a/empty", "/a"]) await one.files.remove(admin, place(name));
+  expect(await restore("/a/empty", await removed())).toBe(0);
+  expect(await one.files.exists(admin, place("/a"))).toBe(true);
+  for (const name of ["/a/empty", "/a"]) await one.files.remove(admin, place(name));
+  await write("/a", "a file");
+  await expect(restore("/a/empty", await removed())).rejects.toMatchObject({ code: "conflict" });
+  expect(await one.files.exists(admin, place("/a/empty"))).toBe(false);
+});
+
 test("the trash is listed page by page", async () => {
   const names = ["/1", "/2", "/3", "/4", "/5"];
   for (const name of names) await write(name, name);
