@@ -216,6 +216,24 @@ test("an object of a change that was not made names the content of a file, which
   expect(await read("/a")).toBe(at);
 });
 
+test("a purge beside the write that takes the content leaves no content behind", async () => {
+  await write("/a", at);
+  const entry = await one.files.about(admin, place("/a"));
+  const { unrestricted } = one.objects;
+  const remove: typeof unrestricted.remove = async (...given) => {
+    await write("/a", `${at} next`);
+    return unrestricted.remove(...given);
+  };
+  const objects = { unrestricted: { ...unrestricted, remove } };
+  const store = new HistoryStore({ stores: engine, objects, bounds: history });
+  await store.keep(admin, [entry], { cause: "replaced", atMs: entry.modifiedMs });
+  await store.purge(admin, await store.of(admin, [entry]));
+  const { blobs } = await engine.tenant("matrix");
+  await blobs.sweep(0);
+  expect(await blobs.stat(entry.content?.digest ?? "")).toBeUndefined();
+  expect(await read("/a")).toBe(`${at} next`);
+});
+
 test("a history that is switched off keeps nothing", async () => {
   await using off = fileController(engine, { own: "off" });
   await off.files.write(admin, place("/a"), { text: "1" });
