@@ -226,6 +226,9 @@ function positionOf(after: string): Position {
 function shownOf(visibility: FileVisibility, former: readonly FormerFile[]): readonly FormerFile[] {
   return former.flatMap((one) => {
     const entry = visibility.shown(one.entry);
-    return entry ? [{ ...one, entry }] : [];
+    if (!entry) return [];
+    // The user who replaced a file owns it now.
+    const user = entry.owner === one.entry.owner ? one.user : "";
+    return [{ ...one, entry, user }];
   });
 }
