@@ -8,6 +8,7 @@ import type { TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../../permissions/index.ts";
+import { encodeJson } from "../../../store/format.ts";
 import { HistoryStore } from "./store.ts";
 
 /** Contents of replaced and removed files are kept, listed and restored, within bounds. */
@@ -176,6 +177,34 @@ test("a removed folder is purged with all that was removed with it, and with not
   expect((await trash()).former.map(({ entry }) => entry.fullname)).toEqual([`${at}/g`]);
   expect([await texts("/f/1"), await texts("/g")]).toEqual([[`${at}/f/1`], [`${at}/g`]]);
   expect(await (await engine.tenant("matrix")).blobs.stat(digest)).toBeUndefined();
+});
+
+test("a folder that is still being removed or restored is not purged", async () => {
+  await write("/f/1", at);
+  await one.files.remove(admin, place("/f"));
+  const [folder] = (await trash()).former;
+  const { kv } = await engine.tenant("matrix");
+  const open = {
+    id: folder?.removal,
+    owner: "other",
+    tenant: "matrix",
+    space: "user",
+    from: `${at}/f`,
+    kind: "remove",
+  };
+  await kv.put(`files/open/${folder?.removal}`, encodeJson(open));
+  await expect(purge("/f", folder?.key)).rejects.toMatchObject({ code: "conflict" });
+  expect(await texts("/f/1")).toEqual([at]);
+  await kv.delete(`files/open/${folder?.removal}`);
+  expect(await purge("/f", folder?.key)).toBe(1);
+});
+
+test("a key of another form names nothing", async () => {
+  await write("/a", "1");
+  await write("/a", "2");
+  for (const key of ["a:b", "\\", "", "x".repeat(5_000), "\0"])
+    for (const call of [restore, purge]) await expect(call("/a", key)).rejects.toMatchObject({ code: "not_found" });
+  expect(await texts("/a")).toEqual(["1"]);
 });
 
 test("the newest contents of a file are kept, older ones are released", async () => {
