@@ -129,6 +129,12 @@ describe("what is read ahead", () => {
     expect([begun, open]).toEqual([[2, 4], new Set()]);
   });
 
+  test("is closed when its reader leaves before it reads an item, and when it skips one", async () => {
+    const { begun, open, read } = pieces();
+    for await (const [item] of readAhead([2, 4, 5], 1, read)) if (item === 4) break;
+    expect([begun, open]).toEqual([[2, 4, 5], new Set()]);
+  });
+
   test("is nothing of no items", async () => {
     for await (const one of readAhead([], 2, pieces().read)) expect(one).toBeUndefined();
   });

@@ -53,8 +53,10 @@ export async function* readAhead<I, T>(
   try {
     for (const [at, item] of items.entries()) {
       for (const next of items.slice(at + begun.length, at + 1 + ahead)) begun.push(begin(open(next)));
-      const source = begun.shift();
+      const [source] = begun;
       if (source) yield [item, continued(source)];
+      // Its reader may not have begun.
+      await begun.shift()?.rest.return(undefined);
     }
   } finally {
     await Promise.all(begun.map(({ rest }) => rest.return(undefined)));

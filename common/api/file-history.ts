@@ -46,7 +46,7 @@ export const FormerFileRecord = Type.Object({
   type: Type.Union([Type.Literal("file"), Type.Literal("dir")]),
   cause: Type.Union([Type.Literal("replaced"), Type.Literal("removed")]),
   time: Type.Integer({ description: "When it was replaced or removed, in milliseconds since 1970" }),
-  user: Type.String({ description: "Who replaced or removed it" }),
+  user: Type.String({ description: "Who replaced or removed it; empty when a rule hides the owner" }),
   size: Type.Integer({ description: "Bytes of the content; 0 for a folder, and when a rule hides them" }),
   owner: Type.String({ description: "Who wrote the content; empty when a rule hides it" }),
   modified: Type.Integer({ description: "When the content was written, in milliseconds since 1970" }),

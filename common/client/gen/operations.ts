@@ -2867,7 +2867,7 @@ export interface Operations {
       cause: "replaced" | "removed";
       /** When it was replaced or removed, in milliseconds since 1970. */
       time: number;
-      /** Who replaced or removed it. */
+      /** Who replaced or removed it; empty when a rule hides the owner. */
       user: string;
       /** Bytes of the content; 0 for a folder, and when a rule hides them. */
       size: number;
@@ -2958,7 +2958,7 @@ export interface Operations {
       cause: "replaced" | "removed";
       /** When it was replaced or removed, in milliseconds since 1970. */
       time: number;
-      /** Who replaced or removed it. */
+      /** Who replaced or removed it; empty when a rule hides the owner. */
       user: string;
       /** Bytes of the content; 0 for a folder, and when a rule hides them. */
       size: number;

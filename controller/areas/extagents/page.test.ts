@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EXTERNAL_AGENT_KEY_MAX_CHARS } from "../../../common/limits.ts";
@@ -6,6 +6,7 @@ import { openExtAgents, probeProgram, type ExtAgentWorld } from "../../../test/h
 import { startRealAgent, type RealAgent } from "../../../test/helpers/hosts/real-agent.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http/http-app.ts";
 import { multipart } from "../../../test/helpers/jobs/monitoring.ts";
+import { callExamples, type CallExample } from "../../../test/helpers/runs/call-examples.ts";
 import { zipOf } from "../../../test/helpers/runs/archives.ts";
 
 /** The examples of `deploy/docs/external-agents.md`, run in the order of the page on a real agent, and other calls. */
@@ -30,32 +31,17 @@ afterAll(async () => {
 });
 
 const SHOWN_FOLDER = "/opt/probe";
-const CALL = /^\$ call "\$odp([^"]*)"(.*)$/;
 const folder = () => join(world.folder, "opt probe");
 
-interface Example {
-  readonly path: string;
-  readonly options: string;
-  readonly answer: string;
-}
+const examples = () => callExamples("deploy/docs/external-agents.md");
 
-async function examples(): Promise<readonly Example[]> {
-  const page = await readFile(join(import.meta.dirname, "../../../deploy/docs/external-agents.md"), "utf8");
-  const lines = page.split("\n");
-  return lines.flatMap((line, at) => {
-    const [, path, options = ""] = CALL.exec(line) ?? [];
-    return path === undefined ? [] : [{ path, options, answer: lines[at + 1] ?? "" }];
-  });
-}
-
-async function answerOf({ path, options }: Example): Promise<unknown> {
-  const url = path;
-  const [, json] = /^ -d '(.*)'$/.exec(options) ?? [];
+async function answerOf({ url, more }: CallExample): Promise<unknown> {
+  const [, json] = /^ -d '(.*)'$/.exec(more) ?? [];
   if (json !== undefined) {
     const payload = json.replace(SHOWN_FOLDER, folder());
     return http.call(session, { method: "POST", url, payload, headers: { "content-type": "application/json" } });
   }
-  const fields = [...options.matchAll(/ -F (?:'([^']*)'|(\S+))/g)].map(([, quoted, plain = ""]) => quoted ?? plain);
+  const fields = [...more.matchAll(/ -F (?:'([^']*)'|(\S+))/g)].map(([, quoted, plain = ""]) => quoted ?? plain);
   const parts = fields.map((field): readonly [string, string | { name: string; content: Uint8Array<ArrayBuffer> }] => {
     const [, name = "", value = ""] = /^(\w+)=(.*)$/s.exec(field) ?? [];
     return [name, value.startsWith("@") ? { name: value.slice(1), content: zip } : value];
@@ -72,7 +58,7 @@ test("every example answers what the page shows, and the audit trail does not te
   const all = await examples();
   expect(all.length).toBe(9);
   for (const example of all)
-    expect(comparable(await answerOf(example)), example.options).toMatchObject(
+    expect(comparable(await answerOf(example)), example.line).toMatchObject(
       comparable(JSON.parse(example.answer)) as object,
     );
   const trail = JSON.stringify(http.trail);
@@ -82,7 +68,7 @@ test("every example answers what the page shows, and the audit trail does not te
 
 test("the command of a deployment may hand the key to the user of the agent", async () => {
   const [, , deploy] = await examples();
-  expect(await answerOf(deploy as Example)).toMatchObject({ message: [{ state: "ok" }] });
+  expect(await answerOf(deploy as CallExample)).toMatchObject({ message: [{ state: "ok" }] });
   expect((await stat(join(folder(), "agent.key"))).mode & 0o777).toBe(0o640);
 });
 

@@ -90,8 +90,7 @@ export class FileContents {
   /** Stores the content under a new mark, unless it is stored already. */
   keep(principal: Principal, content: Content): Promise<KeptContent> {
     if (content instanceof KeptContent) return Promise.resolve(content);
-    const bytes =
-      "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
+    const bytes = "text" in content ? [Buffer.from(content.text)] : bytesOfFile(content.file);
     return this.keepBytes(principal, bytes);
   }
 
@@ -122,4 +121,9 @@ export class FileContents {
       return info;
     });
   }
+}
+
+/** Opens the file when it is read. So it is not left open if its content is refused before. */
+async function* bytesOfFile(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path) as AsyncIterable<Uint8Array>;
 }

@@ -7,8 +7,10 @@ import { fileController, type FileController } from "../../../test/helpers/areas
 import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 import { Interleaving, interleaved } from "../../../test/helpers/engines/interleaving.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
+import { seedsOf } from "../../../test/helpers/time/times.ts";
 
 const admin = testPrincipal();
+const SEEDS = seedsOf([], onCluster ? 3 : 5);
 
 let engine: TestEngine;
 let one: FileController;
@@ -150,8 +152,51 @@ describe("a removal", () => {
     expect(await blobs.stat(shared ?? "")).toBeUndefined();
   });
 
+  /** Fails if the file `new` is in no folder, or the file `old` is still there. */
+  async function expectRemoved(folder: string, message: string): Promise<void> {
+    const isThere = await one.files.exists(admin, one.user(`${folder}/new`));
+    expect(isThere ? await tree(folder) : [], message).toEqual(isThere ? [`${folder}/new`] : []);
+    if (isThere) expect(await tree("/race"), message).toContain(`${folder}/new`);
+  }
+
+  test("at any step of a write leaves the file in its folder or neither", async () => {
+    let calls = 0;
+    let at = 0;
+    let meet = (): Promise<void> => Promise.resolve();
+    const met = async (name: string) => {
+      const store = await engine.tenant(name);
+      const objects = new Proxy(store.objects, {
+        get: (target, member) => {
+          const value: unknown = Reflect.get(target, member);
+          if (typeof value !== "function") return value;
+          return async (...given: readonly unknown[]) => {
+            if (calls++ === at) await meet();
+            return Reflect.apply(value, target, given) as unknown;
+          };
+        },
+      });
+      return { ...store, objects };
+    };
+    const writer = fileController(engine, { own: "w", data: { system: () => engine.system(), tenant: met } });
+    await writer.files.write(admin, one.user("/race/first"), { text: "" });
+    for (let isMet = true; isMet; at++) {
+      isMet = false;
+      const folder = `/race/step${at}/in`;
+      await write(`${folder}/old`);
+      meet = async () => {
+        isMet = true;
+        await one.files.remove(admin, one.user(`/race/step${at}`));
+      };
+      calls = 0;
+      await writer.files.write(admin, one.user(`${folder}/new`), { text: "new" });
+      if (isMet) await expectRemoved(folder, `step ${at}`);
+    }
+    expect(at).toBeGreaterThan(5);
+    await writer[Symbol.asyncDispose]();
+  });
+
   test("beside a write leaves the file in its folder or neither, in any interleaving", async () => {
-    for (let seed = 1; seed <= (onCluster ? 5 : 25); seed++) {
+    for (const seed of SEEDS) {
       const folder = `/race/${seed}/in`;
       await write(`${folder}/old`);
       const turns = new Interleaving(seededRandom(seed));
@@ -172,10 +217,7 @@ describe("a removal", () => {
       await writer?.[Symbol.asyncDispose]();
       await remover?.[Symbol.asyncDispose]();
       if (!isAnswered) continue;
-      const isThere = await one.files.exists(admin, one.user(`${folder}/new`));
-      const listed = isThere ? await tree(folder) : [];
-      expect(listed, `seed ${seed}`).toEqual(isThere ? [`${folder}/new`] : []);
-      if (isThere) expect(await tree("/race")).toContain(`${folder}/new`);
+      await expectRemoved(folder, `seed ${seed}`);
     }
   });
 });

@@ -5,6 +5,7 @@ import { uploadFolder } from "../../../test/helpers/runs/archives.ts";
 import { realClock, seededRandom } from "../../../test/helpers/time/clock.ts";
 import { testEntries } from "../../../test/helpers/areas/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engines/engine.ts";
+import { Mortality } from "../../../test/helpers/engines/mortal.ts";
 import { prove } from "../../../test/helpers/runs/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
@@ -332,3 +333,17 @@ test("long lines of a file are parsed by threads for the caller's tenant, until 
 function missing(): never {
   throw new Error("not asked in this test");
 }
+
+test("a local file whose content the store refuses is not opened", async () => {
+  const put: BlobStore["put"] = () => Promise.reject(new AppError("unavailable", "The disk is full."));
+  const tenant = async (name: string) => {
+    const store = await engine.tenant(name);
+    return { ...store, blobs: new Mortality(Infinity, false).mortal(store.blobs, { put }) };
+  };
+  const stores = { system: () => engine.system(), tenant };
+  const refusing = new FileService({ stores, objects, runtime, controllers: ALONE });
+  // An open of a file that is not there would be an error of the stream, which ends the process.
+  const written = refusing.write(admin, user("refused"), { file: "/none/such" });
+  await expect(written).rejects.toMatchObject({ code: "unavailable" });
+  await refusing.close();
+});

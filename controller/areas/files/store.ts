@@ -71,15 +71,21 @@ export class FileStore {
 
   /** Makes the folders that are missing. `AppError("conflict")` if one of the places is a file. */
   async makeFolders(principal: Principal, places: readonly Place[]): Promise<void> {
-    const found = await this.get(principal, places);
-    const file = found.find((entry) => entry?.content);
-    if (file) throw new AppError("conflict", `${file.fullname} is a file, and nothing lies in a file.`);
+    const found = await this.requireNoFiles(principal, places);
     const missing = places.filter((_, at) => !found[at]);
     if (missing.length > 0)
       await this.insert(
         principal,
         missing.map((place) => this.folderRow(principal, place)),
       );
+  }
+
+  /** Returns the entries like `get`. `AppError("conflict")` if one of the places is a file. */
+  async requireNoFiles(principal: Principal, places: readonly Place[]): Promise<readonly (FileEntry | undefined)[]> {
+    const found = await this.get(principal, places);
+    const file = found.find((entry) => entry?.content);
+    if (file) throw new AppError("conflict", `${file.fullname} is a file, and nothing lies in a file.`);
+    return found;
   }
 
   /** Makes the folders above the place. */

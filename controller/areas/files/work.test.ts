@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
+import { FILE_WORK_BATCH_MAX } from "../../../common/limits.ts";
 import { onCluster, type TestEngine } from "../../../test/helpers/engines/engine.ts";
 import { fileController, type FileController } from "../../../test/helpers/areas/files.ts";
 import { useFileControllers } from "../../../test/helpers/areas/file-controllers.ts";
@@ -12,7 +13,7 @@ import { entriesUnder } from "../../store/kv/entries.ts";
 import type { OpenFileWork } from "./work-journal.ts";
 
 const admin = testPrincipal();
-const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
+const MANY = TIMES > 1 && !onCluster ? 1_000 : FILE_WORK_BATCH_MAX + 1;
 
 let engine: TestEngine;
 let one: FileController;
@@ -146,14 +147,17 @@ describe("a copy", () => {
   });
 });
 
-test("a folder of many files is moved whole", async () => {
-  const names = Array.from({ length: MANY }, (_, at) => `/many/${at % 7}/${at}`);
+test("a folder of more files than one step takes is copied and moved whole", async () => {
+  const names = Array.from({ length: MANY }, (_, at) => `/many/${at}`);
   await mapLimited(names, 32, (name) => write(name, "same"));
+  await one.files.copy(admin, user("/many"), "/copies");
   await one.files.rename(admin, user("/many"), "/moved");
-  const files = (await tree("/moved")).filter((name) => !name.endsWith("/"));
-  expect(files).toHaveLength(MANY);
   await (await engine.tenant("matrix")).blobs.sweep(0);
-  expect(await text(files.at(-1) ?? "")).toBe("same");
+  for (const folder of ["/copies/many", "/moved"]) {
+    const files = await tree(folder);
+    expect(files).toHaveLength(MANY);
+    expect(await text(files.at(-1) ?? "")).toBe("same");
+  }
 });
 
 /** See `Mortality`: with 2, every state comes once. On the cluster, each simulated life of a controller takes a second. */
@@ -161,6 +165,9 @@ const WRITES_BETWEEN = onCluster ? 3 : 2;
 const KINDS = onCluster
   ? (["rename", "replacing copy"] as const)
   : (["rename", "copy", "replacing copy", "remove"] as const);
+
+/** Two files, so that work may end between them. The folder of one has a folder above it that it also has to pass. */
+const PATHS = ["/1", "/a/b/2"];
 
 /** Work in progress when its controller dies, at any write, is completed afterwards and leaves no content behind. */
 test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (name) => {
@@ -174,21 +181,21 @@ test.each(KINDS)("a %s is ended by another at whatever write its controller dies
     const isWritten = life % 2 === 1;
     const at = `/die/${name}${life}`;
     const [from, to] = [`${at}/from`, `${at}/to`];
-    for (const path of ["1", "a/2", "a/b/3"]) await write(`${from}/${path}`);
-    const { digest } = await one.files.read(admin, `${from}/a/2`);
-    if (isReplacing) await write(`${to}/from/a/2`, `old ${to}`);
-    const replaced = isReplacing ? (await one.files.read(admin, `${to}/from/a/2`)).digest : digest;
+    for (const path of PATHS) await write(from + path);
+    const { digest } = await one.files.read(admin, `${from}/1`);
+    if (isReplacing) await write(`${to}/from/1`, `old ${to}`);
+    const replaced = isReplacing ? (await one.files.read(admin, `${to}/from/1`)).digest : digest;
     const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, isWritten);
     const isDead = await mortal.dies(mortality, (files) =>
       kind === "remove" ? files.remove(admin, user(from)) : files[kind](admin, user(from), to),
     );
     if (!isDead) break;
     expect(await open(), `${life}`).toBe(0);
-    const texts = ["/1", "/a/2", "/a/b/3"].map((path) => `${path}=${from}${path}`);
+    const texts = PATHS.map((path) => `${path}=${from}${path}`);
     const places = [await found(from), await found(kind === "copy" ? `${to}/from` : to)];
     const done = { rename: [[], texts], copy: [texts, texts], remove: [[], []] }[kind];
     const isDone = JSON.stringify(places) === JSON.stringify(done);
-    expect(places, `${life}`).toEqual(isDone ? done : [texts, isReplacing ? [`/a/2=old ${to}`] : []]);
+    expect(places, `${life}`).toEqual(isDone ? done : [texts, isReplacing ? [`/1=old ${to}`] : []]);
     if (isDone) begun += 1;
     await heir.files.remove(admin, user(at));
     await blobs.sweep(0);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { isAppError } from "../../../common/errors.ts";
+import { KV_PAGE_MAX_ENTRIES } from "../../../common/limits.ts";
 import { seededRandom } from "../../../test/helpers/time/clock.ts";
 import { onCluster } from "../../../test/helpers/engines/engine.ts";
 import { Mortality } from "../../../test/helpers/engines/mortal.ts";
@@ -60,10 +61,11 @@ async function recorded(id: string): Promise<readonly NonNullable<Count["end"]>[
   return entries.map(({ value }) => JSON.parse(new TextDecoder().decode(value)) as NonNullable<Count["end"]>);
 }
 
-const HISTORIES = onCluster ? 20 : 100 * TIMES;
+const HISTORIES = onCluster ? 20 : 50 * TIMES;
 
-const AGED = onCluster ? 1_000 : AGED_CHANGES;
-const STEPS = 500;
+/** More than one page of keys. */
+const AGED = TIMES > 1 && !onCluster ? AGED_CHANGES : KV_PAGE_MAX_ENTRIES + 1;
+const STEPS = 50 * Math.min(TIMES, 10);
 
 test.each([false, true])(
   "a controller that is killed at any of its writes (made: %s) leaves what another one brings to the one end",

@@ -1,4 +1,9 @@
-import { filesArea, FileService, type HistoryBounds } from "../../../controller/areas/files/index.ts";
+import {
+  filesArea,
+  FileSearchService,
+  FileService,
+  type HistoryBounds,
+} from "../../../controller/areas/files/index.ts";
 import { ObjectService } from "../../../controller/areas/objects/index.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
 import type { BlobStore } from "../../../controller/store/blobs.ts";
@@ -16,7 +21,10 @@ export interface MortalFiles extends AsyncDisposable {
    * Begins the work in a life of this length; then the heir finishes what is open. Returns true if the controller died
    * before the work ended.
    */
-  dies(mortality: Mortality, work: (files: FileService) => Promise<unknown>): Promise<boolean>;
+  dies(
+    mortality: Mortality,
+    work: (files: FileService, search: FileSearchService) => Promise<unknown>,
+  ): Promise<boolean>;
 }
 
 /** `heir` knows that the controller `dying` has gone. */
@@ -40,17 +48,16 @@ export async function mortalFiles(engine: Stores, heir: FileController, history?
     streams,
     async dies(life, work) {
       mortality = life;
-      const dying = new FileService({
-        stores,
-        objects,
-        runtime,
-        controllers: { own: "dying", has: () => true },
-        history,
-      });
-      const isDead = await Promise.race([work(dying).then(() => false), life.died.then(() => true)]);
+      const dying = { stores, objects, runtime, controllers: { own: "dying", has: () => true } };
+      const search = new FileSearchService(dying);
+      const files = new FileService({ ...dying, keeper: search, history });
+      const isDead = await Promise.race([work(files, search).then(() => false), life.died.then(() => true)]);
       if (!isDead) return false;
       await heir.files.maintain("matrix");
       await heir.files.settled();
+      await heir.files.archives.maintain("matrix");
+      await heir.search.maintain("matrix");
+      await heir.search.settled();
       return true;
     },
     [Symbol.asyncDispose]: () => objects.close(),

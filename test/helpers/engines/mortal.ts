@@ -19,12 +19,16 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
 
 /** A call in progress. */
 interface Begun {
+  readonly of: Mortality;
   /** The call in which it was made. */
   readonly outer: Begun | undefined;
   /** Resolves when the call has ended, or waits for a call after death: from then on it changes nothing. */
   readonly over: Promise<void>;
   readonly end: () => void;
 }
+
+/** One for all processes: every storage that was used makes all promises slower until this program ends. */
+const inside = new AsyncLocalStorage<Begun>();
 
 /**
  * A process that dies at one of its writes: this call and all later ones do not return until `bury`. A write that takes
@@ -36,7 +40,6 @@ export class Mortality {
   readonly #writes: number;
   readonly #isWritten: boolean;
   readonly #begun = new Set<Begun>();
-  readonly #inside = new AsyncLocalStorage<Begun>();
   #count = 0;
   #isDead = false;
   #die = (): void => undefined;
@@ -81,10 +84,10 @@ export class Mortality {
     if (this.#isDead) return this.#wait();
     let end = (): void => undefined;
     const over = new Promise<void>((resolve) => (end = resolve));
-    const begun = { outer: this.#inside.getStore(), over, end };
+    const begun = { of: this, outer: inside.getStore(), over, end };
     this.#begun.add(begun);
     try {
-      return await this.#inside.run(begun, make);
+      return await inside.run(begun, make);
     } finally {
       end();
       this.#begun.delete(begun);
@@ -92,7 +95,7 @@ export class Mortality {
   }
 
   #wait(): Promise<never> {
-    for (let call = this.#inside.getStore(); call; call = call.outer) call.end();
+    for (let call = inside.getStore(); call; call = call.outer) if (call.of === this) call.end();
     return this.#buried;
   }
 

@@ -1,16 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FileArchiveWorld } from "../../../../test/helpers/areas/file-archives.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { mortalFiles } from "../../../../test/helpers/areas/mortal-files.ts";
 import { onCluster } from "../../../../test/helpers/engines/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
+import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
 import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { ObjectService } from "../../objects/index.ts";
-import { visibleObjects } from "../../query/index.ts";
-import { filesArea } from "../area.ts";
-import { FileService } from "../service.ts";
 
 const admin = testPrincipal();
 
@@ -37,33 +32,17 @@ const tree = () => one.tree(admin, `/${at}`);
 const WRITES_BETWEEN = onCluster ? 5 : 2;
 
 test("whatever write its controller dies at, an import leaves whole files and no content without a file", async () => {
-  let mortality = new Mortality(Infinity, false);
   const { engine } = world;
-  const { keys, data } = mortalStores(engine, () => mortality);
-  const runtime = tagRuntime();
-  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await keys.tenant(name);
-      return { ...store, blobs: mortality.mortal(store.blobs) };
-    },
-  };
   const { blobs } = await engine.tenant("matrix");
-  const heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  await using mortal = await mortalFiles(engine, heir);
   let begun = 0;
   for (let life = 0; ; life++) {
     at = `die${life}`;
     await write("old", `old ${life}`);
     const entries = ["d/new", "old"].map((name) => ({ name, content: `new ${name} ${life}` }));
-    mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
-    const dying = new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
-    const call = unpack(entries, dying);
-    if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
-    await heir.files.archives.maintain("matrix");
+    const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+    if (!(await mortal.dies(mortality, (files) => unpack(entries, files)))) break;
     expect(await world.open(), at).toBe(0);
     await blobs.sweep(0);
     const digests = new Set<string>();
@@ -86,8 +65,6 @@ test("whatever write its controller dies at, an import leaves whole files and no
     }
   }
   expect(begun).toBeGreaterThan(0);
-  await heir[Symbol.asyncDispose]();
-  await objects.close();
 });
 
 async function digestOf(content: string): Promise<string> {

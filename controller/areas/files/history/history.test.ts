@@ -8,6 +8,7 @@ import type { TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { Principal } from "../../permissions/index.ts";
+import { encodeJson } from "../../../store/format.ts";
 import { HistoryStore } from "./store.ts";
 
 /** Contents of replaced and removed files are kept, listed and restored, within bounds. */
@@ -128,6 +129,18 @@ test("a removed folder is one entry of the trash, and is restored with all that 
   expect(await keysUnder(engine, "files/open/")).toEqual([]);
 });
 
+test("a folder is restored with the folders above it, and never into a file", async () => {
+  const removed = async () => (await trash()).former.find(({ entry }) => entry.fullname === `${at}/a/empty`)?.key ?? "";
+  await one.files.makeFolder(admin, place("/a/empty"));
+  for (const name of ["/a/empty", "/a"]) await one.files.remove(admin, place(name));
+  expect(await restore("/a/empty", await removed())).toBe(0);
+  expect(await one.files.exists(admin, place("/a"))).toBe(true);
+  for (const name of ["/a/empty", "/a"]) await one.files.remove(admin, place(name));
+  await write("/a", "a file");
+  await expect(restore("/a/empty", await removed())).rejects.toMatchObject({ code: "conflict" });
+  expect(await one.files.exists(admin, place("/a/empty"))).toBe(false);
+});
+
 test("the trash is listed page by page", async () => {
   const names = ["/1", "/2", "/3", "/4", "/5"];
   for (const name of names) await write(name, name);
@@ -166,6 +179,34 @@ test("a removed folder is purged with all that was removed with it, and with not
   expect(await (await engine.tenant("matrix")).blobs.stat(digest)).toBeUndefined();
 });
 
+test("a folder that is still being removed or restored is not purged", async () => {
+  await write("/f/1", at);
+  await one.files.remove(admin, place("/f"));
+  const [folder] = (await trash()).former;
+  const { kv } = await engine.tenant("matrix");
+  const open = {
+    id: folder?.removal,
+    owner: "other",
+    tenant: "matrix",
+    space: "user",
+    from: `${at}/f`,
+    kind: "remove",
+  };
+  await kv.put(`files/open/${folder?.removal}`, encodeJson(open));
+  await expect(purge("/f", folder?.key)).rejects.toMatchObject({ code: "conflict" });
+  expect(await texts("/f/1")).toEqual([at]);
+  await kv.delete(`files/open/${folder?.removal}`);
+  expect(await purge("/f", folder?.key)).toBe(1);
+});
+
+test("a key of another form names nothing", async () => {
+  await write("/a", "1");
+  await write("/a", "2");
+  for (const key of ["a:b", "\\", "", "x".repeat(5_000), "\0"])
+    for (const call of [restore, purge]) await expect(call("/a", key)).rejects.toMatchObject({ code: "not_found" });
+  expect(await texts("/a")).toEqual(["1"]);
+});
+
 test("the newest contents of a file are kept, older ones are released", async () => {
   const count = FILE_HISTORY_PER_FILE_MAX + 3;
   const first = await one.files
@@ -202,6 +243,24 @@ test("an object of a change that was not made names the content of a file, which
   expect(await store.of(admin, [entry])).toEqual([]);
   await (await engine.tenant("matrix")).blobs.sweep(0);
   expect(await read("/a")).toBe(at);
+});
+
+test("a purge beside the write that takes the content leaves no content behind", async () => {
+  await write("/a", at);
+  const entry = await one.files.about(admin, place("/a"));
+  const { unrestricted } = one.objects;
+  const remove: typeof unrestricted.remove = async (...given) => {
+    await write("/a", `${at} next`);
+    return unrestricted.remove(...given);
+  };
+  const objects = { unrestricted: { ...unrestricted, remove } };
+  const store = new HistoryStore({ stores: engine, objects, bounds: history });
+  await store.keep(admin, [entry], { cause: "replaced", atMs: entry.modifiedMs });
+  await store.purge(admin, await store.of(admin, [entry]));
+  const { blobs } = await engine.tenant("matrix");
+  await blobs.sweep(0);
+  expect(await blobs.stat(entry.content?.digest ?? "")).toBeUndefined();
+  expect(await read("/a")).toBe(`${at} next`);
 });
 
 test("a history that is switched off keeps nothing", async () => {

@@ -5,7 +5,7 @@ import { isInside } from "../../../../common/paths.ts";
 import { TAGS_COLUMN } from "../../objects/index.ts";
 import type { FileEntry, HeldContent } from "../entries.ts";
 import type { HidingGuard } from "../hiding.ts";
-import { foldersAbove, type Place } from "../names.ts";
+import { foldersAbove, parentOf, type Place } from "../names.ts";
 import { rowAt, type FileStore } from "../store.ts";
 import { batches } from "../versions/batches.ts";
 import type { HeldWork } from "../versions/run.ts";
@@ -33,8 +33,7 @@ export class Recovering {
     if (work.visibility.rules !== undefined || work.open.hidesNothing)
       for await (const some of this.#removed(work, () => true))
         await this.#require(work, await this.#missing(work, some));
-    for await (const some of this.#removed(work, ({ content }) => !content))
-      await this.#put(work, await this.#missing(work, some));
+    await this.#restoreFolders(work);
     let count = 0;
     for await (const some of this.#removed(work, ({ content }) => content !== undefined)) {
       const missing = await this.#missing(work, some);
@@ -44,6 +43,21 @@ export class Recovering {
       count += missing.length + (await this.#own(work, some, missing));
     }
     return count;
+  }
+
+  /** Folders above are made with what they had, so a folder does not make those above it, except above the removal. */
+  async #restoreFolders(work: HeldWork): Promise<void> {
+    const { store } = this.#with;
+    const { platform, open } = work;
+    const top = { space: open.space, fullname: open.from };
+    await store.makeFoldersAbove(platform, top);
+    for await (const some of this.#removed(work, ({ content }) => !content)) {
+      const missing = await this.#missing(work, some);
+      const above = missing.map(({ space, fullname }) => ({ space, fullname: parentOf(fullname) }));
+      await store.requireNoFiles(platform, above);
+      await this.#put(work, missing);
+    }
+    await store.makeFoldersAbove(platform, top);
   }
 
   async *#removed(

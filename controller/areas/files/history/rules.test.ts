@@ -17,6 +17,7 @@ const ruled = (...data: readonly DataRule[]): Principal => ({
 });
 const rows = ruled({ class: FILES, access: "write", where: "owner = 'ann'" });
 const blind = ruled({ class: FILES, access: "write", hidden: ["digest", "size", "modified"] });
+const ownerless = ruled({ class: FILES, access: "write", hidden: ["owner"] });
 const reader = ruled({ class: FILES, access: "read" });
 const unseen = ruled({ class: FILES, access: "none" });
 
@@ -85,9 +86,14 @@ test("only what the rules let a user remove is purged, and of a folder all or no
 
 test("values that a rule hides are not answered", async () => {
   await one.files.write(admin, place("/a"), { text: "secret" });
-  await one.files.remove(admin, place("/a"));
+  await one.files.write(ann, place("/a"), { text: "of ann" });
   const [former] = await one.files.history.list(blind, place("/a"));
-  expect(former?.entry).toMatchObject({ size: 0, modifiedMs: former?.atMs });
+  expect(former).toMatchObject({ user: "ann", entry: { size: 0, modifiedMs: former?.atMs } });
+  const [nameless] = await one.files.history.list(ownerless, place("/a"));
+  expect(nameless, "the owner now is the user who replaced it").toMatchObject({
+    user: "",
+    entry: { owner: "", size: 6 },
+  });
 });
 
 test("a removed folder is not restored unless every entry may be written", async () => {

@@ -7,6 +7,7 @@ import {
 } from "../../../../common/limits.ts";
 import { isInside } from "../../../../common/paths.ts";
 import type { Runtime } from "../../../runtime.ts";
+import type { Stores } from "../../../store/engine.ts";
 import { pathAllowed, requirePermission, systemPrincipal, type Principal } from "../../permissions/index.ts";
 import type { Carrying } from "../carrying.ts";
 import type { FileContents } from "../contents.ts";
@@ -14,12 +15,16 @@ import { placeBelowRoot, placeOf, type FileName, type Place } from "../names.ts"
 import { notFound, openPlace, visiblePlace } from "../open-places.ts";
 import type { FileStore } from "../store.ts";
 import type { FileEdits } from "../transfer/edits.ts";
+import { quietPlaces } from "../transfer/expected.ts";
 import type { FileVisibility } from "../visible.ts";
+import type { FileWorkJournal } from "../work-journal.ts";
 import type { FormerFile } from "./former.ts";
 import { RemovalPurge } from "./purging.ts";
 import { newestFirst, type HistoryStore } from "./store.ts";
 
 interface Dependencies {
+  readonly stores: Stores;
+  readonly journal: FileWorkJournal;
   readonly runtime: Pick<Runtime, "clock">;
   readonly store: FileStore;
   readonly history: HistoryStore;
@@ -108,7 +113,8 @@ export class FileHistory {
   /**
    * Purges one former content of a file, or all of them without a key; with the key of a removed folder, everything that
    * was removed with it. Returns the number of contents. `AppError("not_found")` if there are none, `denied` if the rules
-   * forbid to remove one of them: then nothing is purged.
+   * forbid to remove one of them, `conflict` if the folder is still being removed or restored: then nothing is purged.
+   * A purge of a folder that breaks off has purged a part; a repetition purges the rest.
    */
   async purge(
     principal: Principal,
@@ -128,6 +134,7 @@ export class FileHistory {
     }
     const top = await this.#named(principal, { place, visibility, key });
     require(top);
+    if (!top.entry.content) await quietPlaces(this.#with, principal.tenant, [place]);
     const purging = new RemovalPurge(history, principal, { top, signal });
     if (visibility.rules !== undefined) for await (const some of purging.below()) some.forEach(require);
     return purging.run();
@@ -226,6 +233,9 @@ function positionOf(after: string): Position {
 function shownOf(visibility: FileVisibility, former: readonly FormerFile[]): readonly FormerFile[] {
   return former.flatMap((one) => {
     const entry = visibility.shown(one.entry);
-    return entry ? [{ ...one, entry }] : [];
+    if (!entry) return [];
+    // The user who replaced a file owns it now.
+    const user = entry.owner === one.entry.owner ? one.user : "";
+    return [{ ...one, entry, user }];
   });
 }

@@ -92,19 +92,32 @@ export class HistoryStore {
 
   /** Removes former files, and their contents unless a file has them. Safe to repeat. */
   async purge(principal: Principal, former: readonly FormerFile[]): Promise<void> {
-    const { stores, objects } = this.#with;
-    const { blobs } = await stores.tenant(principal.tenant);
-    const refs = former.map(({ entry }) => refOf(principal, entry));
-    const rows = await objects.unrestricted.get(platform(principal), refs);
-    const held = former.flatMap(({ entry: { content } }, at) => {
-      const now = rows[at] && entryOf(rows[at]).content;
-      return content && now?.mark !== content.mark ? [content] : [];
-    });
-    await mapLimited(held, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.unmark(digest, mark));
-    await objects.unrestricted.remove(
+    const purged = await this.#unmarkLost(principal, former);
+    await this.#with.objects.unrestricted.remove(
       platform(principal),
       former.map(({ key }) => historyRef(principal, key)),
     );
+    // A file may have lost its content meanwhile, and left the mark to the object.
+    await this.#unmarkLost(
+      principal,
+      former.filter((one) => !purged.includes(one)),
+    );
+  }
+
+  /** Removes the marks of the contents that no file has, and returns those. */
+  async #unmarkLost(principal: Principal, former: readonly FormerFile[]): Promise<readonly FormerFile[]> {
+    const { stores, objects } = this.#with;
+    const held = former.filter(({ entry }) => entry.content);
+    const refs = held.map(({ entry }) => refOf(principal, entry));
+    const rows = await objects.unrestricted.get(platform(principal), refs);
+    const lost = held.filter(({ entry }, at) => {
+      const now = rows[at] && entryOf(rows[at]).content;
+      return now?.mark !== entry.content?.mark;
+    });
+    const { blobs } = await stores.tenant(principal.tenant);
+    const contents = lost.flatMap(({ entry: { content } }) => content ?? []);
+    await mapLimited(contents, FILE_BLOB_CALLS_IN_FLIGHT, ({ digest, mark }) => blobs.unmark(digest, mark));
+    return lost;
   }
 
   /** Purges at most `most` former files up to this time. Returns true if there are no more. */

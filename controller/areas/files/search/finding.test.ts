@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import {
+  FILE_SEARCH_FILES_MAX,
   FILE_SEARCH_FIRST_PASSAGES,
   FILE_SEARCH_FOLDER_ENTRIES_MAX,
   FILE_SEARCH_PASSAGES_MAX,
@@ -23,20 +24,26 @@ interface Content {
   readonly path: string;
   /** Texts of its passages. */
   readonly texts: readonly string[];
+  /** Number of its files. The others have longer paths. Absent: 1. */
+  readonly files?: number;
 }
 
 async function* paged<T>(all: readonly T[]): AsyncGenerator<readonly T[]> {
   for (let from = 0; from < all.length; from += PAGE) yield await Promise.resolve(all.slice(from, from + PAGE));
 }
 
-function fileOf(path: string): FileEntry & { readonly digest: string } {
-  const values = { space: "user", fullname: path, digest: path, mark: "file/m", indexed: true };
-  return { ...entryOf({ id: path, values, vtimeMs: 0, ctimeMs: 0 }), digest: path };
+function fileOf(path: string, digest: string): FileEntry & { readonly digest: string } {
+  const values = { space: "user", fullname: path, digest, mark: "file/m", indexed: true };
+  return { ...entryOf({ id: path, values, vtimeMs: 0, ctimeMs: 0 }), digest };
 }
 
-/** Searches the word `disk`. The digest of a file is its path. */
+function filesOf({ path, files = 1 }: Content) {
+  return Array.from({ length: files }, (_, at) => fileOf(at === 0 ? path : `${path}.${at}`, path));
+}
+
+/** Searches the word `disk`. The digest of a content is the path of its first file. */
 function searching(contents: readonly Content[]) {
-  const files = new Map(contents.map(({ path }) => [path, fileOf(path)]));
+  const files = new Map(contents.map((content) => [content.path, filesOf(content)]));
   const passages = contents.flatMap(({ path, texts }) =>
     texts.map((text, at): StoredPassage => ({ digest: path, position: at + 1, unit: "line", text })),
   );
@@ -54,8 +61,8 @@ function searching(contents: readonly Content[]) {
       filesOf: (_, digests) => paged(digests.flatMap((digest) => files.get(digest) ?? [])),
     },
     files: {
-      find: (_, { fullname }) => Promise.resolve(files.get(fullname)),
-      in: (_, { fullname }) => paged([...files.values()].filter((file) => parentOf(file.fullname) === fullname)),
+      find: (_, { fullname }) => Promise.resolve(files.get(fullname)?.[0]),
+      in: (_, { fullname }) => paged([...files.values()].flat().filter((file) => parentOf(file.fullname) === fullname)),
     },
     runtime: testRuntime(),
   });
@@ -126,4 +133,12 @@ test("the best rows of all contents come first, with three of each content at mo
   expect(new Set(paths).size).toBe(100);
   const few = await searching([{ path: "/a", texts: ["disk", better, "disk", "disk disk"] }])("/");
   expect(few.rows.map(({ position }) => position)).toEqual([2, 4, 1]);
+});
+
+test("a search ends after a bounded number of files, and answers what it found until then", async () => {
+  const contents = [{ path: "/other", texts: ["disk"], files: FILE_SEARCH_FILES_MAX - 1 }, ...many("/a", 2)];
+  const beyond = await searching(contents)("/");
+  expect([beyond.paths.filter((path) => path.startsWith("/a/")), beyond.warnings]).toEqual([["/a/f0.txt"], NOT_ALL]);
+  const most = await searching(contents.slice(0, 2))("/");
+  expect([most.paths[0], most.warnings]).toEqual(["/a/f0.txt", []]);
 });

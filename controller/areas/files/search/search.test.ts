@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { uploadFolder } from "../../../../test/helpers/runs/archives.ts";
 import { rawZip } from "../../../../test/helpers/runs/raw-zip.ts";
-import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
+import { TIMES } from "../../../../test/helpers/time/times.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
 import { FILE_EXCERPT_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
 import { QueryService } from "../../query/index.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
 import { CONTENT_CLASS, PASSAGE_CLASS } from "./classes.ts";
+import { ContentStore } from "./store.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
@@ -237,7 +239,7 @@ describe("an indexed file", () => {
   });
 
   test("leaves one set of passages however often it is indexed", async () => {
-    const times = onCluster ? 10 : 1_000;
+    const times = TIMES > 1 ? 1_000 : 10;
     await write("/a.txt", `again ${"x ".repeat(3_000)}`);
     for (let time = 0; time < times; time++) await index("/a.txt");
     expect(await stored(await digestOf("/a.txt"))).toEqual({ passages: 4, contents: 1 });
@@ -251,6 +253,16 @@ describe("an indexed file", () => {
     }))
       passages += page.filter(({ values }) => String(values["text"]).startsWith("again")).length;
     expect(passages).toBe(1);
+  });
+
+  test("whose later extraction has fewer passages keeps none of the others", async () => {
+    const contents = new ContentStore(one.objects);
+    const text = { digest: "0".repeat(64), state: "indexed", reason: "", unit: "line" } as const;
+    const passages = [1, 2, 3].map((position) => ({ position, text: "fewer" }));
+    for (const count of [3, 1]) {
+      await contents.keep(admin, [{ ...text, passages: passages.slice(0, count) }]);
+      expect(await stored(text.digest)).toEqual({ passages: count, contents: 1 });
+    }
   });
 
   test("goes out of the search by index=false, and is not indexed again", async () => {

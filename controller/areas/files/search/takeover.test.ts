@@ -1,16 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
+import { mortalFiles } from "../../../../test/helpers/areas/mortal-files.ts";
+import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
+import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import type { Stores } from "../../../store/engine.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
-import { ObjectService } from "../../objects/index.ts";
-import { visibleObjects } from "../../query/index.ts";
-import { filesArea } from "../area.ts";
-import { FileService } from "../service.ts";
-import { FileSearchService } from "./service.ts";
+import type { FileService } from "../service.ts";
+import type { FileSearchService } from "./service.ts";
 
 /** Indexing that its controller leaves at any of its writes is completed by another one. */
 
@@ -79,36 +75,18 @@ const ACTS: Readonly<Record<string, Act>> = {
 
 test.each(Object.keys(ACTS))("after %s at each write where its controller may die", async (name) => {
   const { act, after, otherwise } = ACTS[name] as Act;
-  let mortality = new Mortality(Infinity, false);
-  const { keys, data } = mortalStores(engine, () => mortality);
-  const runtime = tagRuntime();
-  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(heir.files, heir.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (tenant) => {
-      const store = await keys.tenant(tenant);
-      return { ...store, blobs: mortality.mortal(store.blobs) };
-    },
-  };
+  await using mortal = await mortalFiles(engine, heir);
   let done = 0;
   for (let life = 0; ; life++) {
     const folder = `/die/${life}`;
     await heir.files.write(admin, user(`${folder}/a.txt`), { text: `old ${folder}` });
     await heir.files.write(admin, user(`${folder}/d/b.txt`), { text: `more ${folder}` });
     if (otherwise.length > 0) await heir.search.index(admin, user(folder));
-    mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
-    const kept = { stores, objects, runtime, controllers: { own: "dying", has: () => true } };
-    const search = new FileSearchService(kept);
-    const files = new FileService({ ...kept, keeper: search });
-    const call = act(files, search, folder).then(() => search.settled());
-    if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
-    await heir.files.maintain("matrix");
-    await heir.files.settled();
-    await heir.search.maintain("matrix");
-    await heir.search.settled();
+    const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+    const isDead = await mortal.dies(mortality, (files, search) =>
+      act(files, search, folder).then(() => search.settled()),
+    );
+    if (!isDead) break;
     expect(await open(), `${life}`).toEqual([]);
     const words: string[] = [];
     for (const word of ["old", "new", "more"]) if ((await found(folder, word)).length > 0) words.push(word);
@@ -122,5 +100,4 @@ test.each(Object.keys(ACTS))("after %s at each write where its controller may di
   expect(done).toBeGreaterThan(2 / WRITES_BETWEEN);
   await heir.files.remove(admin, user("/die"));
   await heir.search.settled();
-  await objects.close();
 });

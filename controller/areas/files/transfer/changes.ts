@@ -208,11 +208,12 @@ export class FileChanges {
     const kv = await this.#kv(principal.tenant);
     const { key, revision } = kept.condition;
     if ((await this.#retry.run(() => kv.get(key)))?.revision === revision) return false;
+    // The remover of the record decides about the mark. The history may have it.
+    kept.use();
     await this.#settled(principal, places);
     const entries = await this.#with.store.get(principal, places);
     if (!entries.some((entry) => entry?.content?.mark === kept.held.mark))
       throw new AppError("unknown_outcome", "This controller was held up. Read the file to see if it was written.");
-    kept.use();
     return true;
   }
 
@@ -223,10 +224,18 @@ export class FileChanges {
   }
 
   async #complete(principal: Principal, kv: KvStore, pending: readonly PendingChange[]): Promise<void> {
+    const left = [...pending];
     try {
-      for (const change of pending) await this.#finish(principal, kv, change);
+      for (const change of pending) {
+        await this.#finish(principal, kv, change);
+        left.shift();
+      }
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!isTransient(error)) {
+        // A file that cannot be at its new place stays at its former one.
+        for (const change of left) await this.#clear(kv, change);
+        throw error;
+      }
       throw new AppError("unknown_outcome", "The change of the file is stored, and made later.", { cause: error });
     }
   }
@@ -240,13 +249,19 @@ export class FileChanges {
     });
   }
 
-  /** Writes the change to its row. A change that the row cannot take is dropped, and its error is thrown. */
+  /**
+   * Writes the change to its row. A change that the row cannot take is dropped with its new content, and its error is
+   * thrown.
+   */
   async #finish(principal: Principal, kv: KvStore, change: PendingChange): Promise<void> {
     try {
       await this.#apply(principal, change);
       if (change.released) await this.#with.store.release(principal, [change.released]);
     } catch (error) {
-      if (!isTransient(error)) await this.#clear(kv, change);
+      if (!isTransient(error)) {
+        await this.#releaseNew(principal, change);
+        await this.#clear(kv, change);
+      }
       throw error;
     }
     await this.#clear(kv, change);
@@ -260,6 +275,14 @@ export class FileChanges {
     const write = (): Promise<void> => this.#retry.run(() => store.apply(principal, change));
     if (kind === "remove") await this.#indexed.remove(principal, { before, write });
     else await this.#indexed.replace(principal, { place, before, isContent: "digest" in row, write });
+  }
+
+  /** Releases the content that the change would have given to the file. */
+  async #releaseNew(principal: Principal, { place, row: { digest, mark } }: PendingChange): Promise<void> {
+    if (typeof digest !== "string" || typeof mark !== "string") return;
+    const { store } = this.#with;
+    if ((await store.find(principal, place))?.content?.mark !== mark)
+      await store.release(principal, [{ digest, mark }]);
   }
 
   /** The history keeps a content that the change takes from the file. A repetition after the write finds another one. */

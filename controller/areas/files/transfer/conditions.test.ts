@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError, type ErrorCode } from "../../../../common/errors.ts";
+import { FILE_TAGS_MAX, TAG_DEPTH_MAX } from "../../../../common/limits.ts";
 import type { Expected } from "../../../../common/revisions.ts";
 import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
 import { openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
@@ -171,8 +173,24 @@ test("a condition is refused while its file is being copied, moved or removed wi
   await save(one, "/busy/x", "y", now);
 });
 
-/** A controller that dies between its next decision and the row. */
-function dyingController(): FileController {
+test("a write that its row cannot take changes nothing and leaves no content", async () => {
+  const text = "refused by its row";
+  const { kv, blobs } = await engine.tenant("matrix");
+  const deep = Array.from({ length: TAG_DEPTH_MAX - 1 }, (_, at) => `d${String(at)}`).join("/");
+  const tags = Array.from({ length: FILE_TAGS_MAX }, (_, at) => `t${String(at)}/${deep}`);
+  await save(one, "/refused", "first");
+  for (const path of ["/refused", "/refused-new"]) {
+    const saved = one.files.save(admin, user(path), { content: { text }, notes: { tags } });
+    await expect(saved, path).rejects.toMatchObject({ message: expect.stringContaining("indexed values") as unknown });
+  }
+  for await (const entry of entriesUnder(kv, PENDING)) expect(entry).toBeUndefined();
+  await blobs.sweep(0);
+  expect(await blobs.stat(createHash("sha256").update(text).digest("hex"))).toBeUndefined();
+  expect([await textOf("/refused"), await one.files.exists(admin, user("/refused-new"))]).toEqual(["first", false]);
+});
+
+/** A controller that dies between its next decision and the row. With `refusing`, only its writes fail from then on. */
+function dyingController({ refusing }: { readonly refusing?: ErrorCode } = {}): FileController {
   let isDead = false;
   const open = async (name: string) => {
     const store = await engine.tenant(name);
@@ -183,7 +201,8 @@ function dyingController(): FileController {
     };
     const objects = new Proxy(store.objects, {
       get: (target, member) => {
-        if (isDead) throw new AppError("internal", "This controller died.");
+        if (isDead && (!refusing || member === "change"))
+          throw new AppError(refusing ?? "internal", "This controller died.");
         const value: unknown = Reflect.get(target, member);
         return typeof value === "function" ? (value.bind(target) as unknown) : value;
       },
@@ -212,3 +231,14 @@ test.each(["the next change of the file", "maintenance"])(
     await dying.files.close();
   },
 );
+
+test("a file that cannot be at its new place stays at its former one", async () => {
+  await save(one, "/stays", "stays");
+  const refusing = dyingController({ refusing: "invalid" });
+  const moved = refusing.files.rename(admin, user("/stays"), "/stays-not", on(await revisionOf("/stays")));
+  await expect(moved).rejects.toMatchObject({ code: "invalid" });
+  await two.files.maintain("matrix");
+  await (await engine.tenant("matrix")).blobs.sweep(0);
+  expect([await textOf("/stays"), await one.files.exists(admin, user("/stays-not"))]).toEqual(["stays", false]);
+  await refusing.files.close();
+});

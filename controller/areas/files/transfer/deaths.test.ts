@@ -1,21 +1,18 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { AppError } from "../../../../common/errors.ts";
-import { fileController, NO_TRAIL, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { AppError } from "../../../../common/errors.ts";
+import type { Expected } from "../../../../common/revisions.ts";
+import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
+import { mortalFiles } from "../../../../test/helpers/areas/mortal-files.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engines/engine.ts";
-import { Mortality, mortalStores } from "../../../../test/helpers/engines/mortal.ts";
+import { Mortality } from "../../../../test/helpers/engines/mortal.ts";
 import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
-import { tagRuntime } from "../../../../test/helpers/objects/tags.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { Stores } from "../../../store/engine.ts";
-import { encodeJson } from "../../../store/format.ts";
 import type { KvStore } from "../../../store/kv.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
-import { ObjectService } from "../../objects/index.ts";
-import { visibleObjects } from "../../query/index.ts";
-import { filesArea } from "../area.ts";
-import { FileService } from "../service.ts";
+import type { FileService } from "../service.ts";
 import { revisionOfFile } from "./expected.ts";
 
 /** An upload or a move whose controller dies leaves no mark of a content that no file names. */
@@ -53,10 +50,10 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(Buffer.from(text));
 }
 
-async function upload(files: FileService, path: string, text: string): Promise<void> {
+async function upload(files: FileService, path: string, text: string, expected?: Expected): Promise<void> {
   const content = await files.takeIn(admin, user(path), { bytes: bytesOf(text), announcedBytes: 0 });
   try {
-    await files.save(admin, user(path), { content });
+    await files.save(admin, user(path), { content, expected });
   } finally {
     await content.release();
   }
@@ -64,54 +61,45 @@ async function upload(files: FileService, path: string, text: string): Promise<v
 
 const textOf = async (path: string) => (await one.files.read(admin, path)).text;
 
-/** A controller that dies at writes of its `mortality`. Bytes arrive uncounted: each write after them is counted. */
-async function dyingFiles(mortality: () => Mortality) {
-  const { keys, data } = mortalStores(engine, mortality);
-  const runtime = tagRuntime();
-  const objects = new ObjectService({ visible: visibleObjects, stores: data, runtime });
-  for (const definition of filesArea(one.files, one.search, NO_TRAIL).classes ?? [])
-    objects.registerSystemClass(definition);
-  await objects.catalog(admin);
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (name) => {
-      const store = await keys.tenant(name);
-      const mortal = mortality().mortal(store.blobs);
-      const blobs: BlobStore = new Proxy(mortal, {
-        get: (_, member) =>
-          member === "put" ? store.blobs.put.bind(store.blobs) : (Reflect.get(mortal, member) as unknown),
-      });
-      return { ...store, blobs };
-    },
-  };
-  const files = () => new FileService({ stores, objects, runtime, controllers: { own: "dying", has: () => true } });
-  return { files, close: () => objects.close() };
-}
-
 /** See `Mortality`: with 2, every state comes once. On the cluster, each simulated life of a controller takes a second. */
 const WRITES_BETWEEN = onCluster ? 3 : 2;
 
-test.each(["an upload", "a move on a revision"])(
+/** Work on a file at `path` with the content "… before", and the number of its ends: made or not. */
+interface Kind {
+  readonly work: (files: FileService, path: string, revision: string) => Promise<unknown>;
+  readonly ends: readonly boolean[];
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  "an upload": { work: (files, path) => upload(files, path, `${path} after`), ends: [false, true] },
+  "an upload that is refused": {
+    work: (files, path) =>
+      upload(files, path, `${path} after`, { revisions: ["other"], isAbsent: false }).catch((error: unknown) =>
+        expect(error).toMatchObject({ code: "stale" }),
+      ),
+    ends: [false],
+  },
+  "a move on a revision": {
+    work: (files, path, revision) =>
+      files.rename(admin, user(path), `${path} moved`, { revisions: [revision], isAbsent: false }),
+    ends: [false, true],
+  },
+};
+
+test.each(Object.keys(KINDS))(
   "whatever write the controller of %s dies at, only the content that a file names stays",
-  async (kind) => {
-    let mortality = new Mortality(Infinity, false);
-    const dying = await dyingFiles(() => mortality);
-    const heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+  async (name) => {
+    const kind = KINDS[name] as Kind;
+    await using heir = fileController(engine, { own: "heir", gone: new Set(["dying"]) });
+    await using mortal = await mortalFiles(engine, heir);
     const ends = new Set<boolean>();
-    for (let life = 0; ; life++) {
-      const [path, to] = [`/die/${kind}/${String(life)}`, `/died/${kind}/${String(life)}`];
-      const [before, after] = [`${path} before`, `${path} after`];
+    for (let life = 0, isDead = true; isDead; life++) {
+      const path = `/die/${name}/${String(life)}`;
+      const [to, before, after] = [`${path} moved`, `${path} before`, `${path} after`];
       await one.files.write(admin, user(path), { text: before });
       const revision = revisionOfFile(await one.files.about(admin, user(path)));
-      mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
-      const files = dying.files();
-      const call =
-        kind === "an upload"
-          ? upload(files, path, after)
-          : files.rename(admin, user(path), to, { revisions: [revision], isAbsent: false });
-      call.catch(() => undefined);
-      if (!(await Promise.race([call.then(() => false), mortality.died.then(() => true)]))) break;
-      await heir.files.maintain("matrix");
+      const mortality = new Mortality(Math.floor(life / 2) * WRITES_BETWEEN, life % 2 === 1);
+      isDead = await mortal.dies(mortality, (files) => kind.work(files, path, revision));
       expect([await keysUnder(ARRIVING), await keysUnder("files/pending/")], path).toEqual([[], []]);
       const isMoved = await one.files.exists(admin, user(to));
       const found = await textOf(isMoved ? to : path);
@@ -121,11 +109,8 @@ test.each(["an upload", "a move on a revision"])(
       ends.add(isMoved || found === after);
       await heir.files.remove(admin, user(isMoved ? to : path));
       expect([await isKept(before), await isKept(after)], path).toEqual([false, false]);
-      await mortality.bury();
     }
-    expect([...ends].sort()).toEqual([false, true]);
-    await heir[Symbol.asyncDispose]();
-    await dying.close();
+    expect([...ends].sort()).toEqual(kind.ends);
   },
 );
 
@@ -172,12 +157,45 @@ test("a change whose answer was lost, and that others followed, is made once", a
   expect((await one.files.about(admin, user("/lost"))).tags).toEqual(["next"]);
 });
 
-test("the mark of a content that its own controller could not release is removed by its maintenance", async () => {
-  const { kv, blobs } = await engine.tenant("matrix");
-  const { digest } = await blobs.put([Buffer.from("left")], "file/left");
-  const record = { id: "left", tenant: "matrix", digest, mark: "file/left", owner: "one", attempt: 0 };
-  await kv.put(`${ARRIVING}left`, encodeJson(record));
-  expect(await isKept("left")).toBe(true);
-  await one.files.maintain("matrix");
+test("a content that others replaced before its writer knew that it was decided stays in the history", async () => {
+  const history = { ageMs: 3_600_000, maxBytes: 1_048_576 };
+  await using other = fileController(engine, { own: "other", history });
+  await other.files.write(admin, user("/followed"), { text: "first" });
+  await using met = metController(async (make) => {
+    await make();
+    await other.files.write(admin, user("/followed"), { text: "followed by others" });
+    return { ok: false, revision: 0 } as Awaited<ReturnType<KvStore["txn"]>>;
+  });
+  expect(await upload(met.files, "/followed", "decided").catch(codeOf)).toBe("unknown_outcome");
+  expect([await textOf("/followed"), await isKept("decided")]).toEqual(["followed by others", true]);
+});
+
+test("maintenance leaves a content that is being saved, and releases it when its own controller could not", async () => {
+  let isFailing = true;
+  const tenant: Stores["tenant"] = async (name) => {
+    const store = await engine.tenant(name);
+    const unmark: BlobStore["unmark"] = (...given) =>
+      isFailing ? Promise.reject(new AppError("unavailable", "on purpose")) : store.blobs.unmark(...given);
+    return { ...store, blobs: new Mortality(Infinity, false).mortal(store.blobs, { unmark }) };
+  };
+  await using own = fileController({ system: () => engine.system(), tenant }, { own: "own" });
+  const content = await own.files.takeIn(admin, user("/left"), { bytes: bytesOf("left"), announcedBytes: 0 });
+  await own.files.maintain("matrix");
+  await expect(content.release()).rejects.toMatchObject({ code: "unavailable" });
+  expect([await isKept("left"), await keysUnder(ARRIVING)]).toEqual([true, [expect.any(String)]]);
+  isFailing = false;
+  await own.files.maintain("matrix");
   expect([await isKept("left"), await keysUnder(ARRIVING)]).toEqual([false, []]);
+});
+
+test("a content that cannot be marked leaves no record", async () => {
+  await one.files.write(admin, user("/lost-content"), { text: "lost content" });
+  const { content } = await one.files.about(admin, user("/lost-content"));
+  const { blobs } = await engine.tenant("matrix");
+  await blobs.unmark(content?.digest ?? "", content?.mark ?? "");
+  expect(await isKept("lost content")).toBe(false);
+  const revision = revisionOfFile(await one.files.about(admin, user("/lost-content")));
+  const moved = one.files.rename(admin, user("/lost-content"), "/to", { revisions: [revision], isAbsent: false });
+  await expect(moved).rejects.toMatchObject({ code: "not_found" });
+  expect(await keysUnder(ARRIVING)).toEqual([]);
 });

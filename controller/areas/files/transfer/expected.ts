@@ -47,7 +47,10 @@ export async function quietPlaces(
       ({ space, fullname }) => space === open.space && paths.some((path) => isInside(path, fullname)),
     );
     if (meets)
-      throw new AppError("conflict", `${open.from} is being copied, moved or removed: try again when that has ended.`);
+      throw new AppError(
+        "conflict",
+        `${open.from} is being copied, moved, removed, kept or restored: try again when that has ended.`,
+      );
   }
   return { key: ORDER, revision };
 }

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FILE_LIST_PAGE_MAX } from "../../../../common/limits.ts";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
+import type { FileController } from "../../../../test/helpers/areas/files.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import type { Stores } from "../../../store/engine.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { FileEntry } from "../entries.ts";
 import { nameOf } from "../names.ts";
-import { fileRoutes } from "../routes.ts";
 import { ALL_VISIBLE } from "../visible.ts";
 import { FolderListing } from "./listing.ts";
 
@@ -23,19 +21,13 @@ const ann: Principal = {
   ],
 };
 
-let http: TestHttp;
+let http: FileHttp;
 let controller: FileController;
-let session: string;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores);
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  session = await http.signIn("admin");
+  http = await openFileHttp();
+  ({ controller } = http);
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
 const write = (as: Principal, path: string) => controller.files.write(as, controller.user(path), { text: "x" });
 
@@ -123,7 +115,7 @@ test("entries that come and go between two pages take no other entry away", asyn
 
 test("a page over HTTP has meta.next, and its limit is refused where it would have no effect", async () => {
   for (const name of ["a", "b", "c"]) await write(admin, `/http/${name}`);
-  const get = (path: string) => http.call(session, { url: `/fs${path}` });
+  const get = (path: string) => http.call({ url: `/fs${path}` });
   expect(await get("/http?type=dir&limit=2")).toMatchObject({
     message: [{ fullname: "/http/a" }, { fullname: "/http/b" }],
     meta: { next: "b" },

@@ -1,32 +1,20 @@
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { fileRoutes } from "../routes.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
 
 /** The examples of `deploy/docs/files.md`, in their order. */
 
-const page = await readFile(join(import.meta.dirname, "../../../../deploy/docs/files.md"), "utf8");
+const page = await readFile("deploy/docs/files.md", "utf8");
 const examples = [...page.matchAll(/^```http\n([^]*?)\n----\n([^]*?)\n```$/gm)].map(([, call = "", answer = ""]) => ({
   call: call.split("\n"),
   answer: answer.split("\n"),
 }));
 
-let http: TestHttp;
-let controller: FileController;
-let session: string;
+let http: FileHttp;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores);
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  session = await http.signIn("admin");
+  http = await openFileHttp();
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
 const HEADER = /^([a-z-]+): (.*)$/;
 
@@ -45,13 +33,13 @@ function formOf(lines: readonly string[]): FormData | undefined {
 test("the page has examples", () => expect(examples.length).toBeGreaterThan(8));
 
 test.each(examples)("$call.0", async ({ call: [first = "", ...lines], answer: [status, ...told] }) => {
-  const [method = "", path = ""] = first.split(" ");
+  const [method = "", url = ""] = first.split(" ");
   const asked = lines.flatMap((line) => [HEADER.exec(line)?.slice(1) ?? []].filter(({ length }) => length > 0));
   const form = formOf(lines);
   const body = form && new Response(form);
-  const answer = await http.app.inject({
+  const answer = await http.send({
     method: method as "GET",
-    url: `${path}${path.includes("?") ? "&" : "?"}sessionid=${session}`,
+    url,
     headers: { ...Object.fromEntries(asked), ...(body && { "content-type": body.headers.get("content-type") ?? "" }) },
     ...(body && { payload: Buffer.from(await body.arrayBuffer()) }),
   });

@@ -9,7 +9,8 @@ import { TIMES } from "../../../../test/helpers/time/times.ts";
 /** A version that was pushed very often, and a path with very many versions: small in every run, large in the soak. */
 
 const admin = testPrincipal();
-const AGED = onCluster ? 100 : TIMES > 1 ? 10_000 : 120;
+const AGED = TIMES > 1 ? (onCluster ? 100 : 10_000) : 30;
+const PAGE = TIMES > 1 ? 50 : 10;
 
 let engine: TestEngine;
 let one: FileController;
@@ -44,7 +45,7 @@ test("of very many versions each is listed once, restored and deleted", async ()
   const found: string[] = [];
   let after: string | undefined;
   do {
-    const page = await one.files.versions.list(admin, one.user("/many"), { limit: 50, after });
+    const page = await one.files.versions.list(admin, one.user("/many"), { limit: PAGE, after });
     found.push(...page.versions.map(({ name }) => name));
     after = page.next;
   } while (after !== undefined);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { mapLimited } from "../../../../common/concurrency.ts";
 import { FILE_SNAPSHOTS_MAX, FILE_VERSIONS_MAX } from "../../../../common/limits.ts";
 import { keysUnder } from "../../../../test/helpers/engines/keys.ts";
 import { useFileControllers } from "../../../../test/helpers/areas/file-controllers.ts";
@@ -35,10 +36,10 @@ test("a path that has all its versions gets no further one, until one is deleted
 test("a tenant that has all its snapshots gets no further one, until one is removed", async () => {
   const place = one.user("/published");
   await one.files.write(admin, one.user("/published/a"), { text: "a" });
-  for (let at = 0; at < FILE_SNAPSHOTS_MAX; at++) {
-    const tree = { space: "user", fullname: `/elsewhere/${at}`, user: "x", timeMs: 0, list: "", entries: 0, bytes: 0 };
-    await (await kv()).put(`files/snapshots/${at}`, encodeJson(tree));
-  }
+  const store = await kv();
+  const tree = { space: "user", fullname: "/elsewhere", user: "x", timeMs: 0, list: "", entries: 0, bytes: 0 };
+  const numbers = Array.from({ length: FILE_SNAPSHOTS_MAX }, (_, at) => at);
+  await mapLimited(numbers, 64, (at) => store.put(`files/snapshots/${at}`, encodeJson(tree)));
   await expect(one.files.versions.snapshot(admin, place)).rejects.toMatchObject({ code: "too_large" });
   expect(await open()).toEqual([]);
   await (await kv()).delete("files/snapshots/0");

@@ -1,72 +1,12 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { fileController, type FileController } from "../../../../test/helpers/areas/files.ts";
-import { openTestHttp, type TestHttp } from "../../../../test/helpers/http/http-app.ts";
-import type { Stores } from "../../../store/engine.ts";
-import { fileRoutes } from "../routes.ts";
+import { afterAll, beforeAll, test } from "vitest";
+import { expectFileExamples } from "../../../../test/helpers/areas/file-examples.ts";
+import { openFileHttp, type FileHttp } from "../../../../test/helpers/areas/file-http.ts";
 
-/** The examples of `deploy/docs/file-versions.md`, run in the order of the page. */
-
-let http: TestHttp;
-let controller: FileController;
-let session: string;
+let http: FileHttp;
 beforeAll(async () => {
-  const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
-  http = await openTestHttp({ endpoints: fileRoutes(controller.files, controller.search) });
-  session = await http.signIn("admin");
+  http = await openFileHttp();
 });
-afterAll(async () => {
-  await controller[Symbol.asyncDispose]();
-  await http[Symbol.asyncDispose]();
-});
+afterAll(() => http[Symbol.asyncDispose]());
 
-const CALL = /^\$ call(?: -X (\w+))? "\$odp([^"]*)"(?: -d '([^']*)')?$/;
-
-interface Example {
-  readonly method: string;
-  readonly path: string;
-  readonly body: string | undefined;
-  readonly answer: string;
-}
-
-async function examples(): Promise<readonly Example[]> {
-  const page = await readFile(join(import.meta.dirname, "../../../../deploy/docs/file-versions.md"), "utf8");
-  const lines = page.split("\n");
-  return lines.flatMap((line, at) => {
-    if (!line.startsWith("$ ")) return [];
-    const [, method = "GET", path = "", body] = CALL.exec(line) ?? [];
-    return [{ method, path, body, answer: lines[at + 1] ?? "" }];
-  });
-}
-
-async function answerOf({ method, path, body }: Example): Promise<string> {
-  const [name, value = ""] = body?.split(/=(.*)/s) ?? [];
-  const answer = await http.app.inject({
-    method: method as "GET",
-    url: `${path}${path.includes("?") ? "&" : "?"}sessionid=${session}`,
-    ...(name !== undefined && {
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-      payload: `${name}=${encodeURIComponent(value)}`,
-    }),
-  });
-  return answer.body;
-}
-
-/** The times of answers differ from run to run. Errors have members that the page leaves out. */
-function comparable(text: string): unknown {
-  if (!text.startsWith("{")) return text;
-  return JSON.parse(text.replaceAll(/"time":\d+/g, '"time":0'));
-}
-
-test("every example answers what the page shows", async () => {
-  const all = await examples();
-  expect(all.length).toBeGreaterThan(20);
-  for (const example of all) {
-    expect(example.path, example.answer).not.toBe("");
-    const [is, shown] = [comparable(await answerOf(example)), comparable(example.answer)];
-    if (typeof shown === "object") expect(is, example.path).toMatchObject(shown as object);
-    else expect(is, example.path).toBe(shown);
-  }
-});
+test("every example of the page answers what it shows", () =>
+  expectFileExamples(http, "deploy/docs/file-versions.md", 20));

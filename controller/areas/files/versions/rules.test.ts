@@ -89,9 +89,20 @@ test("a pull removes no entry that the user may not write", async () => {
  * user was let in. More entries than one batch come before it.
  */
 describe("work that meets an entry which its user may not write", () => {
+  /** Gives the files of a batch one content, in their rows. */
+  const batch = async (text: string): Promise<void> => {
+    await one.files.write(ann, place("/0"), { text });
+    const { digest } = await one.files.read(admin, `${at}/0`);
+    const { blobs } = await engine.tenant("matrix");
+    const rows = Array.from({ length: FILE_WORK_BATCH_MAX - 1 }, (_, file) => {
+      const [fullname, mark] = [`${at}/${file + 1}`, `file/${at.slice(1)}.${file}.${text}`];
+      return { space: "user", fullname, ftype: "", owner: "ann", size: text.length, digest, mark };
+    });
+    await Promise.all(rows.map(({ mark }) => blobs.mark(digest, mark)));
+    await one.objects.unrestricted.insert(admin, FILES, rows);
+  };
   beforeEach(async () => {
-    for (let file = 0; file < FILE_WORK_BATCH_MAX; file++)
-      await one.files.write(ann, place(`/${file}`), { text: "old" });
+    await batch("old");
     await one.files.write(admin, place("/theirs"), { text: "theirs" });
   });
   const found = async (kind: KeptTreeWork, kept: KeptTreeProgress): Promise<void> => {
@@ -111,10 +122,19 @@ describe("work that meets an entry which its user may not write", () => {
 
   test("restores nothing", async () => {
     await push(admin);
-    for (let file = 0; file < FILE_WORK_BATCH_MAX; file++)
-      await one.files.write(ann, place(`/${file}`), { text: "new" });
+    await batch("new");
     await found("restore", versionHere());
     expect((await one.files.read(admin, `${at}/0`)).text).toBe("new");
+  });
+
+  test("restores nothing if it would remove the entry", async () => {
+    await one.files.remove(admin, place("/theirs"));
+    await push(admin);
+    await batch("new");
+    await one.files.write(admin, place("/theirs"), { text: "theirs" });
+    await found("restore", versionHere());
+    const texts = ["/0", "/theirs"].map(async (name) => (await one.files.read(admin, at + name)).text);
+    expect(await Promise.all(texts)).toEqual(["new", "theirs"]);
   });
 
   test.each(["keep", "release"] as const)("replaces and deletes nothing by %s", async (kind) => {

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { callExamples } from "../../../../test/helpers/runs/call-examples.ts";
 import { multipart, openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 
 /** The examples of `deploy/docs/deployments.md`, run in the order of the page. */
@@ -13,26 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => monitoring[Symbol.asyncDispose]());
 
-const CALL = /^\$ call(?: -X (\w+))? "\$odp([^"]*)"(.*)$/;
 const FILES: Readonly<Record<string, string>> = { "check.sh": "#!/bin/sh\nuptime\n", "load.conf": "warn=4\n" };
-
-interface Example {
-  readonly line: string;
-  readonly method: string;
-  readonly url: string;
-  readonly more: string;
-  readonly answer: string;
-}
-
-async function examples(): Promise<readonly Example[]> {
-  const page = await readFile(join(import.meta.dirname, "../../../../deploy/docs/deployments.md"), "utf8");
-  const lines = page.split("\n");
-  return lines.flatMap((line, at) => {
-    if (!line.startsWith("$ ")) return [];
-    const [, method, url = "", more = ""] = CALL.exec(line) ?? [];
-    return [{ line, method: method ?? (more === "" ? "GET" : "POST"), url, more, answer: lines[at + 1] ?? "" }];
-  });
-}
 
 async function bodyOf(more: string): Promise<object> {
   const json = /^ --json '(.*)'$/.exec(more)?.[1];
@@ -45,9 +25,9 @@ async function bodyOf(more: string): Promise<object> {
 }
 
 test("every example answers what the page shows", async () => {
-  const all = await examples();
+  const all = await callExamples("deploy/docs/deployments.md");
   expect(all.length).toBeGreaterThan(10);
-  for (const { line, method, url, more, answer } of all) {
+  for (const { line, url, more, answer, method = more === "" ? "GET" : "POST" } of all) {
     const is = await monitoring.http.call(session, { method: method as "GET", url, ...(await bodyOf(more)) });
     expect(is, line).toMatchObject(JSON.parse(answer) as object);
   }
