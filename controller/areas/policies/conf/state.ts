@@ -27,7 +27,7 @@ function waitingFor({ hasAgent, isOnline }: AgentState, policyState: string): st
   return `Its agent has not confirmed it yet.${problem}`;
 }
 
-/** What the agent reported for the policy; empty if it reported nothing. A policy may be named like a member of all objects. */
+/** The agent's report for the policy; empty if it reported nothing. A policy may be named like a member of all objects. */
 function reportedOf(reports: Readonly<Record<string, string>>, policy: string): string {
   return Object.hasOwn(reports, policy) ? (reports[policy] ?? "") : "";
 }
