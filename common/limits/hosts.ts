@@ -19,6 +19,8 @@ export const JOIN_TOKEN_DEFAULT_MINUTES = 60;
 export const JOIN_TOKEN_MAX_MINUTES = 7 * 24 * 60;
 /** Time for which a used token answers the same request again, so that a lost answer does no harm. */
 export const JOIN_TOKEN_REPEAT_MS = 600_000;
+/** Join tokens of a list whose hosts are looked up at the same time. */
+export const JOIN_TOKENS_AT_ONCE = 16;
 export const CSR_MAX_BYTES = 8 * KIB;
 export const CERTIFICATE_COMMON_NAME_MAX = 64;
 /** Certificates become valid this much earlier, because clocks differ. */
