@@ -154,6 +154,8 @@ export const CONSOLE_LOG_POSITION_MAX_IDS = 64;
  * `HTTP_FORM_MAX_FIELDS` fields.
  */
 export const JOB_HOSTS_MAX = 1_500;
+/** Hosts of a definition that are looked up at the same time. */
+export const JOB_HOST_LOOKUPS_AT_ONCE = 16;
 export const JOB_COMMANDS_MAX = 50;
 /** A definition is one value of the KvStore. */
 export const JOB_DEFINITION_MAX_BYTES = 256 * KIB;
