@@ -22,7 +22,7 @@ export type Execution = ReturnType<typeof execution>;
 export function execution(from: Core & Identity & Data & HostServices & Scripting) {
   const { options, points, runtime, secrets, stores, objects, membership, notifications, users, ospaceOf } = from;
   const { hosts, stored, deployments, serverScripts } = from;
-  const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
+  const jobs = new JobService({ stores, runtime, objects, hosts, ...(options.zone && { zone: options.zone }) });
   points.authoredJobs.fill(jobs);
   const begun = new BegunRuns({ stores, objects, jobs });
   points.begunRuns.fill({ kind: "job runs", goesOn: (...whose) => begun.goesOn(...whose) });

@@ -10,3 +10,4 @@ export { sealedHosts } from "./sealed.ts";
 export { HostService } from "./service.ts";
 export { StoredCommands } from "./commands/stored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";
+export { HostTokens } from "./tokens/tokens.ts";

@@ -7,6 +7,7 @@ import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/l
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Hosts } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
@@ -15,13 +16,14 @@ import { withoutEffect } from "./definitions/effects.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./definitions/names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
 import { SYSTEM_JOBS, systemJobOf } from "./definitions/system-jobs.ts";
+import { unknownHosts } from "./definitions/unknown-hosts.ts";
 
 /** The path `/job/sync` is a call of the interface. So no job outside of a folder may have this name. */
 const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** Parts of the definition that have no effect; one sentence each. */
+  /** Parts of the definition that have no effect, and hosts that do not exist; one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -33,21 +35,27 @@ interface Change {
   readonly expected?: Expected | undefined;
 }
 
+interface JobServiceDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "visible">;
+  /** Absent: definitions have no warning of hosts that do not exist. */
+  readonly hosts?: Pick<Hosts, "exists">;
+  /** Time zone of schedules that name none; UTC when absent. */
+  readonly zone?: string;
+}
+
 /** Definitions of jobs. */
 export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
   readonly #objects: Pick<Objects, "visible">;
+  readonly #hosts: Pick<Hosts, "exists"> | undefined;
   readonly #zone: string;
 
-  constructor(dependencies: {
-    readonly stores: Stores;
-    readonly runtime: Runtime;
-    readonly objects: Pick<Objects, "visible">;
-    /** Time zone of schedules that name none; UTC when absent. */
-    readonly zone?: string;
-  }) {
+  constructor(dependencies: JobServiceDependencies) {
     this.#objects = dependencies.objects;
+    this.#hosts = dependencies.hosts;
     this.#zone = dependencies.zone ?? "UTC";
     this.#store = new JobStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
@@ -218,6 +226,7 @@ export class JobService {
     requireExpected(change.expected, `The job ${formatJobName(name)}`, existing?.job);
     const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
+    const unknown = await unknownHosts(this.#hosts, principal, job.host);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
       job,
       ifRevision: existing?.revision ?? 0,
@@ -225,7 +234,7 @@ export class JobService {
     if (!written) return undefined;
     return {
       job: this.#withNext(shown(record(principal, job))),
-      warnings: [...this.#unreached(job), ...withoutEffect(job)],
+      warnings: [...this.#unreached(job), ...withoutEffect(job), ...unknown],
     };
   }
 

@@ -159,7 +159,7 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     objects,
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
   });
-  const jobs = new JobService({ stores, runtime, objects });
+  const jobs = new JobService({ stores, runtime, objects, hosts });
   const runs = new JobRuns({
     runsInFlightMax: MONITORING_RUNS_MAX,
     secrets: TEST_SECRETS,
