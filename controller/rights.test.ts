@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { ApiPermissions } from "./areas/groups/index.ts";
 import { FileHistory, FileVersions, LocalFiles } from "./areas/files/index.ts";
+import { HostTokens } from "./areas/hosts/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
 import { PolicyConfs } from "./areas/policies/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
@@ -238,6 +239,7 @@ test("services that routes reach as members of another service are checked, too"
     FileVersions,
     LocalFiles,
     FactorService,
+    HostTokens,
     OperatorAccess,
     PolicyConfs,
     SignInPolicyService,

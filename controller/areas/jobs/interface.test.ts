@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMonitoring } from "../../../test/helpers/jobs/monitoring.ts";
+import { testPrincipal } from "../../../test/helpers/time/runtime.ts";
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;
@@ -47,6 +48,17 @@ test("a name that is not known is told when a job is saved", async () => {
   const saved = await call("POST", "/job", "name=told&exec=run&argenc=gbk&hosts=h1&begin=&queue=undefined");
   expect(saved).toHaveProperty("warnings", ["hosts is not known here and was ignored; did you mean host?"]);
   expect(await call("POST", "/job", "name=told&exec=run&argenc=")).not.toHaveProperty("warnings");
+});
+
+test("a job may name a host that does not exist yet, and this is told to those who may read hosts", async () => {
+  const warning = "There is no host gone: the job cannot run there.";
+  const members = "name=early&exec=run&host[]=h1&host[]=gone&host[]=gone";
+  expect(await call("POST", "/job", members)).toMatchObject({ status: "ok", warnings: [warning] });
+  expect(await call("POST", "/job/merge", "name=early&description=d")).toMatchObject({ warnings: [warning] });
+  const blind = { ...testPrincipal(), grants: ["jobs:*"] };
+  const input = { name: "early", exec: ["run"], host: ["gone"] };
+  expect(await monitoring.jobs.save(blind, input)).toMatchObject({ warnings: [] });
+  await call("DELETE", "/job/early");
 });
 
 test.each(["remote_command", "remote_wincall"])(

@@ -172,7 +172,7 @@ const SEALED: Readonly<Record<string, string>> = {
 /** The same for derived secrets: how each works after the key is gone. */
 const DERIVED: Readonly<Record<string, string>> = {
   "audit/chain.ts": "audit/chain",
-  "hosts/enrolment.ts": "join tokens",
+  "hosts/tokens/store.ts": "join tokens",
   "ingest/proofs.ts": "(an agent asks again)",
   "keys/retained-parts.ts": "(what is kept)",
 };
