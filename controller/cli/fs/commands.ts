@@ -13,8 +13,8 @@ export interface CommandLine {
   client(): OdpClient;
   /** Fires at the first SIGINT or SIGTERM. */
   ended(): AbortSignal;
-  /** Waits for a slow reader. */
-  write(data: string | Uint8Array): Promise<void>;
+  /** Waits for a slow reader. Returns false if nothing can be written any more. */
+  write(data: string | Uint8Array): Promise<boolean>;
   note(text: string): void;
   /** Writes an answer as JSON, or as a table. */
   show(answer: unknown): void;
@@ -72,8 +72,9 @@ function addSync(files: Command, line: CommandLine): void {
     .option("--delete", "also remove what an earlier sync saw and <from> has no more")
     .option("--force", "<from> wins wherever both differ; with --delete, all that only <to> has is removed")
     .option(
-      "--exclude <pattern...>",
-      "names, or paths below the folder, that are left alone on both sides; * is any text",
+      "--exclude <pattern>",
+      "names, or paths below the folder, that are left alone on both sides; * is any text; may be repeated",
+      collected,
     )
     .option("--no-default-excludes", "also .git, files of editors such as *.swp, and the like")
     .option(...SYSTEM)

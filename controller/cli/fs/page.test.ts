@@ -57,7 +57,10 @@ async function odp(words: readonly string[]): Promise<{ readonly text: string; r
   addFileCommands(program, {
     client: () => world.client(),
     ended: () => new AbortController().signal,
-    write: (data) => Promise.resolve(void (text += Buffer.from(data).toString())),
+    write(data) {
+      text += Buffer.from(data).toString();
+      return Promise.resolve(true);
+    },
     note: say,
     show: (answer) => say(isJson() || !Array.isArray(answer) ? JSON.stringify(answer) : table(answer)),
     isJson,
@@ -88,4 +91,11 @@ test("every example shows what the page says", async () => {
   const all = await examples();
   expect(all.length).toBeGreaterThan(25);
   for (const { command, answer } of all) expect(comparable(await shown(command)), command).toEqual(comparable(answer));
+});
+
+test("--exclude may stand before the two paths, and be repeated", async () => {
+  await promisify(execFile)("sh", ["-c", "mkdir mixed && touch mixed/a.log mixed/a.tmp mixed/a.js"], { cwd: folder });
+  const words = ["--exclude", "*.log", "--exclude", "*.tmp", join(folder, "mixed"), "odp:/mixed", "--dry-run"];
+  const { text, code } = await odp(["fs", "sync", ...words]);
+  expect([code, linesOf(text)[0]]).toEqual([0, "create a.js"]);
 });
