@@ -34,6 +34,9 @@ export interface Failure {
   readonly message: string;
 }
 
+/** Failures of a disk that takes no further file. */
+const NO_ROOM: readonly string[] = ["ENOSPC", "EDQUOT", "EROFS"];
+
 type Kind = Action["kind"];
 /** Kinds that are done one after the other: a folder before its files, a folder after all below it. */
 const STEPS: readonly (readonly Kind[])[] = [["folder"], ["create", "replace"], ["remove"], ["rmdir"]];
@@ -194,7 +197,8 @@ export class Execution {
 export function isFatal(error: unknown): boolean {
   return (
     isAppError(error, "unavailable", "unknown_outcome", "deadline", "limited", "signin", "action_required") ||
-    isOdpError(error, "cancelled")
+    isOdpError(error, "cancelled") ||
+    NO_ROOM.includes((error as NodeJS.ErrnoException | undefined)?.code ?? "")
   );
 }
 
