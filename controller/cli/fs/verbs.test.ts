@@ -1,7 +1,7 @@
 import { mkdir, readFile, readlink, symlink } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openFileSync, type FileSyncWorld, type Folders } from "../../../test/helpers/programs/file-sync.ts";
-import { copyFile, listFolder, listingRows, moveEntry, removeEntry, showFile } from "./verbs.ts";
+import { copyFile, listFolder, moveEntry, removeEntry, showFile } from "./verbs.ts";
 
 /** `odp fs ls`, `cat`, `cp`, `rm` and `mv` against a controller. */
 
@@ -28,7 +28,6 @@ test("ls lists a folder by name; a missing folder is an error", async () => {
     ["a.js", 3, false],
     ["deep", 0, true],
   ]);
-  expect(listingRows(listed)).toMatchObject([{ name: "a.js", bytes: 3 }, { name: "deep/" }]);
   expect((await listFolder("/", options())).map(({ name }) => name)).toContain(folders.place().path.slice(1));
   await expect(listFolder(`${folders.remote}/none`, options())).rejects.toMatchObject({ code: "not_found" });
 });

@@ -19,16 +19,6 @@ export async function listFolder(path: string, { signal, ...space }: VerbOptions
   return new RemoteFolder({ ...space, root: remotePath(path) }).list("", signal);
 }
 
-/** Rows of a listing for a table. */
-export function listingRows(entries: readonly Listed[]): readonly object[] {
-  return entries.map(({ name, isdir, size, mtime, owner }) => ({
-    name: isdir ? `${name}/` : name,
-    bytes: isdir ? "" : size,
-    changed: new Date(mtime).toISOString(),
-    owner,
-  }));
-}
-
 /** Passes on the bytes of a file, until `write` returns false. */
 export async function showFile(
   path: string,

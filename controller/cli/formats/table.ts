@@ -1,0 +1,110 @@
+import { CLI_CELL_MAX_COLUMNS, CLI_CELL_MIN_COLUMNS, CLI_WIDE_CELL_MAX_COLUMNS } from "../../../common/limits.ts";
+import type { Column, Row } from "./columns.ts";
+import { printable } from "./printable.ts";
+import type { Paint } from "./paint.ts";
+import { columnsOf, cutTo, padTo } from "./width.ts";
+
+export interface TableOptions {
+  readonly columns: readonly Column[];
+  /** Columns of the terminal; `undefined`: not known, so lines may have any length. */
+  readonly width?: number | undefined;
+  /** True: cells are hardly cut. */
+  readonly isWide: boolean;
+  readonly paint: Paint;
+}
+
+const GAP = "  ";
+
+/** Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. */
+export function table(rows: readonly Row[], { columns, width, isWide, paint }: TableOptions): string {
+  if (columns.length === 0 || rows.length === 0) return "no rows\n";
+  const max = isWide ? CLI_WIDE_CELL_MAX_COLUMNS : (width ?? CLI_CELL_MAX_COLUMNS);
+  const heading = columns.map(({ name }) => printable(name));
+  const cells = rows.map((row) => columns.map((column) => cutTo(cellOf(column, row), max)));
+  const natural = heading.map((name, index) =>
+    cells.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), columnsOf(name)),
+  );
+  const widths = isWide || width === undefined ? natural : fitted(natural, width);
+  const line = (texts: readonly string[], isHeading = false): string =>
+    texts
+      .map((text, index) =>
+        padded(text, { width: widths[index] ?? 0, isLast: index === texts.length - 1 }, isHeading, paint),
+      )
+      .join(GAP)
+      .trimEnd();
+  const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
+  return [line(heading, true), rule, ...cells.map((row) => line(row))].map((text) => `${text}\n`).join("");
+}
+
+/** Names and values of one thing, a line for each. */
+export function sheet(row: Row, { columns, width, isWide, paint }: TableOptions): string {
+  const names = columns.map(({ name }) => printable(name));
+  const widest = Math.max(0, ...names.map(columnsOf));
+  const max =
+    isWide || width === undefined
+      ? CLI_WIDE_CELL_MAX_COLUMNS
+      : Math.max(CLI_CELL_MIN_COLUMNS, width - widest - GAP.length);
+  return columns
+    .map((column, index) => {
+      const value = cutTo(cellOf(column, row), max);
+      return `${paint.heading(padTo(names[index] ?? "", widest))}${GAP}${paint.value(value)}`.trimEnd() + "\n";
+    })
+    .join("");
+}
+
+interface Place {
+  readonly width: number;
+  readonly isLast: boolean;
+}
+
+function padded(text: string, { width, isLast }: Place, isHeading: boolean, paint: Paint): string {
+  const cut = cutTo(text, width);
+  const painted = isHeading ? paint.heading(cut) : paint.value(cut);
+  return isLast ? painted : painted + padTo(cut, width).slice(cut.length);
+}
+
+/**
+ * Widths that fit the terminal: the widest columns give way first, down to `CLI_CELL_MIN_COLUMNS`. A table of too many
+ * columns for that is wider than the terminal.
+ */
+function fitted(natural: readonly number[], width: number): readonly number[] {
+  const widths = [...natural];
+  let excess = widths.reduce((sum, columns) => sum + columns, GAP.length * (widths.length - 1)) - width;
+  while (excess > 0) {
+    const widest = Math.max(...widths);
+    const next = Math.max(CLI_CELL_MIN_COLUMNS, ...widths.filter((columns) => columns < widest));
+    if (widest <= CLI_CELL_MIN_COLUMNS) break;
+    const many = widths.filter((columns) => columns === widest).length;
+    const less = Math.max(1, Math.min(widest - next, Math.ceil(excess / many)));
+    for (const [index, columns] of widths.entries()) {
+      if (columns !== widest || excess <= 0) continue;
+      const given = Math.min(less, excess);
+      widths[index] = columns - given;
+      excess -= given;
+    }
+  }
+  return widths;
+}
+
+function cellOf({ of, isTime }: Column, row: Row): string {
+  const value = of(row);
+  if (value === undefined || value === null) return "";
+  if (isTime === true && typeof value === "number") return timeOf(value);
+  const text = typeof value === "string" ? value : (plainList(value) ?? JSON.stringify(value));
+  // A long text is cut before it is searched.
+  const beginning =
+    text.length > CLI_WIDE_CELL_MAX_COLUMNS * 16 ? `${text.slice(0, CLI_WIDE_CELL_MAX_COLUMNS * 16)}…` : text;
+  return printable(beginning.replaceAll(/\s+/g, " "));
+}
+
+/** A list of texts as it is read by people. */
+function plainList(value: unknown): string | undefined {
+  return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(", ") : undefined;
+}
+
+/** In UTC, without milliseconds that are 0. */
+function timeOf(timeMs: number): string {
+  if (timeMs === 0) return "";
+  const time = new Date(timeMs);
+  return Number.isNaN(time.getTime()) ? String(timeMs) : time.toISOString().replace(".000Z", "Z");
+}
