@@ -3,6 +3,7 @@ import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
 import { counted } from "../../common/text/counted.ts";
+import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 
 /** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
@@ -104,7 +105,7 @@ async function follow(
   query: RequestOf<"getJobByPath">["query"],
   { client, cancel, leave, write, shown, isRecapped = false }: Following,
 ): Promise<number> {
-  const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${note}\n`));
+  const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${printableLines(note)}\n`));
   const request = { path: { path: job }, ...(query && { query }) };
   let end: End | undefined;
   let stop = (): void => undefined;

@@ -2,6 +2,9 @@ import { errorText, isAppError } from "../../common/errors.ts";
 import { UsageError, WRONG_USAGE } from "./declared/usage.ts";
 import { printableLines } from "./formats/printable.ts";
 
+/** As a shell says of what SIGINT ended. */
+export const CANCELLED = 130;
+
 /** Next step of a user, by the code of an error. */
 const ADVICE: Readonly<Record<string, string>> = {
   signin: "Sign in: odp login <url>. For a password in ODP_PASSWORD: see that it is right.",
@@ -18,7 +21,8 @@ export function failureText(error: unknown): string {
   return printableLines(`odp: ${text}${advice === undefined ? "" : `\n${advice}`}`);
 }
 
-/** Exit code of a failure. */
+/** Exit code of a failure. Only signals cancel the calls of a command. */
 export function failureCode(error: unknown): number {
-  return error instanceof UsageError ? WRONG_USAGE : 1;
+  if (error instanceof UsageError) return WRONG_USAGE;
+  return isAppError(error, "cancelled") ? CANCELLED : 1;
 }

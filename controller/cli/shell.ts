@@ -84,7 +84,13 @@ export class ProcessShell implements Shell {
   }
 
   ended(): AbortSignal {
-    return (this.#ended ??= this.signals().first);
+    if (this.#ended === undefined) {
+      const { first, release } = this.signals();
+      // A second signal ends the process, if the command does not end by the first one.
+      first.addEventListener("abort", release, { once: true });
+      this.#ended = first;
+    }
+    return this.#ended;
   }
 
   signals(): ReturnType<Shell["signals"]> {

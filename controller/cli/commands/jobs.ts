@@ -4,11 +4,10 @@ import type { CommandDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
 import { exec, runJob, type FollowOptions } from "../exec.ts";
+import { CANCELLED } from "../failure.ts";
 import { column, type View } from "../formats/columns.ts";
 import { HOST, JOB } from "./words.ts";
 
-/** As a shell says of what SIGINT ended. */
-const CANCELLED = 130;
 const OTHER_CODES = {
   124: "no end in time",
   130: "cancelled",

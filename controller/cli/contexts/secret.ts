@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
+import { AppError } from "../../../common/errors.ts";
 import { CLI_SECRET_MAX_BYTES } from "../../../common/limits.ts";
 import { UsageError } from "../declared/usage.ts";
 
@@ -19,12 +20,17 @@ export async function secretLine(question: string, { stdin, stderr, signal }: Se
   // The terminal shows typed characters only through this output.
   const output = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output, terminal: isTerminal, signal });
-  lines.on("SIGINT", () => lines.close());
+  let isEnded = false;
+  lines.on("SIGINT", () => {
+    isEnded = true;
+    lines.close();
+  });
   try {
     const line = await new Promise<string | undefined>((resolve) => {
       lines.once("line", resolve);
       lines.once("close", () => resolve(undefined));
     });
+    if (isEnded || signal.aborted) throw new AppError("cancelled", "Ended by a signal.");
     if (line === undefined || line === "") throw new UsageError("Nothing was given.");
     if (Buffer.byteLength(line) > CLI_SECRET_MAX_BYTES)
       throw new UsageError(`That is longer than ${CLI_SECRET_MAX_BYTES} bytes.`);

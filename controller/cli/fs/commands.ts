@@ -2,6 +2,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration, FlagDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
 import { tenantOf } from "../contexts/access.ts";
+import { CANCELLED } from "../failure.ts";
 import { column, type View } from "../formats/columns.ts";
 import type { SyncResult } from "./execution.ts";
 import { direction } from "./places.ts";
@@ -9,8 +10,6 @@ import { actionLines, isEventful, problemLines, ProgressLine, summary } from "./
 import { copyTree, syncOnce, syncWatching, type SyncEnvironment, type SyncRequest } from "./run.ts";
 import { copyFile, listFolder, moveEntry, removeEntry, showFile } from "./verbs.ts";
 
-/** As a shell says of what SIGINT ended. */
-const CANCELLED = 130;
 const SYSTEM: FlagDeclaration = { name: "system", summary: "the system's space of files, for administrators" };
 const EXCLUDING: readonly FlagDeclaration[] = [
   {
