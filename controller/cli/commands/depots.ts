@@ -12,7 +12,7 @@ import { DEPOT } from "./words.ts";
 const VIEW: View = {
   name: "name",
   columns: [
-    column("name"),
+    column("name", { isWhole: true }),
     column("version"),
     column("versions"),
     column("files", { member: "filecount" }),

@@ -8,7 +8,7 @@ import { HOST } from "./words.ts";
 const VIEW: View = {
   name: "host",
   columns: [
-    column("host"),
+    column("host", { isWhole: true }),
     column("status"),
     column("tags"),
     column("groups", { member: "hostgroups" }),

@@ -16,7 +16,7 @@ const OTHER_CODES = {
 const VIEW: View = {
   name: "fullname",
   columns: [
-    column("job", { member: "fullname" }),
+    column("job", { member: "fullname", isWhole: true }),
     column("enabled", { of: ({ enable }) => (enable === 1 ? "yes" : "no") }),
     column("schedule"),
     column("next", { of: ({ next }) => (Array.isArray(next) ? next[0] : undefined), isTime: true }),
@@ -32,7 +32,7 @@ const VIEW: View = {
 const RUNS: View = {
   name: "runid",
   columns: [
-    column("run", { member: "runid" }),
+    column("run", { member: "runid", isWhole: true }),
     column("job", { member: "name" }),
     column("host"),
     column("status"),

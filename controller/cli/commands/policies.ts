@@ -13,7 +13,7 @@ type Policy = MessageOf<"getMonitoringPolicyByName">;
 const VIEW: View = {
   name: "name",
   columns: [
-    column("name"),
+    column("name", { isWhole: true }),
     column("kind"),
     column("status"),
     column("hosts"),

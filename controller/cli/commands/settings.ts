@@ -6,7 +6,7 @@ import { column, type View } from "../formats/columns.ts";
 const VIEW: View = {
   name: "key",
   columns: [
-    column("key"),
+    column("key", { isWhole: true }),
     column("value"),
     column("author", { isWide: true }),
     column("changed", { isTime: true, isWide: true }),

@@ -11,7 +11,7 @@ type Place = Pick<Context, "url" | "user">;
 
 const VIEW: View = {
   name: "name",
-  columns: [column("name"), column("current"), column("url"), column("user"), column("by")],
+  columns: [column("name", { isWhole: true }), column("current"), column("url"), column("user"), column("by")],
 };
 
 /** `odp login`, `logout` and `context`. */

@@ -4,6 +4,8 @@ export interface Column {
   readonly of: (row: Row) => unknown;
   /** True: only with `-o wide` and `-o csv`. */
   readonly isWide?: boolean;
+  /** True: the terminal shows it whole, because it is typed again, as an id. */
+  readonly isWhole?: boolean;
   /** True: milliseconds since 1970, which tables show as a time. */
   readonly isTime?: boolean;
 }

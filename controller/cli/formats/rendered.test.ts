@@ -58,6 +58,22 @@ test("a table fits the terminal: the widest columns give way, by columns and not
   expect(lines[3]).toBe(`web${" ".repeat(15)}x${" ".repeat(5)}short`);
 });
 
+test("an id stays whole, and columns without room are named below the table", () => {
+  const row = { run: "01M8PR4ABCDEFGHJKMNPQRSTVW", job: "backup@nightly", host: "web-1.example.com", message: "none" };
+  const view: View = {
+    name: "run",
+    columns: [column("run", { isWhole: true }), column("job"), column("host"), column("message")],
+  };
+  const lines = rendered([row], { format: "table", width: 46, paint: PLAIN }, view).split("\n");
+  expect(lines).toEqual([
+    "run                         job       host",
+    "--------------------------  --------  --------",
+    "01M8PR4ABCDEFGHJKMNPQRSTVW  backup@…  web-1.e…",
+    "(message: with -o wide)",
+    "",
+  ]);
+});
+
 test.each(["table", "wide", "json", "yaml", "csv", "name"] as const)(
   "on a terminal no value of a row is obeyed as a control character: %s",
   (format) => {

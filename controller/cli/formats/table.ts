@@ -15,7 +15,10 @@ export interface TableOptions {
 
 const GAP = "  ";
 
-/** Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. */
+/**
+ * Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. Columns that
+ * have no room are named below.
+ */
 export function table(rows: readonly Row[], { columns, width, isWide, paint }: TableOptions): string {
   if (columns.length === 0 || rows.length === 0) return "no rows\n";
   const max = isWide ? CLI_WIDE_CELL_MAX_COLUMNS : (width ?? CLI_CELL_MAX_COLUMNS);
@@ -24,16 +27,18 @@ export function table(rows: readonly Row[], { columns, width, isWide, paint }: T
   const natural = heading.map((name, index) =>
     cells.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), columnsOf(name)),
   );
-  const widths = isWide || width === undefined ? natural : fitted(natural, width);
+  const widths = isWide || width === undefined ? natural : fitted(natural, columns, width);
   const line = (texts: readonly string[], isHeading = false): string =>
-    texts
-      .map((text, index) =>
-        padded(text, { width: widths[index] ?? 0, isLast: index === texts.length - 1 }, isHeading, paint),
+    widths
+      .map((width, index) =>
+        padded(texts[index] ?? "", { width, isLast: index === widths.length - 1 }, isHeading, paint),
       )
       .join(GAP)
       .trimEnd();
   const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
-  return [line(heading, true), rule, ...cells.map((row) => line(row))].map((text) => `${text}\n`).join("");
+  const hidden = heading.slice(widths.length).join(", ");
+  const rest = hidden === "" ? [] : [`(${hidden}: with -o wide)`];
+  return [line(heading, true), rule, ...cells.map((row) => line(row)), ...rest].map((text) => `${text}\n`).join("");
 }
 
 /** Names and values of one thing, a line for each. */
@@ -64,26 +69,26 @@ function padded(text: string, { width, isLast }: Place, isHeading: boolean, pain
 }
 
 /**
- * Widths that fit the terminal: the widest columns give way first, down to `CLI_CELL_MIN_COLUMNS`. A table of too many
- * columns for that is wider than the terminal.
+ * Widths that fit the terminal: the widest columns give way first, down to `CLI_CELL_MIN_COLUMNS` and whole ones not at
+ * all. If that is not enough, the last columns are left out.
  */
-function fitted(natural: readonly number[], width: number): readonly number[] {
-  const widths = [...natural];
-  let excess = widths.reduce((sum, columns) => sum + columns, GAP.length * (widths.length - 1)) - width;
-  while (excess > 0) {
-    const widest = Math.max(...widths);
-    const next = Math.max(CLI_CELL_MIN_COLUMNS, ...widths.filter((columns) => columns < widest));
-    if (widest <= CLI_CELL_MIN_COLUMNS) break;
-    const many = widths.filter((columns) => columns === widest).length;
-    const less = Math.max(1, Math.min(widest - next, Math.ceil(excess / many)));
-    for (const [index, columns] of widths.entries()) {
-      if (columns !== widest || excess <= 0) continue;
-      const given = Math.min(less, excess);
-      widths[index] = columns - given;
-      excess -= given;
-    }
+function fitted(natural: readonly number[], columns: readonly Column[], width: number): readonly number[] {
+  const least = natural.map((own, at) => (columns[at]?.isWhole === true ? own : Math.min(own, CLI_CELL_MIN_COLUMNS)));
+  let shown = natural.length;
+  while (shown > 1 && total(least.slice(0, shown)) > width) shown--;
+  const widths = natural.slice(0, shown);
+  for (let excess = total(widths) - width; excess > 0; excess--) {
+    const shrinkable = widths.map((own, at) => (own > (least[at] ?? 0) ? own : 0));
+    const widest = Math.max(...shrinkable);
+    if (widest === 0) break;
+    const at = shrinkable.lastIndexOf(widest);
+    widths[at] = widest - 1;
   }
   return widths;
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, columns) => sum + columns, GAP.length * (widths.length - 1));
 }
 
 function cellOf({ of, isTime }: Column, row: Row): string {
