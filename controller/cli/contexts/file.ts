@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmod, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Type, type Static } from "typebox";
 import { Check } from "typebox/value";
@@ -120,7 +120,6 @@ export class ContextFile {
       } finally {
         await handle.close();
       }
-      await chmod(draft, 0o600);
       await rename(draft, this.path);
     } finally {
       await rm(draft, { force: true });

@@ -20,7 +20,7 @@ test("commands, options and choices are completed by what stands before", () => 
   expect(words("host list --o")).toEqual(["--output"]);
   expect(words("host list -o ")).toEqual(["table", "wide", "json", "yaml", "csv", "name"]);
   expect(words("host list --output=y")).toEqual(["--output=yaml"]);
-  expect(words("host show web-1 ")).toEqual([]);
+  expect([words("host show web-1 "), words("key ro"), words("key secret.key ro")]).toEqual([[], ["rotate"], []]);
 });
 
 test("names and files are completed where an argument or option takes them", () => {
