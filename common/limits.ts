@@ -4,6 +4,7 @@
 export * from "./limits/agent.ts";
 export * from "./limits/archives.ts";
 export * from "./limits/client.ts";
+export * from "./limits/command-line.ts";
 export * from "./limits/config.ts";
 export * from "./limits/controller.ts";
 export * from "./limits/file-sync.ts";

@@ -1,5 +1,8 @@
+import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { buildInto } from "./builds.ts";
+import { COMMAND_LINE, REQUIRE } from "./cli/bundle.ts";
 
 /**
  * One bundle per program in `dist/`. The controller keeps its packages outside (some carry binaries), its engines and
@@ -22,10 +25,6 @@ const COMMON: BuildOptions = {
  */
 const SPLIT: BuildOptions = { splitting: true, chunkNames: "controller-[name]-[hash]" };
 
-/** Bundled CommonJS packages call `require` for Node's own modules. */
-const REQUIRE =
-  "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);";
-
 const name = `${new Date().toISOString().replaceAll(/[^0-9]/g, "")}-${process.pid}`;
 
 await buildInto("dist", name, async (outdir) => {
@@ -39,7 +38,7 @@ await buildInto("dist", name, async (outdir) => {
       outdir,
       packages: "external",
     }),
-    build({ ...COMMON, entryPoints: { odp: "controller/cli/main.ts" }, outdir, banner: { js: REQUIRE } }),
+    build({ ...COMMON, ...COMMAND_LINE, outdir }).then(() => chmod(join(outdir, "odp.js"), 0o755)),
     build({
       ...COMMON,
       entryPoints: { agent: "agent/main.ts" },

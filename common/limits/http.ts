@@ -341,6 +341,3 @@ export const LICENCE_IMPORT_ATTEMPTS_MAX = 8;
 export const LICENCE_WARNED_DAYS = 30;
 /** Fraction of a limit at which warnings begin. */
 export const LICENCE_WARNED_SHARE = 0.9;
-
-/** Bytes of a line of output that the command line shows for one of several hosts; longer lines are split. */
-export const CLI_LINE_MAX_BYTES = 64 * KIB;

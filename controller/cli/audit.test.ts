@@ -27,7 +27,7 @@ function asking(lines: readonly object[]) {
     tenant: "matrix",
     anchorFiles: [] as readonly string[],
     json: false,
-    write: (text: string) => void written.push(text),
+    write: (text: string) => Promise.resolve(written.push(text) > 0),
     note: (text: string) => void notes.push(text),
   };
   return { options, written, notes, asked };
@@ -86,4 +86,9 @@ test("an export writes a line for each entry and tells how many there were", asy
   const { options, written } = asking([{ sequence: 2 }, { sequence: 1 }, { end: { entries: 2 } }]);
   expect(await exportAudit(options, {})).toBe(2);
   expect(written).toEqual(['{"sequence":2}\n', '{"sequence":1}\n']);
+});
+
+test("an export whose reader has gone reads no more of the trail", async () => {
+  const { options } = asking([{ sequence: 2 }, { sequence: 1 }]);
+  expect(await exportAudit({ ...options, write: () => Promise.resolve(false) }, {})).toBe(0);
 });

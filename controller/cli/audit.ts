@@ -13,7 +13,8 @@ export const AUDIT_NOT_ANCHORED = 3;
 export interface AuditOptions {
   readonly client: Pick<OdpClient, "lines">;
   readonly signal: AbortSignal;
-  readonly write: (text: string) => void | Promise<void>;
+  /** Returns false if nothing can be written any more. */
+  readonly write: (text: string) => Promise<boolean>;
 }
 
 export interface VerifyOptions extends AuditOptions {
@@ -52,16 +53,21 @@ export async function verifyAudit(options: VerifyOptions): Promise<number> {
   return report.anchorFault === undefined ? 0 : AUDIT_NOT_ANCHORED;
 }
 
-/** Writes every entry as a line of JSON, the newest first; throws when the answer is not whole. */
+/**
+ * Writes every entry as a line of JSON, the newest first, until `write` returns false. Returns the number of entries.
+ * Throws when the answer is not whole.
+ */
 export async function exportAudit(
   { client, signal, write }: AuditOptions,
   query: { readonly from?: number; readonly to?: number },
 ): Promise<number> {
+  let written = 0;
   for await (const told of client.lines("getAuditExport", { query }, { signal })) {
     const line = told as Line;
     if (line.error) throw new AppError("unavailable", line.error.message);
     if (line.end !== undefined) return line.end.entries;
-    await write(`${JSON.stringify(told)}\n`);
+    if (!(await write(`${JSON.stringify(told)}\n`))) return written;
+    written++;
   }
   throw new AppError("unavailable", "The answer broke off before the end of the trail.");
 }

@@ -2,6 +2,8 @@ import { constants } from "node:os";
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
+import { counted } from "../../common/text/counted.ts";
+import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 
 /** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
@@ -85,19 +87,25 @@ export function runJob({ job, param, hosts, timeoutSeconds, raw, ...following }:
     ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }),
   };
   const shown = raw === true ? asItComes(following.write) : new HostLines(following.write);
-  return follow(job, query, { ...following, shown });
+  return follow(job, query, { ...following, shown, isRecapped: true });
 }
 
 function asItComes(write: Write): Shown {
   return { add: (_host, stream, data) => write(stream, data), end: () => undefined };
 }
 
+interface Following extends FollowOptions {
+  readonly shown: Shown;
+  /** True: tells the id of the run, each host that failed, and how many did. */
+  readonly isRecapped?: boolean;
+}
+
 async function follow(
   job: string,
   query: RequestOf<"getJobByPath">["query"],
-  { client, cancel, leave, write, shown }: FollowOptions & { readonly shown: Shown },
+  { client, cancel, leave, write, shown, isRecapped = false }: Following,
 ): Promise<number> {
-  const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${note}\n`));
+  const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${printableLines(note)}\n`));
   const request = { path: { path: job }, ...(query && { query }) };
   let end: End | undefined;
   let stop = (): void => undefined;
@@ -105,13 +113,16 @@ async function follow(
     for await (const line of client.lines("getJobByPath", request, { signal: leave, silenceMs: SILENCE_MS })) {
       if (isEnd(line)) end = line;
       else if (isPiece(line)) shown.add(line.host, line.stream, Buffer.from(line.data, "base64"));
-      else if (isBegun(line)) stop = cancelling(line.runid, { client, cancel, tell });
+      else if (isBegun(line)) {
+        stop = cancelling(line.runid, { client, cancel, tell });
+        if (isRecapped) tell(`run ${line.runid}`);
+      }
     }
   } finally {
     stop();
     shown.end();
   }
-  const told = end === undefined ? ["The answer broke off before the end of the command."] : notesOf(end);
+  const told = end === undefined ? ["The answer broke off before the end of the command."] : notesOf(end, isRecapped);
   told.forEach(tell);
   return end === undefined ? FAILED : exitCodeOf(end.runs);
 }
@@ -158,16 +169,25 @@ function quoted(argument: string): string {
 }
 
 /** Messages of the end that are neither output nor an exit code. */
-function notesOf({ runs, skipped, message }: End): readonly string[] {
+function notesOf({ runs, skipped, message }: End, isRecapped: boolean): readonly string[] {
   return [
     ...(message === undefined ? [] : [message]),
     ...runs.flatMap(({ host, state, code, signal, message: why }) =>
-      state === "ok" || (state === "failed" && code !== undefined && signal === undefined)
+      state === "ok" || (!isRecapped && state === "failed" && code !== undefined && signal === undefined)
         ? []
         : [`${host}: ${state}: ${signal === undefined || why.includes(signal) ? why : `${signal}: ${why}`}`],
     ),
     ...(skipped > 0 ? [`${skipped} bytes of output were left out: they came faster than they were read.`] : []),
+    ...(isRecapped ? [recapOf(runs)] : []),
   ];
+}
+
+/** `3 hosts: 2 ok, 1 failed` */
+function recapOf(runs: readonly HostEnd[]): string {
+  const counts = new Map<string, number>();
+  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const states = [...counts].map(([state, count]) => `${count} ${state}`);
+  return [counted(runs.length, "host"), ...(states.length > 0 ? [states.join(", ")] : [])].join(": ");
 }
 
 function isEnd(line: unknown): line is End {

@@ -30,12 +30,16 @@ export class Output {
     });
   }
 
-  /** Waits for a slow reader. After a failure it writes nothing and waits for nothing. */
-  async write(text: string | Uint8Array): Promise<void> {
+  /**
+   * Waits for a slow reader. After a failure it writes nothing and waits for nothing. Returns false after a failure, so
+   * that the caller need not produce the rest.
+   */
+  async write(text: string | Uint8Array): Promise<boolean> {
     const { stdout } = this.#program;
-    if (this.#lost !== undefined || stdout.write(text)) return;
+    if (this.#lost !== undefined) return false;
     // A failure counts already by the listener of the constructor.
-    await once(stdout, "drain").catch(() => undefined);
+    if (!stdout.write(text)) await once(stdout, "drain").catch(() => undefined);
+    return this.#lost === undefined;
   }
 }
 

@@ -95,7 +95,7 @@ test("an answer that cannot be written is told by the exit code; a reader that h
   const told: Buffer[] = [];
   lost.stderr?.on("data", (data: Buffer) => told.push(data));
   const [code] = await once(lost, "close");
-  expect(Buffer.concat(told).toString()).toMatch(/^odp: the output could not be written: ENOSPC/);
+  expect(Buffer.concat(told).toString()).toMatch(/^odp: the output could not be written: ENOSPC/m);
   expect(code).toBe(74);
   closeSync(full);
 

@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { partsOf } from "../../controller/area.ts";
 import { assemble } from "../../controller/assembly.ts";
+import { COMMANDS } from "../../controller/cli/commands/all.ts";
+import { manualPage } from "../../controller/cli/reference/manual.ts";
+import { referencePage } from "../../controller/cli/reference/page.ts";
 import { SETTINGS } from "../../controller/settings/catalogue.ts";
 import { openApiDocument } from "../../controller/http/interface/openapi.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
@@ -36,6 +39,8 @@ writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
 writeFileSync("deploy/docs/lua-libraries.md", luaLibraries());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
+writeFileSync("deploy/docs/command-reference.md", referencePage(COMMANDS));
+writeFileSync("deploy/docs/odp.1", manualPage(COMMANDS, packageJson.version));
 writeFileSync("test/README.md", proofs());
 
 /** Documents that are generated from a whole controller. */

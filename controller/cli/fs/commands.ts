@@ -1,191 +1,183 @@
-import type { Command } from "commander";
-import type { OdpClient } from "../../../common/client/index.ts";
-import type { Clock, Random } from "../../../common/time.ts";
+import type { Call } from "../declared/call.ts";
+import type { CommandDeclaration, FlagDeclaration } from "../declared/declaration.ts";
+import type { Shell } from "../declared/shell.ts";
+import { tenantOf } from "../contexts/access.ts";
+import { CANCELLED } from "../failure.ts";
+import { column, type View } from "../formats/columns.ts";
 import type { SyncResult } from "./execution.ts";
-import { printable } from "./names.ts";
 import { direction } from "./places.ts";
 import { actionLines, isEventful, problemLines, ProgressLine, summary } from "./report.ts";
 import { copyTree, syncOnce, syncWatching, type SyncEnvironment, type SyncRequest } from "./run.ts";
-import { copyFile, listFolder, listingRows, moveEntry, removeEntry, showFile } from "./verbs.ts";
+import { copyFile, listFolder, moveEntry, removeEntry, showFile } from "./verbs.ts";
 
-/** Parts of the program that the commands use. */
-export interface CommandLine {
-  client(): OdpClient;
-  /** Fires at the first SIGINT or SIGTERM. */
-  ended(): AbortSignal;
-  /** Waits for a slow reader. */
-  write(data: string | Uint8Array): Promise<void>;
-  note(text: string): void;
-  /** Writes an answer as JSON, or as a table. */
-  show(answer: unknown): void;
-  isJson(): boolean;
-  /** Address of the controller, and the tenant. */
-  controller(): string;
-  readonly stderr: { readonly isTTY?: boolean; write(text: string): unknown };
-  readonly clock: Clock;
-  readonly random: Pick<Random, "next">;
-  readonly platform: string;
-  setExitCode(code: number): void;
+const SYSTEM: FlagDeclaration = { name: "system", summary: "the system's space of files, for administrators" };
+const EXCLUDING: readonly FlagDeclaration[] = [
+  {
+    name: "exclude",
+    value: "pattern",
+    summary: "names, or paths below the folder, that are left alone on both sides; * is any text; may be repeated",
+    isRepeated: true,
+  },
+  { name: "no-default-excludes", summary: "also .git, files of editors such as *.swp, and the like" },
+];
+const EXIT_CODES = {
+  0: "the target is as the source",
+  1: "something failed",
+  2: "conflicts",
+  3: "entries were left out",
+};
+const LISTING: View = {
+  name: "name",
+  columns: [
+    { name: "name", of: ({ name, isdir }) => (isdir === true ? `${String(name)}/` : name) },
+    { name: "bytes", of: ({ size, isdir }) => (isdir === true ? "" : size) },
+    { name: "changed", of: ({ mtime }) => new Date(Number(mtime)).toISOString() },
+    column("owner"),
+    column("digest", { isWide: true }),
+    column("revision", { isWide: true }),
+  ],
+};
+
+/** `odp fs` */
+export const FILE_COMMANDS: CommandDeclaration = {
+  name: "fs",
+  summary: "synchronise, list, read, copy, move and remove files of the controller",
+  commands: [
+    {
+      name: "sync",
+      summary: "make a folder as another one is, without undoing changes of others",
+      details:
+        "One of the two is a folder of the controller, which begins with odp:. The order of the two is the direction.",
+      arguments: [
+        { name: "from", summary: "folder to read", completes: "folders" },
+        { name: "to", summary: "folder to change", completes: "folders" },
+      ],
+      flags: [
+        { name: "watch", summary: "go on until Ctrl-C, after each change" },
+        { name: "dry-run", summary: "only show what would be done" },
+        { name: "delete", summary: "also remove what an earlier sync saw and <from> has no more" },
+        {
+          name: "force",
+          summary: "<from> wins wherever both differ; with --delete, all that only <to> has is removed",
+        },
+        ...EXCLUDING,
+        SYSTEM,
+      ],
+      exitCodes: EXIT_CODES,
+      examples: ["odp fs sync ./scripts odp:/scripts", "odp fs sync odp:/scripts ./scripts --dry-run"],
+      run: (call) =>
+        syncing(call.shell, (environment) => {
+          const request = requestOf(call, { isForced: call.is("force") });
+          return call.is("watch") ? syncWatching(request, environment) : syncOnce(request, environment);
+        }),
+    },
+    {
+      name: "ls",
+      summary: "list a folder; the root if no path is given",
+      arguments: [{ name: "path", summary: "folder of the controller", isOptional: true }],
+      flags: [SYSTEM],
+      run: list,
+    },
+    {
+      name: "cat",
+      summary: "write the bytes of a file to the standard output",
+      arguments: [{ name: "path", summary: "file of the controller" }],
+      flags: [SYSTEM],
+      run: async (call) =>
+        showFile(call.text("path"), { ...(await optionsOf(call)), write: (bytes) => call.shell.write(bytes) }),
+    },
+    {
+      name: "cp",
+      summary: "copy a file up or down, over one that is there; with -r all that is in a folder",
+      arguments: [
+        { name: "from", summary: "file or folder to read", completes: "files" },
+        { name: "to", summary: "file or folder to write", completes: "files" },
+      ],
+      flags: [
+        { name: "recursive", short: "r", summary: "what is in the folder <from> into the folder <to>" },
+        ...EXCLUDING,
+        SYSTEM,
+      ],
+      exitCodes: EXIT_CODES,
+      examples: ["odp fs cp a.js odp:/scripts/", "odp fs cp odp:/scripts/a.js ."],
+      run: copy,
+    },
+    {
+      name: "rm",
+      summary: "remove a file",
+      arguments: [{ name: "path", summary: "file of the controller" }],
+      flags: [{ name: "recursive", short: "r", summary: "also a folder with all below it" }, SYSTEM],
+      run: async (call) => removeEntry(call.text("path"), { ...(await optionsOf(call)), isTree: call.is("recursive") }),
+    },
+    {
+      name: "mv",
+      summary: "give a file or folder of the controller a new path",
+      arguments: [
+        { name: "from", summary: "path of the controller" },
+        { name: "to", summary: "its new path, or the folder for it if that ends with a slash" },
+      ],
+      flags: [SYSTEM],
+      run: async (call) => moveEntry(call.text("from"), call.text("to"), await optionsOf(call)),
+    },
+  ],
+};
+
+async function list(call: Call): Promise<void> {
+  const { shell } = call;
+  const entries = await listFolder(call.optional("path") ?? "/", await optionsOf(call));
+  await shell.show(entries, LISTING);
 }
 
-interface SpaceWords {
-  readonly system?: boolean;
+async function copy(call: Call): Promise<number | void> {
+  const { shell } = call;
+  if (call.is("recursive"))
+    return syncing(shell, (environment) => copyTree(requestOf(call, { isForced: true }), environment));
+  const { clock, platform } = shell;
+  const places = { ...(await optionsOf(call)), nowMs: () => clock.nowMs(), platform };
+  const copied = await copyFile(call.text("from"), call.text("to"), places);
+  if (shell.format === "json") await shell.show(copied);
 }
 
-interface TreeWords extends SpaceWords {
-  readonly exclude?: readonly string[];
-  readonly defaultExcludes: boolean;
+async function optionsOf(call: Call) {
+  return { client: await call.shell.client(), isSystem: call.is("system"), signal: call.shell.ended() };
 }
 
-interface SyncWords extends TreeWords {
-  readonly watch?: boolean;
-  readonly dryRun?: boolean;
-  readonly delete?: boolean;
-  readonly force?: boolean;
-}
-
-/** As a shell says of what SIGINT ended. */
-const CANCELLED = 130;
-const SYSTEM = ["--system", "the system's space of files, for administrators"] as const;
-const EXIT_CODES =
-  "(0: the target is as the source, 1: something failed, 2: conflicts, 3: entries were left out, 130: ended by a signal)";
-
-/** Adds `odp fs` to the program. */
-export function addFileCommands(program: Command, line: CommandLine): void {
-  const files = program
-    .command("fs")
-    .description("synchronise, list, read, copy, move and remove files of the controller");
-  addSync(files, line);
-  addReading(files, line);
-  addCopy(files, line);
-  addChanges(files, line);
-}
-
-function addSync(files: Command, line: CommandLine): void {
-  files
-    .command("sync <from> <to>")
-    .description(
-      `make a folder as another one is, up (./scripts odp:/scripts) or down (odp:/scripts ./scripts), without undoing changes of others ${EXIT_CODES}`,
-    )
-    .option("--watch", "go on until Ctrl-C, after each change")
-    .option("--dry-run", "only show what would be done")
-    .option("--delete", "also remove what an earlier sync saw and <from> has no more")
-    .option("--force", "<from> wins wherever both differ; with --delete, all that only <to> has is removed")
-    .option(
-      "--exclude <pattern...>",
-      "names, or paths below the folder, that are left alone on both sides; * is any text",
-    )
-    .option("--no-default-excludes", "also .git, files of editors such as *.swp, and the like")
-    .option(...SYSTEM)
-    .action((from: string, to: string, words: SyncWords) =>
-      syncing(line, (environment) => {
-        const request = requestOf(from, to, words);
-        return words.watch === true ? syncWatching(request, environment) : syncOnce(request, environment);
-      }),
-    );
-}
-
-function addReading(files: Command, line: CommandLine): void {
-  files
-    .command("ls [path]")
-    .description("list a folder; the root if no path is given")
-    .option(...SYSTEM)
-    .action(async (path = "/", words: SpaceWords) => {
-      const entries = await listFolder(path, optionsOf(line, words));
-      if (line.isJson()) return line.show(entries);
-      line.show(
-        entries.length === 0
-          ? "empty"
-          : listingRows(entries.map((entry) => ({ ...entry, name: printable(entry.name) }))),
-      );
-    });
-  files
-    .command("cat <path>")
-    .description("write the bytes of a file to the standard output")
-    .option(...SYSTEM)
-    .action((path: string, words: SpaceWords) =>
-      showFile(path, { ...optionsOf(line, words), write: (bytes) => line.write(bytes) }),
-    );
-}
-
-function addCopy(files: Command, line: CommandLine): void {
-  files
-    .command("cp <from> <to>")
-    .description(
-      `copy a file up (a.js odp:/scripts/) or down (odp:/scripts/a.js .), over one that is there; with -r all that is in a folder ${EXIT_CODES}`,
-    )
-    .option("-r, --recursive", "what is in the folder <from> into the folder <to>")
-    .option("--exclude <pattern>", "with -r, as of odp fs sync", collected)
-    .option("--no-default-excludes", "with -r, as of odp fs sync")
-    .option(...SYSTEM)
-    .action(async (from: string, to: string, words: TreeWords & { readonly recursive?: boolean }) => {
-      if (words.recursive === true)
-        return syncing(line, (environment) => copyTree(requestOf(from, to, { ...words, force: true }), environment));
-      const { clock, platform } = line;
-      const copied = await copyFile(from, to, { ...optionsOf(line, words), nowMs: () => clock.nowMs(), platform });
-      if (line.isJson()) line.show(copied);
-    });
-}
-
-function addChanges(files: Command, line: CommandLine): void {
-  files
-    .command("rm <path>")
-    .description("remove a file")
-    .option("-r, --recursive", "also a folder with all below it")
-    .option(...SYSTEM)
-    .action((path: string, words: SpaceWords & { readonly recursive?: boolean }) =>
-      removeEntry(path, { ...optionsOf(line, words), isTree: words.recursive === true }),
-    );
-  files
-    .command("mv <from> <to>")
-    .description("give a file or folder of the controller a new path; into the folder <to> if that ends with a slash")
-    .option(...SYSTEM)
-    .action((from: string, to: string, words: SpaceWords) => moveEntry(from, to, optionsOf(line, words)));
-}
-
-/** Collects the values of an option that may be repeated. */
-function collected(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
-}
-
-function optionsOf(line: CommandLine, { system = false }: SpaceWords) {
-  return { client: line.client(), isSystem: system, signal: line.ended() };
-}
-
-function requestOf(from: string, to: string, words: Omit<SyncWords, "watch">): SyncRequest {
+function requestOf(call: Call, { isForced }: Pick<SyncRequest, "isForced">): SyncRequest {
+  const [from, to] = [call.text("from"), call.text("to")];
   direction(from, to);
   return {
     from,
     to,
-    isForced: words.force === true,
-    isDeleting: words.delete === true,
-    isDry: words.dryRun === true,
-    isSystem: words.system === true,
-    exclusion: { patterns: words.exclude ?? [], byDefault: words.defaultExcludes },
+    isForced,
+    isDeleting: call.is("delete"),
+    isDry: call.is("dry-run"),
+    isSystem: call.is("system"),
+    exclusion: { patterns: call.list("exclude"), byDefault: !call.is("no-default-excludes") },
   };
 }
 
 /** Runs a sync, and tells its results: the answer on the standard output, all else on the standard error. */
-async function syncing(line: CommandLine, run: (environment: SyncEnvironment) => Promise<number>): Promise<void> {
-  const { clock, random, platform, stderr } = line;
+async function syncing(shell: Shell, run: (environment: SyncEnvironment) => Promise<number>): Promise<number> {
+  const { clock, random, platform, stderr } = shell;
   const progress = new ProgressLine(stderr, () => clock.monotonicMs());
-  const signal = line.ended();
+  const access = await shell.access();
+  const signal = shell.ended();
   const note = (text: string): void => {
     progress.clear();
-    line.note(text);
+    shell.note(text);
   };
-  const told = new Told(line, note);
+  const told = new Told(shell, note);
   try {
-    const code = await run({
-      ...{ client: line.client(), controller: line.controller(), clock, random, platform, signal, note },
+    return await run({
+      ...{ client: await shell.client(), clock, random, platform, signal, note },
+      controller: `${access.url.replace(/\/+$/, "")} ${tenantOf(access)}`,
       progress: (done, of) => progress.show(done, of),
       told: (result) => told.tell(result),
     });
-    line.setExitCode(code);
   } catch (error) {
     if (!signal.aborted) throw error;
     note("ended by a signal; what was done is kept in the state of the sync");
-    line.setExitCode(CANCELLED);
+    return CANCELLED;
   } finally {
     progress.clear();
   }
@@ -193,13 +185,13 @@ async function syncing(line: CommandLine, run: (environment: SyncEnvironment) =>
 
 /** Tells results. A problem that stays is told once. */
 class Told {
-  readonly #line: CommandLine;
+  readonly #shell: Shell;
   readonly #note: (text: string) => void;
   #problems: ReadonlySet<string> = new Set();
   #isFirst = true;
 
-  constructor(line: CommandLine, note: (text: string) => void) {
-    this.#line = line;
+  constructor(shell: Shell, note: (text: string) => void) {
+    this.#shell = shell;
     this.#note = note;
   }
 
@@ -207,9 +199,9 @@ class Told {
     const problems = problemLines(result);
     const isNew = this.#isFirst || problems.some((text) => !this.#problems.has(text)) || isChange(result);
     if (!isNew) return;
-    if (this.#line.isJson()) await this.#line.write(`${JSON.stringify(result)}\n`);
+    if (this.#shell.format === "json") await this.#shell.write(`${JSON.stringify(result)}\n`);
     else if (result.dry)
-      await this.#line.write(
+      await this.#shell.write(
         actionLines(result)
           .map((text) => `${text}\n`)
           .join(""),

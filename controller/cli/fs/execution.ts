@@ -4,7 +4,7 @@ import { errorText, isAppError, type ErrorCode } from "../../../common/errors.ts
 import { FILE_SYNC_AT_ONCE } from "../../../common/limits.ts";
 import { ChangedWhileRead } from "./local-source.ts";
 import type { Action, Base, BaseFile, Plan } from "./plan.ts";
-import type { Read, SyncOptions, Written } from "./side.ts";
+import type { Read, Source, SyncOptions, Written } from "./side.ts";
 import type { LeftOut, Tree, TreeEntry } from "./tree.ts";
 
 /** Changes that were made, or would be. Paths are below the two folders. */
@@ -34,6 +34,9 @@ export interface Failure {
   readonly message: string;
 }
 
+/** Failures of a disk that takes no further file. */
+const NO_ROOM: readonly string[] = ["ENOSPC", "EDQUOT", "EROFS"];
+
 type Kind = Action["kind"];
 /** Kinds that are done one after the other: a folder before its files, a folder after all below it. */
 const STEPS: readonly (readonly Kind[])[] = [["folder"], ["create", "replace"], ["remove"], ["rmdir"]];
@@ -47,6 +50,8 @@ export class Execution {
   readonly #leftOut: LeftOut[];
   readonly #failed: Failure[] = [];
   readonly #files = new Map<string, BaseFile>();
+  /** Digests of contents whose write has no certain end. */
+  readonly #sent = new Map<string, string>();
   #kept: number;
   #fatal: unknown;
 
@@ -100,7 +105,14 @@ export class Execution {
       else if (kind === "remove") files.delete(key);
       else if (kind === "rmdir") folders.delete(key);
     }
-    return { files, folders };
+    return { files, folders, sent: this.#sentSince([...before.sent].filter(([key]) => isKept(key))) };
+  }
+
+  /** Contents that may have been stored, without those of files whose state is known again. */
+  #sentSince(before: Iterable<readonly [string, string]>): Base["sent"] {
+    const sent = new Map([...before, ...this.#sent]);
+    for (const key of [...this.#plan.same.keys(), ...this.#files.keys()]) sent.delete(key);
+    return sent;
   }
 
   /** One action. A failure that concerns all files ends the work; others are noted. */
@@ -126,11 +138,21 @@ export class Execution {
     } else if (action.kind === "create" || action.kind === "replace") {
       const from = await source.open(action.from, signal);
       const wanted = { version: action.over?.version };
-      const written = await target.write(action.path, from, { wanted, signal });
+      const written = await target.write(action.path, from, { wanted, signal }).catch((error: unknown) => {
+        this.#noteSent(action.key, from, error);
+        throw error;
+      });
       const read = from.read();
       this.#files.set(action.key, this.#baseOf(read.digest, read, written));
     }
     this.#done.push(action);
+  }
+
+  /** Remembers a content that the controller may have stored, although the write failed. */
+  #noteSent(key: string, from: Source, error: unknown): void {
+    if (!this.#options.isUp || !isUncertain(error)) return;
+    const digest = from.digestOfAll();
+    if (digest !== undefined) this.#sent.set(key, digest);
   }
 
   #note({ path }: Action, error: unknown): void {
@@ -175,8 +197,14 @@ export class Execution {
 export function isFatal(error: unknown): boolean {
   return (
     isAppError(error, "unavailable", "unknown_outcome", "deadline", "limited", "signin", "action_required") ||
-    isOdpError(error, "cancelled")
+    isOdpError(error, "cancelled") ||
+    NO_ROOM.includes((error as NodeJS.ErrnoException | undefined)?.code ?? "")
   );
+}
+
+/** True if a write that failed may have been done. */
+function isUncertain(error: unknown): boolean {
+  return isOdpError(error, "unknown_outcome", "cancelled", "deadline") && !error.isUndone;
 }
 
 type Version = Pick<TreeEntry | Read | Written, "version"> & { readonly isSettled?: boolean };

@@ -2,8 +2,21 @@ import { execFileSync } from "node:child_process";
 import { appendFile, mkdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openFileSync, type FileSyncWorld, type Folders } from "../../../test/helpers/programs/file-sync.ts";
+import {
+  environmentOf,
+  openFileSync,
+  requestOf,
+  type FileSyncWorld,
+  type Folders,
+} from "../../../test/helpers/programs/file-sync.ts";
 import type { Fetch } from "../../../common/client/index.ts";
+import { FILE_SYNC_AT_ONCE } from "../../../common/limits.ts";
+import type { SyncResult } from "./execution.ts";
+import { LocalFolder } from "./local.ts";
+import { RemoteFolder } from "./remote.ts";
+import { syncOnce } from "./run.ts";
+import { NO_BASE } from "./state.ts";
+import { synchronise } from "./sync.ts";
 
 /** Folders with names, entries and changes that a sync must not trust. */
 
@@ -260,6 +273,41 @@ describe("an interrupted sync", () => {
     await expect(folders.up()).rejects.toMatchObject({ code: "unavailable" });
     await writeFile(lock, `${execFileSync("sh", ["-c", "echo $$"]).toString().trim()} ${hostname()}\n`);
     expect((await folders.up()).code).toBe(0);
+  });
+
+  test("whose state cannot be stored tells what was done, and why it failed", async () => {
+    const folders = await world.folders();
+    await folders.write("a.js", "one");
+    const client = world.client(async (url, init) => {
+      const response = await fetch(url, init);
+      if (url.endsWith("/a.js")) await rename(folders.local, `${folders.local}-moved`);
+      return response;
+    });
+    const results: SyncResult[] = [];
+    const told = (result: SyncResult): void => void results.push(result);
+    const request = requestOf({ from: folders.local, to: folders.remote });
+    await expect(syncOnce(request, environmentOf(world, { client, told }))).rejects.toMatchObject({
+      message: expect.stringContaining("The state of the sync could not be stored: ENOENT"),
+    });
+    expect(results).toMatchObject([{ created: ["a.js"] }]);
+  });
+
+  test("down to a disk that is full does not go on with the other files", async () => {
+    const folders = await world.folders();
+    for (let count = 0; count < 20; count++) await folders.writeThere(`${count}.js`, "text");
+    let attempts = 0;
+    class Full extends LocalFolder {
+      override write(): Promise<never> {
+        attempts++;
+        return Promise.reject(Object.assign(new Error("no space left on device"), { code: "ENOSPC" }));
+      }
+    }
+    const target = new Full({ root: folders.local, nowMs: () => Date.now(), platform: process.platform });
+    const source = new RemoteFolder({ client: world.client(), root: folders.place().path.slice(1), isSystem: false });
+    const how = { isUp: false, isForced: false, isDeleting: false, isDry: false };
+    const { signal } = new AbortController();
+    const done = await synchronise({ source, target, ...how, isExcluded: () => false, signal }, NO_BASE);
+    expect([done.error, attempts]).toEqual([expect.objectContaining({ code: "ENOSPC" }), FILE_SYNC_AT_ONCE]);
   });
 
   test("with a damaged state does nothing, and says what to do", async () => {

@@ -31,12 +31,12 @@ export function versionOf({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string 
  */
 export async function sourceOf(options: SourceOptions): Promise<Source> {
   const reading = new Reading(options);
-  const read = (): Read => reading.read();
-  if (options.size > FILE_SYNC_WHOLE_MAX_BYTES) return { pieces: () => reading.pieces(), read };
+  const results = { read: () => reading.read(), digestOfAll: () => reading.digestOfAll() };
+  if (options.size > FILE_SYNC_WHOLE_MAX_BYTES) return { pieces: () => reading.pieces(), ...results };
   const pieces: Uint8Array[] = [];
   for await (const piece of reading.pieces()) pieces.push(piece);
   const whole = Uint8Array.from(Buffer.concat(pieces));
-  return { whole, pieces: () => onePiece(whole), read };
+  return { whole, pieces: () => onePiece(whole), ...results };
 }
 
 async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -47,6 +47,7 @@ class Reading {
   readonly #options: SourceOptions;
   readonly #hash = createHash("sha256");
   #stats: BigIntStats | undefined;
+  #isWhole = false;
 
   constructor(options: SourceOptions) {
     this.#options = options;
@@ -59,6 +60,10 @@ class Reading {
       version: versionOf(this.#stats),
       isSettled: this.#options.isSettled(this.#stats),
     };
+  }
+
+  digestOfAll(): string | undefined {
+    return this.#isWhole ? this.#hash.copy().digest("hex") : undefined;
   }
 
   async *pieces(): AsyncGenerator<Uint8Array> {
@@ -74,7 +79,10 @@ class Reading {
 
   async *#piecesOf(handle: FileHandle, stats: BigIntStats): AsyncGenerator<Uint8Array> {
     const size = Number(stats.size);
-    if (size === 0) await this.#requireSame(handle, stats);
+    if (size === 0) {
+      await this.#requireEmpty(handle, stats);
+      this.#isWhole = true;
+    }
     for (let at = 0; at < size; ) {
       const piece = Buffer.allocUnsafe(Math.min(FILE_SYNC_PIECE_BYTES, size - at));
       const { bytesRead } = await handle.read(piece, 0, piece.length, at);
@@ -83,9 +91,19 @@ class Reading {
       this.#hash.update(bytes);
       at += bytesRead;
       // The last piece is held back until it is certain that all pieces are of one version.
-      if (at >= size) await this.#requireSame(handle, stats);
+      if (at >= size) {
+        await this.#requireSame(handle, stats);
+        this.#isWhole = true;
+      }
       yield bytes;
     }
+  }
+
+  /** Some files of the system, as in /proc, state no size and have content. */
+  async #requireEmpty(handle: FileHandle, stats: BigIntStats): Promise<void> {
+    await this.#requireSame(handle, stats);
+    const { bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, 0);
+    if (bytesRead > 0) throw this.#changed();
   }
 
   async #requireSame(handle: FileHandle, before: BigIntStats): Promise<void> {

@@ -221,7 +221,13 @@ export class LocalFolder implements Side {
   /** The stats of the file if it is as wanted; `undefined` if it is absent. */
   async #requireWanted(at: string, wanted: Wanted): Promise<BigIntStats | undefined> {
     const stats = await statOf(at);
-    if (stats !== undefined && !stats.isFile()) throw changed(at);
+    if (stats !== undefined && !stats.isFile()) {
+      if (wanted !== "any") throw changed(at);
+      throw new AppError(
+        "invalid",
+        `${at} is ${stats.isSymbolicLink() ? "a symbolic link" : "no file"}: it is not replaced.`,
+      );
+    }
     if (wanted !== "any" && wanted.version !== (stats && versionOf(stats))) throw changed(at);
     return stats;
   }

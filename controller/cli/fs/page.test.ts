@@ -2,23 +2,25 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Command } from "commander";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { errorText } from "../../../common/errors.ts";
+import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
+import { TestCommandLine } from "../../../test/helpers/programs/command-line.ts";
 import { openFileSync, type FileSyncWorld } from "../../../test/helpers/programs/file-sync.ts";
-import { realClock } from "../../../test/helpers/time/clock.ts";
-import { table } from "../table.ts";
-import { addFileCommands } from "./commands.ts";
 
 /** The examples of `deploy/docs/file-sync.md`, run in the order of the page. */
 
 let world: FileSyncWorld;
+let line: TestCommandLine;
 let folder: string;
 beforeAll(async () => {
   world = await openFileSync();
+  line = await TestCommandLine.open();
   folder = (await world.folders()).local;
 });
-afterAll(() => world[Symbol.asyncDispose]());
+afterAll(async () => {
+  await line[Symbol.asyncDispose]();
+  await world[Symbol.asyncDispose]();
+});
 
 interface Example {
   readonly command: string;
@@ -50,29 +52,9 @@ async function shown(command: string): Promise<readonly string[]> {
 }
 
 async function odp(words: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
-  let [text, code] = ["", 0];
-  const say = (line: string): void => void (text += `${line}\n`);
-  const program = new Command("odp").option("--json").enablePositionalOptions();
-  const isJson = () => program.opts<{ json?: boolean }>().json === true;
-  addFileCommands(program, {
-    client: () => world.client(),
-    ended: () => new AbortController().signal,
-    write: (data) => Promise.resolve(void (text += Buffer.from(data).toString())),
-    note: say,
-    show: (answer) => say(isJson() || !Array.isArray(answer) ? JSON.stringify(answer) : table(answer)),
-    isJson,
-    controller: () => `${world.url} matrix`,
-    stderr: { write: () => expect.unreachable("Progress is for terminals.") },
-    clock: realClock,
-    random: { next: () => 0.5 },
-    platform: process.platform,
-    setExitCode: (value) => (code = value),
-  });
-  await program.parseAsync(words, { from: "user" }).catch((error: unknown) => {
-    say(`odp: ${errorText(error)}`);
-    code = 1;
-  });
-  return { text, code };
+  const environment = { ODP_URL: world.url, ODP_USER: "matrix.admin", ODP_PASSWORD: PASSWORD };
+  const { out, err, code } = await line.run(words, { environment });
+  return { text: out + err, code };
 }
 
 function linesOf(text: string): readonly string[] {
@@ -88,4 +70,11 @@ test("every example shows what the page says", async () => {
   const all = await examples();
   expect(all.length).toBeGreaterThan(25);
   for (const { command, answer } of all) expect(comparable(await shown(command)), command).toEqual(comparable(answer));
+});
+
+test("--exclude may stand before the two paths, and be repeated", async () => {
+  await promisify(execFile)("sh", ["-c", "mkdir mixed && touch mixed/a.log mixed/a.tmp mixed/a.js"], { cwd: folder });
+  const words = ["--exclude", "*.log", "--exclude", "*.tmp", join(folder, "mixed"), "odp:/mixed", "--dry-run"];
+  const { text, code } = await odp(["fs", "sync", ...words]);
+  expect([code, linesOf(text)[0]]).toEqual([0, "create a.js"]);
 });

@@ -5,6 +5,8 @@ import { keyOf, parentKey, type LeftOut, type Tree, type TreeEntry } from "./tre
 export interface Base {
   readonly files: ReadonlyMap<string, BaseFile>;
   readonly folders: ReadonlySet<string>;
+  /** SHA-256 of contents that this machine has sent up, by key, where the answer was lost: they may have been stored. */
+  readonly sent: ReadonlyMap<string, string>;
 }
 
 export interface BaseFile {
@@ -23,6 +25,8 @@ export interface PlanOptions {
   readonly sourceName: string;
   readonly targetName: string;
   readonly base: Base;
+  /** SHA-256 of contents of the target that this machine wrote itself, by key: they are no changes of others. */
+  readonly own: ReadonlyMap<string, string>;
   /** True if the source wins wherever both sides differ. */
   readonly isForced: boolean;
   /** True if files that the source has no more are removed. */
@@ -138,7 +142,9 @@ class Planning {
 
   #decideDifferent(key: string, from: TreeEntry, over: TreeEntry): void {
     const before = this.#options.base.files.get(key);
-    if (this.#options.isForced || (before && this.#isAsBefore(over, before)))
+    const { isForced, own } = this.#options;
+    const isOwn = over.digest !== undefined && over.digest === own.get(key);
+    if (isForced || isOwn || (before && this.#isAsBefore(over, before)))
       return void this.#actions.push({ kind: "replace", key, path: over.path, from, over });
     if (before === undefined) return this.#conflict(from.path, "differs, and no sync has seen it before");
     const isChanged = !this.#isAsBefore(from, before);

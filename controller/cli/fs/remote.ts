@@ -191,6 +191,7 @@ export function pathRefusal(path: string): string | undefined {
 function downloaded(entry: TreeEntry, begin: () => Promise<Download>): Source {
   const hash = createHash("sha256");
   let version = "";
+  let isWhole = false;
   return {
     async *pieces() {
       const download = await begin();
@@ -199,7 +200,9 @@ function downloaded(entry: TreeEntry, begin: () => Promise<Download>): Source {
         hash.update(piece);
         yield piece;
       }
+      isWhole = true;
     },
+    digestOfAll: () => (isWhole ? hash.copy().digest("hex") : undefined),
     read() {
       const digest = hash.copy().digest("hex");
       if (version === entry.version && digest !== entry.digest)

@@ -1,7 +1,7 @@
 import { FILE_SYNC_NAMED_MAX, FILE_SYNC_PROGRESS_EVERY_MS } from "../../../common/limits.ts";
 import { counted } from "../../../common/text/counted.ts";
 import type { SyncResult } from "./execution.ts";
-import { printable } from "./names.ts";
+import { printable } from "../formats/printable.ts";
 
 /** Exit codes of `odp fs sync` and `odp fs cp -r`; 1 is for a failure, 130 for an end by a signal. */
 export const SYNC_CONFLICT = 2;

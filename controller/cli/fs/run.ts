@@ -1,5 +1,5 @@
 import type { OdpClient } from "../../../common/client/index.ts";
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { FILE_SYNC_COMPARE_LOCAL_MS, FILE_SYNC_COMPARE_REMOTE_MS } from "../../../common/limits.ts";
 import type { Clock, Random } from "../../../common/time.ts";
 import type { SyncResult } from "./execution.ts";
@@ -8,6 +8,7 @@ import { LocalFolder } from "./local.ts";
 import { direction } from "./places.ts";
 import { RemoteFolder } from "./remote.ts";
 import { exitCodeOf } from "./report.ts";
+import type { Base } from "./plan.ts";
 import type { SyncOptions } from "./side.ts";
 import { NO_BASE, SyncState } from "./state.ts";
 import { synchronise } from "./sync.ts";
@@ -85,9 +86,20 @@ class Sync {
     await this.requireLocal();
     return this.#state.locked(async () => {
       const done = await synchronise(options, await this.#state.load());
-      await this.#state.save(done.base);
-      return done;
+      const unsaved = await this.#saved(done.base);
+      return { ...done, error: done.error ?? unsaved };
     });
+  }
+
+  /** Returns the failure. What was done stays done, so the result of the sync is told with it. */
+  async #saved(base: Base): Promise<AppError | undefined> {
+    try {
+      await this.#state.save(base);
+      return undefined;
+    } catch (error) {
+      const text = `The state of the sync could not be stored: ${errorText(error)}. The next sync takes the state before.`;
+      return new AppError("unavailable", text, { cause: error });
+    }
   }
 
   /** Makes the local folder if it is the target, and the source is there. `AppError("not_found")` otherwise. */

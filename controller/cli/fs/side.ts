@@ -16,6 +16,8 @@ export interface Source {
   pieces(): AsyncGenerator<Uint8Array>;
   /** Digest and version of the bytes, after all of them were read. */
   read(): Read;
+  /** Digest of the bytes; `undefined` before all of them were read. */
+  digestOfAll(): string | undefined;
 }
 
 export interface Read {

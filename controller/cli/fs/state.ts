@@ -18,10 +18,15 @@ const StoredState = Type.Object({
     Type.Object({ path: Type.String(), digest: Type.String(), revision: Type.String(), local: Type.String() }),
   ),
   folders: Type.Array(Type.String()),
+  sent: Type.Optional(Type.Array(Type.Object({ path: Type.String(), digest: Type.String() }))),
 });
 
 /** The common entries before the first sync: none. */
-export const NO_BASE: Base = { files: new Map<string, BaseFile>(), folders: new Set<string>() };
+export const NO_BASE: Base = {
+  files: new Map<string, BaseFile>(),
+  folders: new Set<string>(),
+  sent: new Map<string, string>(),
+};
 
 /**
  * The base of a local folder and one folder of a controller, in a file in the local folder. Each controller and each
@@ -55,12 +60,13 @@ export class SyncState {
   }
 
   /** Replaces the file as a whole, unless it says the same already. */
-  async save({ files, folders }: Base): Promise<void> {
+  async save({ files, folders, sent }: Base): Promise<void> {
     const value: Static<typeof StoredState> = {
       format: FORMAT,
       target: this.#target,
-      files: [...files].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, file]) => ({ path, ...file })),
+      files: [...files].sort(byPath).map(([path, file]) => ({ path, ...file })),
       folders: [...folders].sort(),
+      ...(sent.size > 0 && { sent: [...sent].sort(byPath).map(([path, digest]) => ({ path, digest })) }),
     };
     const text = `${JSON.stringify(value)}\n`;
     if (text === this.#stored) return;
@@ -96,9 +102,7 @@ export class SyncState {
   async #take(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const handle = await open(this.#lock, "wx", 0o600);
-        await handle.writeFile(`${process.pid} ${hostname()}\n`);
-        return await handle.close();
+        return await this.#makeLock();
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       }
@@ -106,9 +110,22 @@ export class SyncState {
       if (attempt > 1 || host !== hostname() || isAlive(Number(pid)))
         throw new AppError(
           "unavailable",
-          `Another sync of this folder is under way (process ${pid} on ${host}). If it is not, delete ${this.#lock}.`,
+          `Another sync of this folder is under way${host ? ` (process ${pid} on ${host})` : ""}. If it is not, delete ${this.#lock}.`,
         );
       await rm(this.#lock, { force: true });
+    }
+  }
+
+  /** A lock that cannot be written, as on a full disk, does not stay. */
+  async #makeLock(): Promise<void> {
+    const handle = await open(this.#lock, "wx", 0o600);
+    try {
+      await handle.writeFile(`${process.pid} ${hostname()}\n`);
+    } catch (error) {
+      await rm(this.#lock, { force: true });
+      throw error;
+    } finally {
+      await handle.close();
     }
   }
 
@@ -123,6 +140,7 @@ export class SyncState {
     return {
       files: new Map(value.files.map(({ path, ...file }) => [path, file])),
       folders: new Set(value.folders),
+      sent: new Map(value.sent?.map(({ path, digest }) => [path, digest])),
     };
   }
 
@@ -132,6 +150,10 @@ export class SyncState {
       `${this.#file} is damaged. Delete it: the next sync compares all contents, and takes differences for conflicts.`,
     );
   }
+}
+
+function byPath([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }
 
 function isAlive(pid: number): boolean {

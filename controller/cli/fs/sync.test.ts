@@ -1,5 +1,5 @@
 import { readFile, rm } from "node:fs/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { realClock, shiftedClock } from "../../../test/helpers/time/clock.ts";
 import { LocalFolder } from "./local.ts";
 import { RemoteFolder } from "./remote.ts";
@@ -61,6 +61,37 @@ test("a file that both sides changed is named, and neither is overwritten; --for
   expect([(await folders.here())["a.js"], (await folders.there())["a.js"]]).toEqual(["mine", "theirs"]);
   expect(await folders.up({ isForced: true })).toMatchObject({ code: 0, result: { replaced: ["a.js"] } });
   expect((await folders.there())["a.js"]).toBe("mine");
+});
+
+describe("an upload whose answer is lost", () => {
+  /** Fails each upload, after or before the controller gets it. */
+  const losing = (isStored: boolean) =>
+    world.client(async (url, init) => {
+      if (init.method !== "PUT") return fetch(url, init);
+      if (isStored) await fetch(url, init);
+      throw new TypeError("fetch failed");
+    });
+
+  test("and was stored, is no change of others: the next one replaces it", async () => {
+    const folders = await filled();
+    await folders.up();
+    await folders.write("a.js", "sent");
+    await expect(folders.up({ client: losing(true) })).rejects.toMatchObject({ code: "unknown_outcome" });
+    await folders.write("a.js", "newer");
+    expect(await folders.up()).toMatchObject({ code: 0, result: { replaced: ["a.js"], conflicts: [] } });
+    expect((await folders.there())["a.js"]).toBe("newer");
+    await folders.writeThere("a.js", "sent");
+    expect((await folders.up()).code).toBe(2);
+  });
+
+  test("and was not stored, is still a change of this side: a sync down does not overwrite it", async () => {
+    const folders = await filled();
+    await folders.up();
+    await folders.write("a.js", "sent");
+    await expect(folders.up({ client: losing(false) })).rejects.toMatchObject({ code: "unknown_outcome" });
+    expect(await folders.down()).toMatchObject({ code: 2, result: { replaced: [] } });
+    expect((await folders.here())["a.js"]).toBe("sent");
+  });
 });
 
 test("a change of the target alone is not undone by a source that has not changed", async () => {
@@ -214,6 +245,23 @@ test("on a disk that does not tell upper case from lower case, such names are le
     ["A.js", "Lib", "a.js", "lib"],
   ]);
   expect(await new LocalFolder({ root: folders.local, nowMs: () => 0, platform }).isCaseSensitive()).toBe(true);
+});
+
+test("a file that changes while it is compared is left out for a moment only, so that --watch comes back soon", async () => {
+  const folders = await filled();
+  await folders.writeThere("a.js", "one");
+  class Changing extends LocalFolder {
+    override async digest(...given: Parameters<LocalFolder["digest"]>) {
+      await folders.write("a.js", "longer than before");
+      return super.digest(...given);
+    }
+  }
+  const source = new Changing({ root: folders.local, nowMs: () => Date.now(), platform: process.platform });
+  const target = new RemoteFolder({ client: world.client(), root: folders.place().path.slice(1), isSystem: false });
+  const how = { isUp: true, isForced: false, isDeleting: false, isDry: false };
+  const { signal } = new AbortController();
+  const { result } = await synchronise({ source, target, ...how, isExcluded: () => false, signal }, NO_BASE);
+  expect(result.leftOut).toMatchObject([{ path: "a.js", isPassing: true }]);
 });
 
 test("a file whose last change is a moment ago is read again, because it may change without another time", async () => {

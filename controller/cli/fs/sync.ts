@@ -3,6 +3,7 @@ import { errorText, isAppError } from "../../../common/errors.ts";
 import { FILE_SYNC_AT_ONCE } from "../../../common/limits.ts";
 import { Execution, isFatal, type SyncResult } from "./execution.ts";
 import { comparedKeys, planOf, type Base } from "./plan.ts";
+import { ChangedWhileRead } from "./local-source.ts";
 import type { KnownDigest, ScanOptions, Side, SyncOptions } from "./side.ts";
 import { Tree } from "./tree.ts";
 
@@ -21,12 +22,14 @@ export async function synchronise(options: SyncOptions, base: Base): Promise<Syn
   const { source, target, isDry } = options;
   const trees = await scanned(options, base);
   await compareContents(options, trees, base);
-  const { isForced, isDeleting, isExcluded } = options;
+  const { isForced, isDeleting, isExcluded, isUp } = options;
   const plan = planOf({
     ...trees,
     ...{ base, isForced, isDeleting, isExcluded },
     sourceName: source.name,
     targetName: target.name,
+    // In the direction down, such a content is a local change that the controller may not have.
+    own: isUp ? base.sent : new Map<string, string>(),
     refusal: (path) => target.refusal(path),
   });
   const execution = new Execution(options, plan);
@@ -82,10 +85,15 @@ async function compareContents({ source, target, signal }: SyncOptions, trees: T
       } catch (error) {
         signal.throwIfAborted();
         if (isFatal(error)) throw error;
-        tree.leaveOut(entry.path, `could not be read: ${errorText(error)}`);
+        tree.leaveOut(entry.path, `could not be read: ${errorText(error)}`, isPassing(error));
       }
     });
   }
+}
+
+/** True if the file was changed or replaced while it was read, so that it may be read soon. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ChangedWhileRead || isAppError(error, "stale");
 }
 
 /** On a disk that does not tell upper case from lower case, such files would be one. */

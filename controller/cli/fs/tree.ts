@@ -73,11 +73,12 @@ export class Tree {
     if (entry) this.#entries.set(key, { ...entry, ...found });
   }
 
-  leaveOut(path: string, why: string): void {
+  leaveOut(path: string, why: string, isPassing = false): void {
     const key = keyOf(path);
     if (this.isLeftOut(parentKey(key))) return;
     this.#entries.delete(key);
-    this.#leftOut.set(key, [...(this.#leftOut.get(key) ?? []), { path, why }]);
+    const one = { path, why, ...(isPassing && { isPassing }) };
+    this.#leftOut.set(key, [...(this.#leftOut.get(key) ?? []), one]);
   }
 
   /** True if the entry, or a folder above it, is left out: nothing is known of it, so nothing is done with it. */

@@ -1,7 +1,7 @@
-import { mkdir, readFile, symlink } from "node:fs/promises";
+import { mkdir, readFile, readlink, symlink } from "node:fs/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openFileSync, type FileSyncWorld, type Folders } from "../../../test/helpers/programs/file-sync.ts";
-import { copyFile, listFolder, listingRows, moveEntry, removeEntry, showFile } from "./verbs.ts";
+import { copyFile, listFolder, moveEntry, removeEntry, showFile } from "./verbs.ts";
 
 /** `odp fs ls`, `cat`, `cp`, `rm` and `mv` against a controller. */
 
@@ -28,19 +28,49 @@ test("ls lists a folder by name; a missing folder is an error", async () => {
     ["a.js", 3, false],
     ["deep", 0, true],
   ]);
-  expect(listingRows(listed)).toMatchObject([{ name: "a.js", bytes: 3 }, { name: "deep/" }]);
   expect((await listFolder("/", options())).map(({ name }) => name)).toContain(folders.place().path.slice(1));
   await expect(listFolder(`${folders.remote}/none`, options())).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("cat passes on the bytes; a path may leave the file space neither by .. nor otherwise", async () => {
   const pieces: Uint8Array[] = [];
-  const write = (bytes: Uint8Array) => Promise.resolve(void pieces.push(bytes));
+  const write = (bytes: Uint8Array) => Promise.resolve(pieces.push(bytes) > 0);
   await showFile(`${folders.remote}/deep/b.js`, { ...options(), write });
   expect(Buffer.concat(pieces).toString()).toBe("two");
   for (const path of ["odp:/../x", "odp:/a\\b", "odp:", "/"])
     await expect(showFile(path, { ...options(), write })).rejects.toMatchObject({ code: "invalid" });
 });
+
+test("cat reads no more of a file when its reader has gone", async () => {
+  await folders.writeThere("large.txt", "x".repeat(4 << 20));
+  const pieces: Uint8Array[] = [];
+  const write = (bytes: Uint8Array) => Promise.resolve(pieces.push(bytes) < 1);
+  await showFile(`${folders.remote}/large.txt`, { ...options(), write });
+  expect(pieces).toHaveLength(1);
+});
+
+test("cp refuses what is no file, with the reason, and replaces no symbolic link", async () => {
+  await symlink("elsewhere", folders.path("link"));
+  const [there, link] = [`${folders.remote}/a.js`, folders.path("link")];
+  await expect(copyFile(there, link, options())).rejects.toMatchObject({
+    code: "invalid",
+    message: `${link} is a symbolic link: it is not replaced.`,
+  });
+  expect(await readlink(link)).toBe("elsewhere");
+  await expect(copyFile("/dev/null", there, options())).rejects.toMatchObject({
+    message: "/dev/null is neither a file nor a folder.",
+  });
+});
+
+test.runIf(process.platform === "linux")(
+  "cp does not store a file of the system that states no size as empty",
+  async () => {
+    await expect(copyFile("/proc/self/status", `${folders.remote}/status`, options())).rejects.toMatchObject({
+      message: "status was changed while it was read.",
+    });
+    expect(Object.keys(await folders.there())).not.toContain("status");
+  },
+);
 
 test("cp copies one file up or down, into a folder under its own name, and over a file", async () => {
   await folders.write("new.js", "new");

@@ -19,23 +19,13 @@ export async function listFolder(path: string, { signal, ...space }: VerbOptions
   return new RemoteFolder({ ...space, root: remotePath(path) }).list("", signal);
 }
 
-/** Rows of a listing for a table. */
-export function listingRows(entries: readonly Listed[]): readonly object[] {
-  return entries.map(({ name, isdir, size, mtime, owner }) => ({
-    name: isdir ? `${name}/` : name,
-    bytes: isdir ? "" : size,
-    changed: new Date(mtime).toISOString(),
-    owner,
-  }));
-}
-
-/** Passes on the bytes of a file. */
+/** Passes on the bytes of a file, until `write` returns false. */
 export async function showFile(
   path: string,
-  { signal, write, ...space }: VerbOptions & { readonly write: (bytes: Uint8Array) => Promise<void> },
+  { signal, write, ...space }: VerbOptions & { readonly write: (bytes: Uint8Array) => Promise<boolean> },
 ): Promise<void> {
   const source = await new RemoteFolder({ ...space, root: "" }).open(unlisted(remoteEntry(path)), signal);
-  for await (const piece of source.pieces()) await write(piece);
+  for await (const piece of source.pieces()) if (!(await write(piece))) return;
 }
 
 /** Removes a file, or with `isTree` also a folder with all below it. */
@@ -90,6 +80,7 @@ async function copyUp(local: string, remote: string, options: CopyOptions & { re
   const real = await realpath(local).catch(missing(local));
   const stats = await stat(real);
   if (stats.isDirectory()) throw new AppError("invalid", `${local} is a folder: add -r to copy what is in it.`);
+  if (!stats.isFile()) throw new AppError("invalid", `${local} is neither a file nor a folder.`);
   const root = new RemoteFolder({ ...options, root: "" });
   const name = basename(local);
   const isInto = remote === "" || to.endsWith("/") || (await isFolder(root, remote, signal));

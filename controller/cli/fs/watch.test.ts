@@ -17,7 +17,7 @@ import { AppError } from "../../../common/errors.ts";
 import { FILE_SYNC_PAUSE_MAX_MS, FILE_SYNC_QUIET_MS } from "../../../common/limits.ts";
 import type { SyncResult } from "./execution.ts";
 import { syncWatching, type SyncEnvironment, type SyncRequest } from "./run.ts";
-import { watchFolder, type Changes } from "./watch.ts";
+import { FolderChanges, watchFolder, type Changes } from "./watch.ts";
 
 /** `odp fs sync --watch`: it waits for what happens, and so do these tests. */
 
@@ -255,4 +255,14 @@ describe("the rhythm of a watch", () => {
     await watch.pass(FILE_SYNC_PAUSE_MAX_MS);
     await expect(watch.end()).rejects.toMatchObject({ code: "denied" });
   });
+});
+
+test("folders that cannot be watched are named once, and are only compared now and then", async () => {
+  const folders = await world.folders();
+  await folders.write("a.js", "one");
+  const notes: string[] = [];
+  const changes = new FolderChanges({ root: folders.local, isIgnored: () => false, note: (text) => notes.push(text) });
+  expect([changes.follow(["a.js/one", "a.js/two"]), changes.follow(["", "a.js/one"])]).toEqual([false, true]);
+  expect(notes).toEqual([expect.stringContaining("changes there are found later")]);
+  changes.close();
 });

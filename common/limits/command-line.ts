@@ -1,0 +1,24 @@
+/** Limits of the command line (`controller/cli`). */
+
+import { KIB, MIB } from "./units.ts";
+
+/** Bytes of a line of output that the command line shows for one of several hosts; longer lines are split. */
+export const CLI_LINE_MAX_BYTES = 64 * KIB;
+/** Columns of a terminal that a cell of a table takes at most where the width of the terminal is not known. */
+export const CLI_CELL_MAX_COLUMNS = 60;
+/** As above for `-o wide`. */
+export const CLI_WIDE_CELL_MAX_COLUMNS = 2_000;
+/** A column of a table is not made narrower than this to fit the terminal. */
+export const CLI_CELL_MIN_COLUMNS = 8;
+/** File of contexts. */
+export const CLI_CONTEXTS_MAX_BYTES = MIB;
+/** A password, token or code that is typed or read from the standard input. */
+export const CLI_SECRET_MAX_BYTES = 4 * KIB;
+/** A definition or a value that is read from a file or the standard input. */
+export const CLI_INPUT_MAX_BYTES = 16 * MIB;
+/** File of a depot, which is held as a whole. */
+export const CLI_UPLOAD_MAX_BYTES = 512 * MIB;
+/** Runs of a policy or job that are looked at for the newest of each host. */
+export const CLI_RUNS_MAX = 1_000;
+/** Time for the candidates of a completion that the controller has to tell. */
+export const CLI_COMPLETION_MS = 1_500;

@@ -1,0 +1,93 @@
+import { counted } from "../../../common/text/counted.ts";
+import type { Call } from "../declared/call.ts";
+import type { CommandDeclaration } from "../declared/declaration.ts";
+import { UsageError } from "../declared/usage.ts";
+import { rowsOf, viewOf } from "../formats/columns.ts";
+import { callByPath } from "./raw.ts";
+
+/** `odp mql` and `odp api`. */
+export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
+  {
+    name: "mql",
+    summary: "run MQL and show the rows of its last statement",
+    arguments: [{ name: "statement", summary: "one statement or several; absent with --file", isOptional: true }],
+    flags: [
+      {
+        name: "file",
+        short: "f",
+        value: "path",
+        summary: "read the statements from a file; - is the standard input",
+        completes: "files",
+      },
+      {
+        name: "value",
+        value: "value",
+        summary: "value of the next ? in the statements; JSON, or else a text",
+        isRepeated: true,
+      },
+    ],
+    examples: [
+      `odp mql "select host, load1 from /matrix/demo/load limit 5"`,
+      `odp mql "select * from /matrix/visit where page = ?" --value /index.html -o csv`,
+    ],
+    run: mql,
+  },
+  {
+    name: "api",
+    summary: "make any call of the HTTP interface, and show its message",
+    details: "The path is as in the OpenAPI document, with its parameters filled in.",
+    arguments: [
+      { name: "method", summary: "GET, POST, PUT, PATCH or DELETE" },
+      { name: "path", summary: "path, such as /host/web-1" },
+    ],
+    flags: [
+      { name: "query", short: "q", value: "name=value", summary: "member of the query", isRepeated: true },
+      { name: "body", value: "json", summary: "JSON of the body" },
+      {
+        name: "file",
+        short: "f",
+        value: "path",
+        summary: "read the JSON of the body from a file; - is the standard input",
+        completes: "files",
+      },
+    ],
+    examples: [
+      "odp api get /host/web-1",
+      `odp api post /config/set --body '{"key":"/matrix/etc/mail","value":"smtp.example.com"}'`,
+    ],
+    run: callByPath,
+  },
+];
+
+async function mql(call: Call): Promise<void> {
+  const { shell } = call;
+  const [statement, file] = [call.optional("statement"), call.optional("file")];
+  if ((statement === undefined) === (file === undefined)) throw new UsageError("Give the statement, or --file.");
+  const text = statement ?? (await shell.input(file ?? "-")).toString("utf8");
+  const values = call.list("value").map(valueOf);
+  const client = await shell.client();
+  const body = { mql: text, meta: true, ...(values.length > 0 && { values }) };
+  const { message, meta, more, warnings } = await client.answer("postMxobjectMql", { body }, { signal: shell.ended() });
+  for (const warning of warnings) shell.note(`warning: ${warning}`);
+  await shell.show(
+    message,
+    Array.isArray(message) && message.length > 0 ? viewOf(rowsOf(message), timesIn(meta)) : undefined,
+  );
+  if (more) shell.note(`${counted(message.length, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`);
+}
+
+/** Names of the columns that hold times. */
+function timesIn({ columns }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  if (typeof columns !== "object" || columns === null) return new Set();
+  const all = Object.values(columns).flat() as readonly { readonly name?: unknown; readonly type?: unknown }[];
+  return new Set(all.flatMap(({ name, type }) => (type === "timestamp" && typeof name === "string" ? [name] : [])));
+}
+
+/** A value of JSON, or the text itself. */
+function valueOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,36 @@
+import type { OdpClient } from "../../../common/client/index.ts";
+import type { Clock, Random } from "../../../common/time.ts";
+import type { Access } from "../contexts/access.ts";
+import type { ContextFile } from "../contexts/file.ts";
+import type { View } from "../formats/columns.ts";
+import type { Format } from "../formats/rendered.ts";
+
+/** The program as its commands see it. */
+export interface Shell {
+  /** A client of the controller, with the credentials of the user. */
+  client(timeoutMs?: number): Promise<OdpClient>;
+  access(): Promise<Access>;
+  readonly contexts: ContextFile;
+  /** Fires at the first SIGINT or SIGTERM, from the first use of this member on. */
+  ended(): AbortSignal;
+  /** Fire at the first and at the second signal. */
+  signals(): { readonly first: AbortSignal; readonly second: AbortSignal; readonly release: () => void };
+  /** Waits for a slow reader. Returns false if nothing can be written any more. */
+  write(data: string | Uint8Array): Promise<boolean>;
+  /** Passes on output of other programs as it comes. */
+  pass(stream: "stdout" | "stderr", data: Uint8Array): void;
+  /** Writes a line for people to the standard error. */
+  note(text: string): void;
+  /** Writes a list of things, one thing or a text in the format that the user wants. */
+  show(answer: unknown, view?: View): Promise<void>;
+  readonly format: Format;
+  /** Reads a file, or the standard input for `-`. */
+  input(path: string): Promise<Buffer>;
+  /** Asks for a text that is not shown. Without a terminal, reads the first line of the standard input. */
+  secret(question: string): Promise<string>;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly stderr: { readonly isTTY?: boolean; write(text: string): unknown };
+  readonly clock: Clock;
+  readonly random: Pick<Random, "next">;
+  readonly platform: string;
+}

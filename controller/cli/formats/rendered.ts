@@ -1,0 +1,99 @@
+import { AppError } from "../../../common/errors.ts";
+import { suggestion } from "../../../common/text/nearest.ts";
+import { column, isRow, rowsOf, viewOf, type Column, type Row, type View } from "./columns.ts";
+import { csvOf } from "./csv.ts";
+import type { Paint } from "./paint.ts";
+import { printable, printableJson, printableLines } from "./printable.ts";
+import { sheet, table } from "./table.ts";
+import { yamlOf } from "./yaml.ts";
+
+export const FORMATS = ["table", "wide", "json", "yaml", "csv", "name"] as const;
+export type Format = (typeof FORMATS)[number];
+
+export interface Rendering {
+  readonly format: Format;
+  /** Members to show, in this order; `undefined`: those of the view, or all. */
+  readonly fields?: readonly string[] | undefined;
+  /** Columns of the terminal; `undefined`: the output is no terminal. */
+  readonly width?: number | undefined;
+  readonly paint: Paint;
+}
+
+/** A list of things, one thing, or a text, in the wanted format. Ends with a line break. */
+export function rendered(answer: unknown, rendering: Rendering, view?: View): string {
+  if (Array.isArray(answer)) return renderedRows(rowsOf(answer), answer, { rendering, view });
+  if (isRow(answer)) return renderedOne(answer, rendering, view);
+  const { format } = rendering;
+  if (format === "json") return `${printableJson(answer, 2)}\n`;
+  if (format === "yaml") return yamlOf(answer);
+  return `${printableLines(String(answer)).trimEnd()}\n`;
+}
+
+interface Showing {
+  readonly rendering: Rendering;
+  readonly view: View | undefined;
+}
+
+function renderedRows(rows: readonly Row[], answer: readonly unknown[], { rendering, view }: Showing): string {
+  const { format, fields, width, paint } = rendering;
+  if (fields && rows.length > 0) requireKnown(fields, rows);
+  const chosen = fields ? rows.map((row) => only(row, fields)) : answer;
+  if (format === "json") return `${printableJson(chosen, 2)}\n`;
+  if (format === "yaml") return rows.length === 0 ? "[]\n" : yamlOf(chosen);
+  const { columns, name } = view ?? viewOf(rows);
+  if (format === "name") return rows.map((row) => `${nameOf(row, name)}\n`).join("");
+  const shown = columnsFor(columns, rendering);
+  if (format === "csv") {
+    const heading = shown.map((one) => one.name);
+    return csvForOutput(
+      csvOf(
+        heading,
+        rows.map((row) => shown.map(({ of }) => of(row))),
+      ),
+      width !== undefined,
+    );
+  }
+  return table(rows, { columns: shown, width, isWide: format === "wide", paint });
+}
+
+function renderedOne(row: Row, rendering: Rendering, view: View | undefined): string {
+  const { format, fields, width, paint } = rendering;
+  if (fields) requireKnown(fields, [row]);
+  const chosen = fields ? only(row, fields) : row;
+  if (format === "json") return `${printableJson(chosen, 2)}\n`;
+  if (format === "yaml") return yamlOf(chosen);
+  if (format === "csv") return renderedRows([row], [row], { rendering, view: undefined });
+  const times = new Set(view?.columns.flatMap(({ name, isTime }) => (isTime === true ? [name] : [])));
+  const whole = viewOf([row], times);
+  if (format === "name") return `${nameOf(row, view?.name ?? whole.name)}\n`;
+  const columns = fields ? columnsFor(whole.columns, rendering) : whole.columns;
+  return sheet(row, { columns, width, isWide: format === "wide", paint });
+}
+
+/** The columns of a format: those of the fields, or those of the view. */
+function columnsFor(columns: readonly Column[], { fields, format }: Rendering): readonly Column[] {
+  if (fields) return fields.map((name) => columns.find((one) => one.name === name) ?? column(name));
+  return format === "table" ? columns.filter(({ isWide }) => isWide !== true) : columns;
+}
+
+function only(row: Row, fields: readonly string[]): Row {
+  return Object.fromEntries(fields.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])));
+}
+
+function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
+  const known = new Set(rows.flatMap((row) => Object.keys(row)));
+  const unknown = fields.find((name) => !known.has(name));
+  if (unknown === undefined) return;
+  const members = [...known].sort().join(", ");
+  throw new AppError("invalid", `There is no field ${unknown}${suggestion(unknown, known)} Fields: ${members}.`);
+}
+
+function nameOf(row: Row, member: string): string {
+  const value = row[member];
+  return printable(typeof value === "string" ? value : JSON.stringify(value ?? ""));
+}
+
+/** CSV keeps the values as they are, unless a terminal would obey them. */
+function csvForOutput(text: string, isTerminal: boolean): string {
+  return isTerminal ? printableLines(text) : text;
+}

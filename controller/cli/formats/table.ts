@@ -1,0 +1,115 @@
+import { CLI_CELL_MAX_COLUMNS, CLI_CELL_MIN_COLUMNS, CLI_WIDE_CELL_MAX_COLUMNS } from "../../../common/limits.ts";
+import type { Column, Row } from "./columns.ts";
+import { printable } from "./printable.ts";
+import type { Paint } from "./paint.ts";
+import { columnsOf, cutTo, padTo } from "./width.ts";
+
+export interface TableOptions {
+  readonly columns: readonly Column[];
+  /** Columns of the terminal; `undefined`: not known, so lines may have any length. */
+  readonly width?: number | undefined;
+  /** True: cells are hardly cut. */
+  readonly isWide: boolean;
+  readonly paint: Paint;
+}
+
+const GAP = "  ";
+
+/**
+ * Rows as a table with a heading. It fits the width if that is known, and each row is on a line of its own. Columns that
+ * have no room are named below.
+ */
+export function table(rows: readonly Row[], { columns, width, isWide, paint }: TableOptions): string {
+  if (columns.length === 0 || rows.length === 0) return "no rows\n";
+  const max = isWide ? CLI_WIDE_CELL_MAX_COLUMNS : (width ?? CLI_CELL_MAX_COLUMNS);
+  const heading = columns.map(({ name }) => printable(name));
+  const cells = rows.map((row) => columns.map((column) => cutTo(cellOf(column, row), max)));
+  const natural = heading.map((name, index) =>
+    cells.reduce((widest, row) => Math.max(widest, columnsOf(row[index] ?? "")), columnsOf(name)),
+  );
+  const widths = isWide || width === undefined ? natural : fitted(natural, columns, width);
+  const line = (texts: readonly string[], isHeading = false): string =>
+    widths
+      .map((width, index) =>
+        padded(texts[index] ?? "", { width, isLast: index === widths.length - 1 }, isHeading, paint),
+      )
+      .join(GAP)
+      .trimEnd();
+  const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
+  const hidden = heading.slice(widths.length).join(", ");
+  const rest = hidden === "" ? [] : [`(${hidden}: with -o wide)`];
+  return [line(heading, true), rule, ...cells.map((row) => line(row)), ...rest].map((text) => `${text}\n`).join("");
+}
+
+/** Names and values of one thing, a line for each. */
+export function sheet(row: Row, { columns, width, isWide, paint }: TableOptions): string {
+  const names = columns.map(({ name }) => printable(name));
+  const widest = Math.max(0, ...names.map(columnsOf));
+  const max =
+    isWide || width === undefined
+      ? CLI_WIDE_CELL_MAX_COLUMNS
+      : Math.max(CLI_CELL_MIN_COLUMNS, width - widest - GAP.length);
+  return columns
+    .map((column, index) => {
+      const value = cutTo(cellOf(column, row), max);
+      return `${paint.heading(padTo(names[index] ?? "", widest))}${GAP}${paint.value(value)}`.trimEnd() + "\n";
+    })
+    .join("");
+}
+
+interface Place {
+  readonly width: number;
+  readonly isLast: boolean;
+}
+
+function padded(text: string, { width, isLast }: Place, isHeading: boolean, paint: Paint): string {
+  const cut = cutTo(text, width);
+  const painted = isHeading ? paint.heading(cut) : paint.value(cut);
+  return isLast ? painted : painted + padTo(cut, width).slice(cut.length);
+}
+
+/**
+ * Widths that fit the terminal: the widest columns give way first, down to `CLI_CELL_MIN_COLUMNS` and whole ones not at
+ * all. If that is not enough, the last columns are left out.
+ */
+function fitted(natural: readonly number[], columns: readonly Column[], width: number): readonly number[] {
+  const least = natural.map((own, at) => (columns[at]?.isWhole === true ? own : Math.min(own, CLI_CELL_MIN_COLUMNS)));
+  let shown = natural.length;
+  while (shown > 1 && total(least.slice(0, shown)) > width) shown--;
+  const widths = natural.slice(0, shown);
+  for (let excess = total(widths) - width; excess > 0; excess--) {
+    const shrinkable = widths.map((own, at) => (own > (least[at] ?? 0) ? own : 0));
+    const widest = Math.max(...shrinkable);
+    if (widest === 0) break;
+    const at = shrinkable.lastIndexOf(widest);
+    widths[at] = widest - 1;
+  }
+  return widths;
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, columns) => sum + columns, GAP.length * (widths.length - 1));
+}
+
+function cellOf({ of, isTime }: Column, row: Row): string {
+  const value = of(row);
+  if (value === undefined || value === null) return "";
+  if (isTime === true && typeof value === "number") return timeOf(value);
+  const text = typeof value === "string" ? value : (plainList(value) ?? JSON.stringify(value));
+  // A long text is cut before it is searched.
+  const beginning =
+    text.length > CLI_WIDE_CELL_MAX_COLUMNS * 16 ? `${text.slice(0, CLI_WIDE_CELL_MAX_COLUMNS * 16)}…` : text;
+  return printable(beginning.replaceAll(/\s+/g, " "));
+}
+
+/** A list of texts as it is read by people. */
+function plainList(value: unknown): string | undefined {
+  return Array.isArray(value) && value.every((one) => typeof one === "string") ? value.join(", ") : undefined;
+}
+
+/** In UTC, without milliseconds that are 0. */
+function timeOf(timeMs: number): string {
+  if (timeMs === 0) return "";
+  const time = new Date(timeMs);
+  return Number.isNaN(time.getTime()) ? String(timeMs) : time.toISOString().replace(".000Z", "Z");
+}

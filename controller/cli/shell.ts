@@ -1,0 +1,172 @@
+import { readFile, stat } from "node:fs/promises";
+import { OdpClient } from "../../common/client/index.ts";
+import { AppError } from "../../common/errors.ts";
+import { CLI_INPUT_MAX_BYTES, CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
+import type { Clock, Random } from "../../common/time.ts";
+import { accessOf, type Access } from "./contexts/access.ts";
+import type { ContextFile } from "./contexts/file.ts";
+import { secretLine } from "./contexts/secret.ts";
+import type { CommonWords } from "./declared/program.ts";
+import type { Shell } from "./declared/shell.ts";
+import { UsageError } from "./declared/usage.ts";
+import type { View } from "./formats/columns.ts";
+import { paintFor } from "./formats/paint.ts";
+import { printableLines } from "./formats/printable.ts";
+import { FORMATS, rendered, type Format } from "./formats/rendered.ts";
+import type { Output } from "./output.ts";
+
+/** Parts of the process. */
+export interface ProcessParts {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly contexts: ContextFile;
+  readonly output: Pick<Output, "write">;
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly stdout: { readonly isTTY?: boolean; readonly columns?: number; write(data: string | Uint8Array): unknown };
+  readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
+  on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "next">;
+  readonly platform: string;
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/** The shell of one command line. */
+export class ProcessShell implements Shell {
+  readonly #parts: ProcessParts;
+  readonly #common: CommonWords;
+  readonly #format: Format;
+  readonly #fields: readonly string[] | undefined;
+  #access: Promise<Access> | undefined;
+  #ended: AbortSignal | undefined;
+
+  constructor(parts: ProcessParts, common: CommonWords) {
+    this.#parts = parts;
+    this.#common = common;
+    this.#format = formatOf(common);
+    this.#fields = fieldsOf(common.fields);
+  }
+
+  get contexts(): ContextFile {
+    return this.#parts.contexts;
+  }
+
+  get environment(): Shell["environment"] {
+    return this.#parts.environment;
+  }
+
+  get stderr(): Shell["stderr"] {
+    return this.#parts.stderr;
+  }
+
+  get clock(): Clock {
+    return this.#parts.clock;
+  }
+
+  get random(): Pick<Random, "next"> {
+    return this.#parts.random;
+  }
+
+  get platform(): string {
+    return this.#parts.platform;
+  }
+
+  access(): Promise<Access> {
+    const { context, url, user } = this.#common;
+    const words = { context: textOf(context), url: textOf(url), user: textOf(user) };
+    return (this.#access ??= accessOf(words, this.environment, this.contexts));
+  }
+
+  async client(timeoutMs = CLIENT_CALL_TIMEOUT_MS): Promise<OdpClient> {
+    const { url, credentials } = await this.access();
+    return new OdpClient({ url, timeoutMs, ...credentials });
+  }
+
+  ended(): AbortSignal {
+    if (this.#ended === undefined) {
+      const { first, release } = this.signals();
+      // A second signal ends the process, if the command does not end by the first one.
+      first.addEventListener("abort", release, { once: true });
+      this.#ended = first;
+    }
+    return this.#ended;
+  }
+
+  signals(): ReturnType<Shell["signals"]> {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const interrupt = (): void => (first.signal.aborted ? second : first).abort();
+    for (const signal of SIGNALS) this.#parts.on(signal, interrupt);
+    const release = (): void => SIGNALS.forEach((signal) => void this.#parts.off(signal, interrupt));
+    return { first: first.signal, second: second.signal, release };
+  }
+
+  write(data: string | Uint8Array): Promise<boolean> {
+    return this.#parts.output.write(data);
+  }
+
+  pass(stream: "stdout" | "stderr", data: Uint8Array): void {
+    this.#parts[stream].write(data);
+  }
+
+  note(text: string): void {
+    this.#parts.stderr.write(`${printableLines(text)}\n`);
+  }
+
+  async show(answer: unknown, view?: View): Promise<void> {
+    const { stdout, environment } = this.#parts;
+    const width = stdout.isTTY === true ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined;
+    const rendering = { format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) };
+    await this.write(rendered(answer, rendering, view));
+  }
+
+  get format(): Format {
+    return this.#format;
+  }
+
+  async input(path: string): Promise<Buffer> {
+    if (path !== "-") {
+      const { size } = await stat(path);
+      if (size > CLI_INPUT_MAX_BYTES) throw tooLarge(path);
+      return readFile(path);
+    }
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    for await (const piece of this.#parts.stdin) {
+      const data = Buffer.from(piece);
+      if ((bytes += data.length) > CLI_INPUT_MAX_BYTES) throw tooLarge("The standard input");
+      pieces.push(data);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  secret(question: string): Promise<string> {
+    const { stdin, stderr } = this.#parts;
+    return secretLine(question, { stdin, stderr, signal: this.ended() });
+  }
+}
+
+/** Columns of a terminal that does not tell them. */
+const DEFAULT_COLUMNS = 80;
+
+function formatOf({ output, json }: CommonWords): Format {
+  const format = FORMATS.find((one) => one === output);
+  if (json !== true) return format ?? "table";
+  if (format !== undefined && format !== "json") throw new UsageError(`--json and -o ${format} exclude each other.`);
+  return "json";
+}
+
+function fieldsOf(text: CommonWords["fields"]): readonly string[] | undefined {
+  if (typeof text !== "string") return undefined;
+  const fields = text.split(",").map((name) => name.trim());
+  if (fields.includes("")) throw new UsageError(`--fields takes names separated by commas, as --fields name,status.`);
+  return fields;
+}
+
+function textOf(value: string | true | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function tooLarge(what: string): AppError {
+  return new AppError("too_large", `${what} has more than ${CLI_INPUT_MAX_BYTES} bytes.`);
+}

@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+
+/** The npm package of the command line, installed as on another machine: without this checkout and without a network. */
+
+const STEP_DEADLINE_MS = 120_000;
+
+test("the package installs one program and its manual, and needs nothing else", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "odp-cli-"));
+  try {
+    const run = (program: string, args: readonly string[], cwd: string) =>
+      promisify(execFile)(program, args, {
+        cwd,
+        timeout: STEP_DEADLINE_MS,
+        env: { PATH: process.env["PATH"], HOME: folder },
+      });
+    const made = await run("npm", ["run", "--silent", "pack-cli", "--", join(folder, "made/package")], ".");
+    const flags = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", join(folder, "installed")];
+    await run("npm", ["install", "--global", ...flags, made.stdout.trim()], folder);
+    const odp = join(folder, "installed/bin/odp");
+    expect((await run(odp, ["--version"], folder)).stdout).toBe(`${packageJson.version}\n`);
+    expect((await run(odp, ["completion", "bash"], folder)).stdout).toContain("complete -F _odp odp");
+    await expect(run(odp, ["host", "list"], folder)).rejects.toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining("odp login"),
+    });
+    expect(await readdir(join(folder, "installed/lib/node_modules/odp-cli"))).toEqual([
+      "LICENSE",
+      "README.md",
+      "odp.1",
+      "odp.js",
+      "package.json",
+    ]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});

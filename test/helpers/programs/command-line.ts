@@ -1,0 +1,63 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { runCommandLine } from "../../../controller/cli/command-line.ts";
+import { ContextFile, contextsPath } from "../../../controller/cli/contexts/file.ts";
+import { realClock } from "../time/clock.ts";
+
+export interface Ran {
+  readonly out: string;
+  readonly err: string;
+  readonly code: number;
+}
+
+export interface RunOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  /** Columns of a terminal; absent: the output is a pipe. */
+  readonly columns?: number;
+}
+
+/** The command line in this process, with a file of contexts of its own. */
+export class TestCommandLine implements AsyncDisposable {
+  readonly folder: string;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async open(): Promise<TestCommandLine> {
+    return new TestCommandLine(await mkdtemp(join(tmpdir(), "odp-command-line-")));
+  }
+
+  get contexts(): ContextFile {
+    return new ContextFile(contextsPath({ ODP_CONFIG_DIR: this.folder }, ""), process.platform);
+  }
+
+  async run(words: readonly string[], { environment = {}, stdin = "", columns }: RunOptions = {}): Promise<Ran> {
+    let [out, err] = ["", ""];
+    const terminal = columns === undefined ? {} : { isTTY: true, columns };
+    const code = await runCommandLine(words, {
+      ...{ version: "1.2.3", environment, contexts: this.contexts, platform: process.platform },
+      output: {
+        write(data) {
+          out += Buffer.from(data).toString();
+          return Promise.resolve(true);
+        },
+      },
+      stdin: Readable.from(stdin === "" ? [] : [stdin]),
+      stdout: { ...terminal, write: (data) => (out += Buffer.from(data).toString()) },
+      stderr: { write: (data) => (err += Buffer.from(data).toString()) },
+      on: () => undefined,
+      off: () => undefined,
+      clock: realClock,
+      random: { next: () => 0.5 },
+    });
+    return { out, err, code };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
