@@ -73,6 +73,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/files/versions/{aged,deaths,limits,page,routes,rules,service}.test.ts",
   "controller/areas/groups/{explain,giving,groups,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
+  "controller/areas/hosts/targets/{calls,resolver}.test.ts",
   "controller/areas/ingest/{bodies,entries,error-records,functions,headings,hints,repeated-batches,sent-policies,times}.test.ts",
   "controller/areas/jobs/context/contexts.test.ts",
   "controller/areas/jobs/definitions/definitions.test.ts",

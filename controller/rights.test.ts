@@ -62,6 +62,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     start: "at the start",
     refresh: "tells agents what is stored already",
   },
+  HostTargets: { hosts: "by services that checked a permission of theirs; only expressions need hosts:read" },
   RepairService: { maintain: "maintenance", leave: "a tenant is deleted" },
   ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },
   RowCheckService: {

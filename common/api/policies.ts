@@ -1,6 +1,7 @@
 import { Type, type Static } from "typebox";
 import { FILE_NAME, having, HOST_FOLDER, NOT_EMPTY, RULE_KEY } from "./documented.ts";
 import { Revision } from "./revision.ts";
+import { HostEntry, HostEntryOrEmpty } from "./targets.ts";
 
 /** The two kinds of policy as stored and as sent to agents. The HTTP schemas of the area extend them. */
 
@@ -27,7 +28,7 @@ const Common = {
   /** True: the delimiter ends a record instead of beginning it. */
   delimitereol: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Text(500))),
-  hosts: Type.Optional(Type.Array(Text(255))),
+  hosts: Type.Optional(Type.Array(HostEntryOrEmpty)),
   attrs: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
@@ -99,10 +100,10 @@ export const PolicyRemove = Type.Object({
 });
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,
-  hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),
+  hosts: Type.Optional(Type.Array(HostEntryOrEmpty, { description: "added to the policy's hosts" })),
 });
 
-const ConfHosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
+const ConfHosts = Type.Array(HostEntry, { minItems: 1 });
 
 export const ConfPlace = Type.Object(
   {

@@ -123,6 +123,15 @@ export const EXTERNAL_AGENT_GONE_S = 20;
 /** Paths of a depot's programs by which running processes are recognised. */
 export const EXTERNAL_AGENT_PROGRAMS_MAX_BYTES = 16 * KIB;
 
+// Targets.
+export const TARGET_TEXT_MAX_CHARACTERS = 2_000;
+export const TARGET_NAME_MAX_CHARACTERS = 255;
+export const TARGET_GROUP_MAX_BYTES = 500;
+/** Hosts that the entries of one list name and match. */
+export const TARGET_HOSTS_MAX = 10_000;
+/** Names of hosts that one query asks about. */
+export const TARGET_NAMES_PER_QUERY = 500;
+
 // Policies.
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;

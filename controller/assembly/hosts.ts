@@ -1,5 +1,5 @@
 import { DeploymentService, DepotService } from "../areas/depots/index.ts";
-import { HostService, StoredCommands } from "../areas/hosts/index.ts";
+import { HostService, HostTargets, StoredCommands } from "../areas/hosts/index.ts";
 import { SentPolicies } from "../areas/ingest/index.ts";
 import { PolicyService } from "../areas/policies/index.ts";
 import { countQuotaOf } from "../areas/tenants/index.ts";
@@ -21,16 +21,17 @@ export async function hostServices(from: Core & Identity & Data) {
   });
   const links = peerLinks({ runtime, membership, hosts, notifications, dial: options.dialPeer });
   points.peers.fill(links);
+  const targets = new HostTargets({ query: from.query });
   const depots = new DepotService({ stores, runtime, objects, room: use });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({
-    ...{ depots, hosts, stores, stored, objects, notifications, runtime },
+    ...{ depots, hosts, targets, stores, stored, objects, notifications, runtime },
     controllers: membership,
   });
   points.begunDeployments.fill({ kind: "deployments", goesOn: (...whose) => deployments.goesOn(...whose) });
-  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
+  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, targets, objects, actAs });
   points.policies.fill(policies);
-  return { sent, hosts, links, depots, stored, deployments, policies };
+  return { sent, hosts, targets, links, depots, stored, deployments, policies };
 }
 
 function openHosts(from: Core & Identity & Data, sent: SentPolicies): Promise<HostService> {

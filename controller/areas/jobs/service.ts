@@ -7,10 +7,12 @@ import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/l
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { HostTargets } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { changedJob, emptyJob, saysWhatIsExecuted } from "./definitions/definition.ts";
+import { absentHosts } from "./definitions/absent-hosts.ts";
 import { withoutEffect } from "./definitions/effects.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./definitions/names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
@@ -21,7 +23,7 @@ const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** Parts of the definition that have no effect; one sentence each. */
+  /** Parts of the definition that have no effect, and hosts that are not there now; one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -38,16 +40,19 @@ export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
   readonly #objects: Pick<Objects, "visible">;
+  readonly #targets: Pick<HostTargets, "hosts" | "existing">;
   readonly #zone: string;
 
   constructor(dependencies: {
     readonly stores: Stores;
     readonly runtime: Runtime;
     readonly objects: Pick<Objects, "visible">;
+    readonly targets: Pick<HostTargets, "hosts" | "existing">;
     /** Time zone of schedules that name none; UTC when absent. */
     readonly zone?: string;
   }) {
     this.#objects = dependencies.objects;
+    this.#targets = dependencies.targets;
     this.#zone = dependencies.zone ?? "UTC";
     this.#store = new JobStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
@@ -218,6 +223,7 @@ export class JobService {
     requireExpected(change.expected, `The job ${formatJobName(name)}`, existing?.job);
     const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
+    const absent = await absentHosts(this.#targets, principal, job);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
       job,
       ifRevision: existing?.revision ?? 0,
@@ -225,7 +231,7 @@ export class JobService {
     if (!written) return undefined;
     return {
       job: this.#withNext(shown(record(principal, job))),
-      warnings: [...this.#unreached(job), ...withoutEffect(job)],
+      warnings: [...this.#unreached(job), ...withoutEffect(job), ...absent],
     };
   }
 

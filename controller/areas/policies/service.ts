@@ -7,7 +7,7 @@ import { requireSomeMember } from "../../../common/members.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Depots } from "../depots/index.ts";
-import type { DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
+import type { DesiredPolicy, DesiredStateSource, Hosts, HostTargets } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requirePermission, type Principal } from "../permissions/index.ts";
 import type { Rules } from "../rules/index.ts";
@@ -34,6 +34,7 @@ export interface PolicyDependencies {
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "users">;
   readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
+  readonly targets: Pick<HostTargets, "hosts">;
   readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;

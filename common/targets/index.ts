@@ -1,0 +1,1 @@
+export { isExpression, parseTarget, type Target } from "./target.ts";

@@ -1,0 +1,12 @@
+import { isExpression } from "../../../common/targets/index.ts";
+import type { HostTargets } from "../../../controller/areas/hosts/index.ts";
+
+/** Targets for tests without records of hosts: every entry is the name of a host. */
+export const NAMED_HOSTS: Pick<HostTargets, "hosts" | "existing"> = {
+  hosts: (_principal, entries) => {
+    if (entries.some(isExpression)) return Promise.reject(new Error("This test has no hosts to match."));
+    const hosts = [...new Set(entries)];
+    return Promise.resolve({ hosts, named: hosts, warnings: [] });
+  },
+  existing: (_principal, hosts) => Promise.resolve(new Set(hosts)),
+};
