@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ApiPermissions } from "./areas/groups/index.ts";
 import { FileHistory, FileVersions, LocalFiles } from "./areas/files/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
-import { PolicyConfs } from "./areas/policies/index.ts";
+import { PolicyConfs, PolicyTargets } from "./areas/policies/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
 /**
@@ -111,6 +111,13 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   RunRetention: { ran: "by the service that runs jobs", sweep: "maintenance" },
   RunAges: { sweep: "maintenance" },
   PolicyConfs: { sweep: "repair", sweepOf: "a policy is deleted" },
+  PolicyTargets: {
+    evaluate: "by services, with the present rights of who saved a policy",
+    count: "maintenance",
+    maintain: "maintenance",
+    leave: "a tenant is deleted",
+    close: "at the end",
+  },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",
@@ -241,6 +248,7 @@ test("services that routes reach as members of another service are checked, too"
     FactorService,
     OperatorAccess,
     PolicyConfs,
+    PolicyTargets,
     SignInPolicyService,
     SignInsService,
   ];

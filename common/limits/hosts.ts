@@ -129,6 +129,14 @@ export const TARGET_NAME_MAX_CHARACTERS = 255;
 export const TARGET_GROUP_MAX_BYTES = 500;
 /** Hosts that the entries of one list name and match. */
 export const TARGET_HOSTS_MAX = 10_000;
+/** Defaults of the settings `target_hold_percent` and `target_hold_hosts`. */
+export const TARGET_HOLD_PERCENT = 20;
+export const TARGET_HOLD_HOSTS = 5;
+/** Time for which hosts that evaluations took off a policy are counted together. */
+export const TARGET_TAKEN_WINDOW_MS = 600_000;
+/** Hosts that changed are gathered for this time, and so many; then all hosts are evaluated. */
+export const TARGET_GATHER_MS = 200;
+export const TARGET_CHANGED_HOSTS_MAX = 500;
 /** Names of hosts that one query asks about. */
 export const TARGET_NAMES_PER_QUERY = 500;
 
@@ -136,6 +144,8 @@ export const TARGET_NAMES_PER_QUERY = 500;
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;
 export const POLICY_PARALLEL_HOSTS = 16;
+/** Lists of hosts that one transaction writes. */
+export const POLICY_HOSTS_PER_WRITE = 25;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;

@@ -5581,6 +5581,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5612,6 +5613,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5677,6 +5680,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5708,6 +5712,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5741,6 +5747,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5772,6 +5779,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5840,6 +5849,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5871,6 +5881,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5956,6 +5968,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5987,6 +6000,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6115,6 +6130,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -6146,6 +6162,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6179,6 +6197,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -6210,6 +6229,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6250,6 +6271,59 @@ export interface Operations {
       digest: string;
       bytes: number;
     }[];
+  };
+  /**
+   * Removals of hosts from policies that wait for a confirmation.
+   *
+   * `GET /monitoring/targets`, permission: policies:read.
+   *
+   * @example
+   * await client.call("getMonitoringTargets");
+   */
+  getMonitoringTargets: {
+    request: Record<string, never>;
+    message: {
+      /** for POST /monitoring/targets/confirm; another one if hosts are added. */
+      id: string;
+      policy: string;
+      /** milliseconds since 1970. */
+      since: number;
+      /** who saved the hosts of the policy. */
+      username: string;
+      /** hosts that have the policy, with those of the change. */
+      matched: number;
+      /** hosts that lose the policy. */
+      hosts: string[];
+    }[];
+  };
+  /**
+   * Carries out a removal of hosts that is held.
+   *
+   * `POST /monitoring/targets/confirm`, permission: policies:run.
+   *
+   * @example
+   * await client.call("postMonitoringTargetsConfirm", { query: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  postMonitoringTargetsConfirm: {
+    request: {
+      query: {
+        /** 1 to 100 characters. */
+        id: string;
+      };
+    };
+    message: {
+      /** for POST /monitoring/targets/confirm; another one if hosts are added. */
+      id: string;
+      policy: string;
+      /** milliseconds since 1970. */
+      since: number;
+      /** who saved the hosts of the policy. */
+      username: string;
+      /** hosts that have the policy, with those of the change. */
+      matched: number;
+      /** hosts that lose the policy. */
+      hosts: string[];
+    };
   };
   /**
    * Takes depot versions off hosts.
@@ -8468,6 +8542,8 @@ export interface Operations {
       status: "ok";
       /** Lost nodes; absent: none. */
       lost?: string[];
+      /** What waits for an operator; absent: nothing. */
+      warnings?: string[];
       /** Stores with damaged rows; absent: none. */
       damaged?: Record<string, unknown>[];
     };

@@ -60,10 +60,10 @@ export function checkedPairs(
 export async function resolvedRequest(
   targets: Pick<HostTargets, "hosts">,
   principal: Principal,
-  request: DeploymentRequest & { readonly pairs: readonly unknown[] },
+  request: DeploymentRequest,
 ): Promise<DeploymentRequest> {
   const { hosts, warnings } = await targets.hosts(principal, request.hosts);
-  refuseTooMany(hosts.length, request.pairs.length);
+  refuseTooMany(hosts.length, request.depots.length);
   for (const warning of warnings) request.warn?.(warning);
   return { ...request, hosts };
 }

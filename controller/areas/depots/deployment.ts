@@ -103,8 +103,8 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
-    const resolved = await resolvedRequest(this.#targets, principal, { ...request, pairs });
-    return this.carryOut(principal, workOf(resolved, commands), { ...request, action: "deploy" });
+    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
+    return this.carryOut(principal, work, { ...request, action: "deploy" });
   }
 
   /**
@@ -116,15 +116,14 @@ export class DeploymentService {
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
-    const pairs = checkedPairs(request);
-    const commands = pairs.map(({ depot, version }) => ({
+    const commands = checkedPairs(request).map(({ depot, version }) => ({
       kind: "undeploy" as const,
       name: fileName(depot),
       version: depotVersion(version),
       ...place,
     }));
-    const resolved = await resolvedRequest(this.#targets, principal, { ...request, pairs });
-    return this.carryOut(principal, workOf(resolved, commands), { ...request, action: "undeploy" });
+    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
+    return this.carryOut(principal, work, { ...request, action: "undeploy" });
   }
 
   /**
@@ -154,8 +153,7 @@ export class DeploymentService {
   }
 
   #newId(): string {
-    const { clock, random } = this.#runtime;
-    return ulidOf(clock.nowMs(), random.bytes(10));
+    return ulidOf(this.#runtime.clock.nowMs(), this.#runtime.random.bytes(10));
   }
 
   /**

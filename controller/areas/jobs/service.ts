@@ -35,6 +35,15 @@ interface Change {
   readonly expected?: Expected | undefined;
 }
 
+interface JobServiceDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "visible">;
+  readonly targets: Pick<HostTargets, "hosts" | "existing">;
+  /** Time zone of schedules that name none; UTC when absent. */
+  readonly zone?: string;
+}
+
 /** Definitions of jobs. */
 export class JobService {
   readonly #store: JobStore;
@@ -43,14 +52,7 @@ export class JobService {
   readonly #targets: Pick<HostTargets, "hosts" | "existing">;
   readonly #zone: string;
 
-  constructor(dependencies: {
-    readonly stores: Stores;
-    readonly runtime: Runtime;
-    readonly objects: Pick<Objects, "visible">;
-    readonly targets: Pick<HostTargets, "hosts" | "existing">;
-    /** Time zone of schedules that name none; UTC when absent. */
-    readonly zone?: string;
-  }) {
+  constructor(dependencies: JobServiceDependencies) {
     this.#objects = dependencies.objects;
     this.#targets = dependencies.targets;
     this.#zone = dependencies.zone ?? "UTC";

@@ -2,7 +2,6 @@ import type { PolicySpec } from "../../../common/api/policies.ts";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
-import { isExpression } from "../../../common/targets/index.ts";
 import type { Depots } from "../depots/index.ts";
 import type { Hosts, HostTargets, ResolvedHosts } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -46,17 +45,8 @@ export class NamedByPolicies {
     return resolved;
   }
 
-  /**
-   * The names, each once. `AppError("not_found")` if a host does not exist, `too_large` for too many, `unsupported` for an
-   * expression.
-   */
+  /** The names, each once. `AppError("not_found")` if a host does not exist, `too_large` for too many. */
   async hosts(principal: Principal, hosts: readonly string[]): Promise<readonly string[]> {
-    const expression = hosts.find(isExpression);
-    if (expression !== undefined)
-      throw new AppError(
-        "unsupported",
-        `The hosts of a policy are names; the expression ${expression} is for calls that act once, such as a deployment or a job run.`,
-      );
     const names = [...new Set(hosts)];
     if (names.length > POLICY_HOSTS_MAX) throw tooManyHosts();
     const known = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#with.hosts.exists(principal, host));

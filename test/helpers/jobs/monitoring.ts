@@ -30,7 +30,7 @@ import { realClock } from "../time/clock.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { openTestHttp } from "../http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
-import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
+import { ALONE, NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** Maximum number of hosts in all concurrent executions. */
 export const MONITORING_RUNS_MAX = 256;
@@ -154,6 +154,8 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
   });
   const policies = new PolicyService({
     targets: NAMED_HOSTS,
+    controllers: ALONE,
+    limit: { percent: 20, hosts: 5 },
     stores,
     runtime,
     rules: RULES,
