@@ -144,8 +144,11 @@ export const TARGET_NAMES_PER_QUERY = 500;
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;
 export const POLICY_PARALLEL_HOSTS = 16;
-/** Lists of hosts that one transaction writes. */
-export const POLICY_HOSTS_PER_WRITE = 25;
+/** Lists of hosts that one transaction writes, and transactions at the same time. */
+export const POLICY_HOSTS_PER_WRITE = 50;
+export const POLICY_PARALLEL_WRITES = 4;
+/** Beyond so many hosts the lists of all hosts are read in pages, instead of one by one. */
+export const POLICY_LISTS_READ_MAX = 500;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;

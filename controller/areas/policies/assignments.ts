@@ -3,11 +3,13 @@ import { AppError } from "../../../common/errors.ts";
 import {
   POLICIES_PER_HOST_MAX,
   POLICY_HOSTS_PER_WRITE,
+  POLICY_LISTS_READ_MAX,
+  POLICY_PARALLEL_WRITES,
   POLICY_PARALLEL_HOSTS,
   POLICY_RACES_MAX,
 } from "../../../common/limits.ts";
 import type { Hosts } from "../hosts/index.ts";
-import { changedMeanwhile, type PolicyStore } from "./store.ts";
+import { changedMeanwhile, type PolicyStore, type StoredAssignment, type Versioned } from "./store.ts";
 
 interface Dependencies {
   readonly store: PolicyStore;
@@ -58,26 +60,31 @@ export class PolicyAssignments {
    */
   async #follow(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
     const names = [...new Set(hosts)];
-    for (let at = 0; at < names.length; at += POLICY_HOSTS_PER_WRITE) {
-      const some = names.slice(at, at + POLICY_HOSTS_PER_WRITE);
-      if (await this.#followTogether(tenant, name, some)) continue;
+    const targets = await this.#store.targets(tenant, name);
+    const all = names.length > POLICY_LISTS_READ_MAX ? await this.#store.assignments(tenant) : undefined;
+    const wanted = new Set(targets.value?.deployed ? targets.value.hosts : []);
+    const seen = { name, revision: targets.revision, wanted, all };
+    await mapLimited(parts(names), POLICY_PARALLEL_WRITES, async (some) => {
+      if (await this.#followTogether(tenant, some, seen)) return;
       await mapLimited(some, POLICY_PARALLEL_HOSTS, (host) => this.#followOne(tenant, name, host));
-    }
+    });
     this.#hosts.refresh(tenant, names);
   }
 
   /** Updates the lists in one transaction. False if another writer changed one of them; nothing was written then. */
-  async #followTogether(tenant: string, name: string, hosts: readonly string[]): Promise<boolean> {
-    const targets = await this.#store.targets(tenant, name);
-    const wanted = new Set(targets.value?.deployed ? targets.value.hosts : []);
+  async #followTogether(
+    tenant: string,
+    hosts: readonly string[],
+    { name, revision, wanted, all }: SeenTargets,
+  ): Promise<boolean> {
     const lists = await mapLimited(hosts, POLICY_PARALLEL_HOSTS, async (host) => {
-      const seen = await this.#store.assignment(tenant, host);
+      const seen = all ? (all.get(host) ?? NO_LIST) : await this.#store.assignment(tenant, host);
       const policies = listAfter(seen.value?.policies ?? [], { name, host, isWanted: wanted.has(host) });
       return policies && { host, seen, assignment: { ...seen.value, policies } };
     });
     const assignments = lists.flatMap((list) => list ?? []);
     if (assignments.length === 0) return true;
-    return this.#store.assign(tenant, { name, targetsRevision: targets.revision, assignments });
+    return this.#store.assign(tenant, { name, targetsRevision: revision, assignments });
   }
 
   async #followOne(tenant: string, name: string, host: string): Promise<void> {
@@ -94,6 +101,25 @@ export class PolicyAssignments {
     }
     throw changedMeanwhile(name);
   }
+}
+
+/** The targets of a policy as they were read. */
+interface SeenTargets {
+  readonly name: string;
+  readonly revision: number;
+  /** Hosts that are to have the policy. */
+  readonly wanted: ReadonlySet<string>;
+  /** Lists of all hosts; absent: they are read one by one. */
+  readonly all: ReadonlyMap<string, Versioned<StoredAssignment>> | undefined;
+}
+
+const NO_LIST = { revision: 0, value: undefined };
+
+function parts(hosts: readonly string[]): readonly (readonly string[])[] {
+  const count = Math.ceil(hosts.length / POLICY_HOSTS_PER_WRITE);
+  return Array.from({ length: count }, (_, at) =>
+    hosts.slice(at * POLICY_HOSTS_PER_WRITE, (at + 1) * POLICY_HOSTS_PER_WRITE),
+  );
 }
 
 /** The list of a host with the policy, or without it; undefined if it stays. `AppError("too_large")` for a full list. */

@@ -122,6 +122,11 @@ export class PolicyStore {
     return this.#read(tenant, HOSTS + host);
   }
 
+  /** The lists of all hosts, by host. */
+  assignments(tenant: string): Promise<ReadonlyMap<string, Versioned<StoredAssignment>>> {
+    return this.#all(tenant, HOSTS);
+  }
+
   /** All definitions, sorted by name. */
   async definitions(tenant: string): Promise<readonly Versioned<StoredDefinition>[]> {
     return [...(await this.#all<StoredDefinition>(tenant, DEFINITIONS)).values()];

@@ -4,7 +4,7 @@ import { isExpression, parseTarget, type Target } from "../../../../common/targe
 import type { Value } from "../../../../common/value.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import type { Query } from "../../query/index.ts";
-import { classPath } from "../store.ts";
+import { classPath, idOf } from "../store.ts";
 
 export interface ResolvedHosts {
   /** Each host once: the named ones, and those that an expression matches and the principal sees. */
@@ -70,7 +70,7 @@ export class HostTargets {
     const found = new Set<string>();
     for (let at = 0; at < hosts.length; at += TARGET_NAMES_PER_QUERY) {
       const some = hosts.slice(at, at + TARGET_NAMES_PER_QUERY);
-      for (const host of await this.#select(principal, [amongNames(some)], some)) found.add(host);
+      for (const host of await this.#select(principal, [amongIds(some)], some.map(idOf))) found.add(host);
     }
     return found;
   }
@@ -78,7 +78,7 @@ export class HostTargets {
   #matching(principal: Principal, target: Expression, among?: readonly string[]): Promise<readonly string[]> {
     const { condition, values } = conditionOf(target);
     if (among === undefined) return this.#select(principal, [condition], values);
-    return this.#select(principal, [amongNames(among), condition], [...among, ...values]);
+    return this.#select(principal, [amongIds(among), condition], [...among.map(idOf), ...values]);
   }
 
   async #select(
@@ -108,8 +108,9 @@ function conditionOf(target: Expression): { readonly condition: string; readonly
   }
 }
 
-function amongNames(hosts: readonly string[]): string {
-  return `host IN (${hosts.map(() => "?").join(", ")})`;
+/** By ids, which the query reads directly. By names it would read all hosts that the other condition matches. */
+function amongIds(hosts: readonly string[]): string {
+  return `id IN (${hosts.map(() => "?").join(", ")})`;
 }
 
 function tooManyHosts(): AppError {

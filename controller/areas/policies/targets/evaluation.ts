@@ -36,19 +36,23 @@ export class PolicyEvaluation {
     this.#with = dependencies;
   }
 
-  /** Brings the hosts of a policy up to date. With `changed`, only these hosts are looked at. Idempotent. */
-  async evaluate(tenant: string, name: string, changed?: readonly string[]): Promise<void> {
+  /**
+   * Brings the hosts of a policy up to date. With `changed`, only these hosts are looked at. Returns true if a removal of
+   * hosts is held. Idempotent.
+   */
+  async evaluate(tenant: string, name: string, changed?: readonly string[]): Promise<boolean> {
     const { store, assignments } = this.#with;
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const seen = await store.get(tenant, name);
       const now = seen.targets.value;
-      if (!isEvaluated(now) || !now.deployed) return;
+      if (!isEvaluated(now) || !now.deployed) return false;
       const next = this.decided(now, await this.#evaluated(tenant, now, changed));
-      if (!next) return;
+      if (!next) return now.entries.held !== undefined;
       const targets = toSettleMoved(now, next);
       if (!(await store.write(tenant, name, { seen, targets }))) continue;
       this.#report(tenant, name, { now, next });
-      return assignments.settle(tenant, name);
+      await assignments.settle(tenant, name);
+      return next.entries.held !== undefined;
     }
     throw changedMeanwhile(name);
   }

@@ -124,15 +124,16 @@ export class PolicyTargets {
   /** Evaluates the policies of a tenant that have expressions. Without `hosts`: for all hosts. Idempotent. */
   async evaluate(tenant: string, hosts?: readonly string[]): Promise<void> {
     const names = await this.#with.store.evaluatedNames(tenant);
+    let held = 0;
     for (const name of names) {
-      await this.#evaluation.evaluate(tenant, name, hosts).catch((error: unknown) => {
-        this.#with.runtime.log.warn(
-          { tenant, policy: name, reason: errorText(error) },
-          "the hosts of a policy are evaluated again later",
-        );
-      });
+      try {
+        if (await this.#evaluation.evaluate(tenant, name, hosts)) held++;
+      } catch (error) {
+        const about = { tenant, policy: name, reason: errorText(error) };
+        this.#with.runtime.log.warn(about, "the hosts of a policy are evaluated again later");
+      }
     }
-    await this.count(tenant);
+    this.#held.set(tenant, held);
   }
 
   /** Counts the held removals of a tenant. */

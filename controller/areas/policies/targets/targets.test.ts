@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
 import { ALONE } from "../../../../test/helpers/hosts/named-hosts.ts";
+import { wrappedKv } from "../../../../test/helpers/engines/wrapped-kv.ts";
+import type { Stores, TenantStore } from "../../../store/engine.ts";
 import { DepotUsers } from "../../depots/index.ts";
 import { HostTargets } from "../../hosts/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -35,8 +37,8 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-function controller(controllers = ALONE): PolicyService {
-  const { engine: stores, objects, runtime, hosts } = world;
+function controller(controllers = ALONE, stores: Stores = world.engine): PolicyService {
+  const { objects, runtime, hosts } = world;
   return new PolicyService({
     ...{ stores, runtime, objects, hosts, controllers },
     targets: new HostTargets({ query: new QueryService({ objects, runtime }) }),
@@ -166,6 +168,35 @@ test("more hosts make a held change another one; other entries and an undeployme
   await policies.maintain("matrix");
   expect([await onHosts(...WEB), await policies.targets.held(admin)]).toEqual([[], []]);
   expect(await policies.deploy(author, "p")).toMatchObject({ hosts: ["tag:role"], matched: [] });
+});
+
+test("a change of one host costs the same, however many hosts match", async () => {
+  let calls = 0;
+  const { engine } = world;
+  const counted = async (name: string): Promise<TenantStore> => {
+    const store = await engine.tenant(name);
+    const kv = wrappedKv(store.kv, {
+      get: (...args) => (calls++, store.kv.get(...args)),
+      list: (...args) => (calls++, store.kv.list(...args)),
+      txn: (...args) => (calls++, store.kv.txn(...args)),
+    });
+    return { ...store, kv };
+  };
+  policies = controller(ALONE, { system: () => engine.system(), tenant: counted });
+  const costs: number[] = [];
+  for (const count of [2, 70]) {
+    await web(
+      ["role/web"],
+      Array.from({ length: count }, (_, at) => `web-${at}`),
+    );
+    await settled();
+    await place("tag:role");
+    calls = 0;
+    await change("late", ["role"]);
+    await change("late", []);
+    costs.push(calls);
+  }
+  expect(costs[1]).toBe(costs[0]);
 });
 
 test("MQL shows the entries and the matched hosts of a policy", async () => {
