@@ -247,7 +247,7 @@ export class HostRecords {
     const narrowed = host === undefined ? "" : " WHERE host = ?";
     const rows = await this.#with.query.rows(
       asOwner(principal),
-      `SELECT id FROM ${path}${narrowed}`,
+      `SELECT id FROM ${path}${narrowed} LIMIT -1`,
       host === undefined ? undefined : [host],
     );
     for (const row of rows) ids.add(row.id);
