@@ -98,6 +98,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/policies/{faults,interface,policies,records}.test.ts",
   "controller/areas/policies/conf/{conf,page}.test.ts",
   "controller/areas/policies/targets/{interface,targets}.test.ts",
+  "controller/areas/hosts/tokens/tokens.test.ts",
   "controller/areas/query/{arrival,graph-host-objects,marked-records,more,patterns,records,row-gate}.test.ts",
   "controller/areas/query/batch/batch.test.ts",
   "controller/areas/query/visible/rows.test.ts",

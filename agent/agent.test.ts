@@ -19,6 +19,10 @@ import {
 
 useAgents();
 
+async function tokenTried(): Promise<unknown> {
+  return (JSON.parse(await readFile(join(folder, "identity.json"), "utf8")) as { readonly token?: unknown }).token;
+}
+
 describe("enrolment", () => {
   it("makes this host known and brings it into a session over mutual TLS", async () => {
     startAgent();
@@ -40,6 +44,49 @@ describe("enrolment", () => {
     startAgent({ token: undefined });
     await controller.connected(2);
     expect(controller.hellos[1]?.streamId).toBe(controller.hellos[0]?.streamId);
+  });
+
+  it("happens again with a new token: the agent keeps its name and what it has not delivered", async () => {
+    const first = startAgent();
+    await controller.connected();
+    first.end.abort();
+    await first.done;
+    controller.token = { id: "t2", secret: "s2" };
+    await expect(startAgent({ name: "web-2", isNamed: true }).done).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("has the data of the host web-1"),
+    });
+    const second = startAgent();
+    await controller.connected(2);
+    expect(second.lines.join("\n")).toContain("info enrolled");
+    expect(controller.hellos[1]?.streamId).toBe(controller.hellos[0]?.streamId);
+    second.end.abort();
+    await second.done;
+    expect(await tokenTried()).toBe("t2");
+  });
+
+  it("does not happen again if the agent is told to enrol once", async () => {
+    const first = startAgent();
+    await controller.connected();
+    first.end.abort();
+    await first.done;
+    controller.token = { id: "t2", secret: "s2" };
+    startAgent({ enrolsAgain: false });
+    await controller.connected(2);
+    expect(await tokenTried()).toBe("t1");
+  });
+
+  it("stays as it is if a new token is refused, which is tried once", async () => {
+    const first = startAgent();
+    await controller.connected();
+    first.end.abort();
+    await first.done;
+    controller.token = { id: "t2", secret: "s2" };
+    controller.refuseEnrolment = { code: "conflict", message: "used" };
+    const second = startAgent();
+    await controller.connected(2);
+    expect(second.lines.join("\n")).toContain("warn the join token is not taken");
+    expect(await tokenTried()).toBe("t2");
   });
 
   it("ends with the controller's reason when the token is refused", async () => {

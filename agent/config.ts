@@ -10,6 +10,10 @@ export interface AgentConfig {
   readonly folder: string;
   /** The name that the host requests when it enrols. */
   readonly name: string;
+  /** True if `name` is a setting; false if it is the name of the machine. */
+  readonly isNamed: boolean;
+  /** True: a host with a valid certificate enrols again with a new token. False: it does not use tokens. */
+  readonly enrolsAgain: boolean;
   readonly outboxMaxBytes: number;
   /** True if controllers may open a tunnel to this address and port. */
   readonly isTunnelOpen: (address: string, port: number) => boolean;
@@ -21,6 +25,7 @@ const SETTINGS = {
   "--token": "ODP_AGENT_TOKEN",
   "--dir": "ODP_AGENT_DIR",
   "--name": "ODP_AGENT_NAME",
+  "--enrol": "ODP_AGENT_ENROL",
   "--outbox-max-bytes": "ODP_AGENT_OUTBOX_MAX_BYTES",
   "--tunnels": "ODP_AGENT_TUNNELS",
 } as const;
@@ -47,6 +52,8 @@ export function readConfig(
     token: value("--token"),
     folder: resolve(value("--dir") ?? "odp-agent"),
     name: value("--name") ?? os.hostname(),
+    isNamed: value("--name") !== undefined,
+    enrolsAgain: enrolsAgain(value("--enrol") ?? "again"),
     outboxMaxBytes: bytesOf(value("--outbox-max-bytes")),
     isTunnelOpen: openTunnels(value("--tunnels") ?? "all"),
   };
@@ -75,6 +82,11 @@ function protocolOf(url: string): string {
   } catch {
     return "";
   }
+}
+
+function enrolsAgain(text: string): boolean {
+  if (text === "again" || text === "once") return text === "again";
+  throw new AppError("invalid", `--enrol must be again or once, not ${text}.`);
 }
 
 function bytesOf(text: string | undefined): number {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -77,6 +78,28 @@ describe("depots", () => {
     await result("d2", "failed");
     expect(controller.bodies("result").at(-1)).toMatchObject({ code: 7, message: expect.stringContaining("broken") });
     expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("one");
+  });
+
+  it("that are deployed at the same time follow one another, so a failed one does not undo a later one", async () => {
+    startAgent();
+    await controller.connected();
+    const deploy = (id: string, version: string, command = "") =>
+      controller.command({ id, body: { $case: "deploy", value: depot("tool", version, { a: version }, command) } });
+    deploy("d1", "1.0.0");
+    await result("d1", "ok");
+    const fifo = join(folder, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    deploy("d2", "2.0.0", `cat '${fifo}'; exit 7`);
+    const value = { name: "tool", version: "1.0.0", command: "", remotePath: "" };
+    controller.command({ id: "u1", body: { $case: "undeploy", value } });
+    deploy("d3", "3.0.0");
+    await controller.until("accepted", () => controller.states.some(({ commandId }) => commandId === "d3"));
+    await writeFile(fifo, "");
+    await result("d2", "failed");
+    await result("d3", "ok");
+    expect(await readFile(join(folder, "depots/tool/current/a"), "utf8")).toBe("3.0.0");
+    await result("u1", "ok");
+    expect(controller.bodies("result").find(({ commandId }) => commandId === "u1")).toMatchObject({ message: "" });
   });
 
   it("that were put at a remote path stay there when a policy needs them, in the version that it needs", async () => {

@@ -357,7 +357,7 @@ async function startLocalAgent(
     environment: process.env,
     token: async () => {
       const principal = systemPrincipal(settings.tenant, await tenants.ospaceOf(settings.tenant), "");
-      return (await hosts.createToken(principal, { host })).token;
+      return (await hosts.tokens.create(principal, { host })).token;
     },
   });
 }

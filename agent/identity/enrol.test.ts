@@ -24,7 +24,7 @@ async function portOf(server: Server | HttpServer): Promise<number> {
 }
 
 const joinAt = (controller: string) =>
-  enrol({ controller, token: "odp1.a.b", name: "web-1", pendingPath: join(folder, "pending.json") });
+  enrol({ controller, token: "odp1.a.b", name: "web-1", isNamed: true, pendingPath: join(folder, "pending.json") });
 
 describe("an agent that is pointed at a wrong port says so, with the port", () => {
   it("when TLS is spoken there, as on the agent port", async () => {

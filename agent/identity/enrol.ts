@@ -20,6 +20,10 @@ export interface EnrolOptions {
   readonly controller: string;
   readonly token: string;
   readonly name: string;
+  /** True: a token for another host is refused. */
+  readonly isNamed: boolean;
+  /** The tenant whose data this agent has. Absent: it has none. */
+  readonly tenant?: string | undefined;
   /** File with the key of an enrolment that got no answer, so that the next attempt sends the same request. */
   readonly pendingPath: string;
   readonly signal?: AbortSignal;
@@ -27,6 +31,8 @@ export interface EnrolOptions {
 
 interface Pending {
   readonly id: string;
+  /** The name in the request. */
+  readonly name: string;
   readonly keyPem: string;
   /** DER, base64. */
   readonly csr: string;
@@ -41,9 +47,10 @@ export async function enrol(options: EnrolOptions): Promise<Identity> {
   const token = parseJoinToken(options.token);
   const pending = (await loadPending(options, token)) ?? (await createPending(options, token));
   const proof = mac(token, Buffer.from(pending.csr, "base64")).toString("base64");
-  const answer = await post(options, { id: token.id, csr: pending.csr, proof });
+  const answer = await post(options, { id: token.id, csr: pending.csr, proof, named: options.isNamed });
   verify(answer, token, pending.keyPem);
-  return identityOf(answer, pending.keyPem, new URL(options.controller).hostname);
+  requireSame(answer, options);
+  return { ...identityOf(answer, pending.keyPem, new URL(options.controller).hostname), token: token.id };
 }
 
 /** Deletes the key of an unfinished enrolment. Call it after the identity is stored. */
@@ -54,7 +61,7 @@ export async function forgetPending(pendingPath: string): Promise<void> {
 async function loadPending(options: EnrolOptions, token: JoinToken): Promise<Pending | undefined> {
   try {
     const pending: unknown = JSON.parse(await readFile(options.pendingPath, "utf8"));
-    return isPending(pending) && pending.id === token.id ? pending : undefined;
+    return isPending(pending) && pending.id === token.id && pending.name === options.name ? pending : undefined;
   } catch {
     // The file is missing or damaged, so a new key is made.
     return undefined;
@@ -63,7 +70,8 @@ async function loadPending(options: EnrolOptions, token: JoinToken): Promise<Pen
 
 async function createPending(options: EnrolOptions, token: JoinToken): Promise<Pending> {
   const keyPem = createKeyPem();
-  const pending: Pending = { id: token.id, keyPem, csr: createRequest(keyPem, options.name).toString("base64") };
+  const { name } = options;
+  const pending: Pending = { id: token.id, name, keyPem, csr: createRequest(keyPem, name).toString("base64") };
   await writeAtomically(nodeFiles, options.pendingPath, Buffer.from(JSON.stringify(pending)));
   return pending;
 }
@@ -78,6 +86,17 @@ function verify(answer: EnrolAnswer, token: JoinToken, keyPem: string): void {
     );
   }
   requireOwnCertificate(Buffer.from(answer.certificate, "base64"), keyPem);
+}
+
+/** Data of this agent must not become that of another host or tenant. Controllers of earlier versions ignore `named`. */
+function requireSame({ host, tenant }: EnrolAnswer, { name, isNamed, tenant: former = tenant }: EnrolOptions): void {
+  if (isNamed && host !== name)
+    throw new AppError("conflict", `The join token is for the host ${host}, but this agent is named ${name}.`);
+  if (tenant !== former)
+    throw new AppError(
+      "conflict",
+      `The join token is for the tenant ${tenant}, but this folder has data of ${former}.`,
+    );
 }
 
 function identityOf(answer: EnrolAnswer, keyPem: string, hostname: string): Identity {
@@ -172,7 +191,7 @@ function isErrorCode(value: unknown): value is ErrorCode {
 }
 
 function isPending(value: unknown): value is Pending {
-  return isRecord(value) && [value.id, value.keyPem, value.csr].every(isText);
+  return isRecord(value) && [value.id, value.name, value.keyPem, value.csr].every(isText);
 }
 
 function isAnswer(value: unknown): value is EnrolAnswer {

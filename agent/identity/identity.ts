@@ -18,6 +18,8 @@ export interface Identity {
   readonly authorities: readonly string[];
   /** `host:port` of each controller's agent port. */
   readonly controllers: readonly string[];
+  /** Id of the last join token that was tried. Absent from identities of earlier versions. */
+  readonly token?: string;
 }
 
 /** Undefined when this host has not enrolled yet. */

@@ -49,6 +49,8 @@ function start(controller: FakeController, work: string, signal: AbortSignal): P
   const config = {
     controller: controller.url,
     token: controller.joinToken,
+    isNamed: false,
+    enrolsAgain: true,
     name: "h",
     folder: join(work, "agent"),
     outboxMaxBytes: OUTBOX_MAX_BYTES,

@@ -16,6 +16,8 @@ export interface EnrolRequest {
   /** PKCS #10, DER, base64. */
   readonly csr: string;
   readonly proof: string;
+  /** True: the agent was given the name in `csr`, so a token for another host is refused. Absent from earlier agents. */
+  readonly named?: boolean;
 }
 
 /** Member `message` of the answer's envelope. */

@@ -84,15 +84,31 @@ export type TokenInput = Static<typeof TokenInput>;
 
 export const TokenAnswer = Type.Object({
   token: Type.String(),
+  id: Type.String({ description: "names the token in lists, and revokes it" }),
   expires: Type.Integer({ description: "milliseconds since 1970" }),
   /** Base URL of this controller for hosts. */
   controller: Type.Optional(Type.String()),
 });
 
+export const TokenView = Type.Object({
+  id: Type.String(),
+  host: Type.String({ description: "the host that may enrol; empty: any host without an enrolment" }),
+  user: Type.String({ description: "the user who made it; empty: an earlier version of odp" }),
+  expires: Type.Integer({ description: "milliseconds since 1970" }),
+  used: Type.Integer({ description: "milliseconds since 1970; 0: not used" }),
+  usedBy: Type.String({ description: "the host that enrolled with it; empty: none" }),
+});
+export type TokenView = Static<typeof TokenView>;
+
+export const TokenId = Type.Object({ id: Type.String({ minLength: 1, maxLength: 64 }) });
+
 export const EnrolInput = Type.Object({
   id: Text(200),
   csr: Text(20_000),
   proof: Text(200),
+  named: Type.Optional(
+    Type.Boolean({ description: "true: the agent was given its name, so a token for another host is refused" }),
+  ),
 });
 
 export const EnrolOutput = Type.Object({

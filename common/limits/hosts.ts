@@ -19,6 +19,8 @@ export const JOIN_TOKEN_DEFAULT_MINUTES = 60;
 export const JOIN_TOKEN_MAX_MINUTES = 7 * 24 * 60;
 /** Time for which a used token answers the same request again, so that a lost answer does no harm. */
 export const JOIN_TOKEN_REPEAT_MS = 600_000;
+/** Join tokens of a list whose hosts are looked up at the same time. */
+export const JOIN_TOKENS_AT_ONCE = 16;
 export const CSR_MAX_BYTES = 8 * KIB;
 export const CERTIFICATE_COMMON_NAME_MAX = 64;
 /** Certificates become valid this much earlier, because clocks differ. */
@@ -174,6 +176,8 @@ export const CONSOLE_LOG_POSITION_MAX_IDS = 64;
  * `HTTP_FORM_MAX_FIELDS` fields.
  */
 export const JOB_HOSTS_MAX = 1_500;
+/** Hosts of a definition that are looked up at the same time. */
+export const JOB_HOST_LOOKUPS_AT_ONCE = 16;
 export const JOB_COMMANDS_MAX = 50;
 /** A definition is one value of the KvStore. */
 export const JOB_DEFINITION_MAX_BYTES = 256 * KIB;

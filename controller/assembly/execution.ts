@@ -22,7 +22,14 @@ export type Execution = ReturnType<typeof execution>;
 export function execution(from: Core & Identity & Data & HostServices & Scripting) {
   const { options, points, runtime, secrets, stores, objects, membership, notifications, users, ospaceOf } = from;
   const { hosts, targets, stored, deployments, serverScripts } = from;
-  const jobs = new JobService({ stores, runtime, objects, targets, ...(options.zone && { zone: options.zone }) });
+  const jobs = new JobService({
+    stores,
+    runtime,
+    objects,
+    hosts,
+    targets,
+    ...(options.zone && { zone: options.zone }),
+  });
   points.authoredJobs.fill(jobs);
   const begun = new BegunRuns({ stores, objects, jobs });
   points.begunRuns.fill({ kind: "job runs", goesOn: (...whose) => begun.goesOn(...whose) });

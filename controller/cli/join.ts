@@ -16,3 +16,23 @@ export function joinLine({ token, controller }: JoinToken, host: string | undefi
     .map(([name, value]) => `${name}=${value}`)
     .join(" ")} node agent.js`;
 }
+
+interface ListedToken {
+  readonly id: string;
+  readonly host: string;
+  readonly user: string;
+  readonly expires: number;
+  readonly used: number;
+  readonly usedBy: string;
+}
+
+/** Join tokens as rows of a table, with times that people read. */
+export function tokenRows(tokens: readonly ListedToken[]): readonly Readonly<Record<string, string>>[] {
+  return tokens.map(({ id, host, user, expires, used, usedBy }) => ({
+    id,
+    host: host === "" ? "any new host" : host,
+    user,
+    expires: new Date(expires).toISOString(),
+    used: used === 0 ? "" : `${new Date(used).toISOString()} by ${usedBy}`,
+  }));
+}

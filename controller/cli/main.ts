@@ -14,7 +14,7 @@ import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
 import { exitCodeOf, followScrub, statusExitCodeOf, statusOf } from "./scrub.ts";
 import { repairRows, repairsOf } from "./repairs.ts";
-import { joinLine } from "./join.ts";
+import { joinLine, tokenRows } from "./join.ts";
 import { Output } from "./output.ts";
 import { table } from "./table.ts";
 
@@ -64,6 +64,19 @@ program
     if (json) return show(answer);
     console.error(`On ${host ?? "the host"}, beside agent.js (dist/agent.js of the controller):`);
     console.log(joinLine(answer, host, url));
+  });
+
+program
+  .command("tokens")
+  .description("list join tokens until they expire")
+  .action(async () => {
+    const listed = await client().call("getAgentToken");
+    show(program.opts<{ json?: boolean }>().json ? listed : tokenRows(listed));
+  })
+  .command("revoke <id>")
+  .description("end a join token that was not used")
+  .action(async (id: string) => {
+    await client().call("deleteAgentTokenById", { path: { id } });
   });
 
 const key = program

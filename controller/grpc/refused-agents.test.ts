@@ -2,7 +2,8 @@ import { connect } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { AGENT_HELLOS_PER_MINUTE } from "../../common/limits.ts";
 import { realClock } from "../../test/helpers/time/clock.ts";
-import { helloOf, openTestHosts, pemOf } from "../../test/helpers/hosts/hosts.ts";
+import { createKeyPem, createRequest } from "../../agent/identity/csr.ts";
+import { enrolRequest, helloOf, openTestHosts, pemOf } from "../../test/helpers/hosts/hosts.ts";
 import { world, useAgentPort, agentOf, connected, entry } from "../../test/helpers/hosts/agent-port-world.ts";
 
 useAgentPort();
@@ -87,7 +88,7 @@ describe("the agent port refuses", () => {
     expect(await double.next("refused")).toMatchObject({ code: "invalid", message: "A session has one hello." });
   });
 
-  it("the certificate of a host that was removed or enrolled again, and ends its session", async () => {
+  it("the certificate of a host that was removed, and ends its session", async () => {
     const removed = await connected("removed");
     await world.hosts.remove(world.principal(), "removed");
     expect(await removed.agent.next("refused")).toMatchObject({ code: "denied" });
@@ -95,16 +96,31 @@ describe("the agent port refuses", () => {
     back.send({ $case: "hello", value: helloOf() });
     expect(await back.next("refused")).toMatchObject({
       code: "denied",
-      message: expect.stringMatching(/no longer good/),
+      message: expect.stringContaining("The host removed was removed"),
     });
     await world.hosts.save(world.principal(), { host: "removed" });
     const revived = agentOf(removed.identity);
     revived.send({ $case: "hello", value: helloOf() });
     expect(await revived.next("refused")).toMatchObject({ code: "denied" });
+  });
 
+  it("the agent whose host another one takes over, only when the token is used, and with the reason", async () => {
     const old = await connected("moved");
-    await world.enrol("moved");
-    expect(await old.agent.next("refused")).toMatchObject({ code: "denied" });
+    const warnings: string[] = [];
+    const { token } = await world.hosts.tokens.create(world.principal(), { host: "moved" }, (text) =>
+      warnings.push(text),
+    );
+    expect(warnings).toEqual([expect.stringContaining("The agent of moved is connected.")]);
+    expect(await world.hosts.isOnline("matrix", "moved")).toBe(true);
+    await world.hosts.agents.enrol(enrolRequest(token, createRequest(createKeyPem(), "moved")));
+    const told = {
+      code: "denied",
+      message: expect.stringMatching(/^An agent enrolled as moved again at .* keeps its data/),
+    };
+    expect(await old.agent.next("refused")).toMatchObject(told);
+    const back = agentOf(old.identity);
+    back.send({ $case: "hello", value: helloOf() });
+    expect(await back.next("refused")).toMatchObject(told);
   });
 
   it("the certificate of another tenant for this tenant's host", async () => {

@@ -73,7 +73,14 @@ export class LocalAgent {
       LANG: environment["LANG"],
       TZ: environment["TZ"],
     };
-    const own = { ODP_AGENT_CONTROLLER: url, ODP_AGENT_TOKEN: token, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host };
+    const own = {
+      ODP_AGENT_CONTROLLER: url,
+      ODP_AGENT_TOKEN: token,
+      // The token is new at every start.
+      ODP_AGENT_ENROL: "once",
+      ODP_AGENT_DIR: dir,
+      ODP_AGENT_NAME: host,
+    };
     const spec = {
       file: process.execPath,
       args: ["--max-semi-space-size=1", "--v8-pool-size=1", file],

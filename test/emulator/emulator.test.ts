@@ -15,7 +15,7 @@ let behave: (command: EmulatedCommand) => EmulatedEnd | Promise<EmulatedEnd>;
 beforeAll(async () => {
   hosts = await openTestHosts();
   const admission: Admission = {
-    token: async (host) => (await hosts.hosts.createToken(hosts.principal(), { host })).token,
+    token: async (host) => (await hosts.hosts.tokens.create(hosts.principal(), { host })).token,
     enrol: (request) => hosts.hosts.agents.enrol(request),
   };
   fleet = await EmulatedFleet.start(NAMES, admission, (command) => behave(command));

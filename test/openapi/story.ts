@@ -93,6 +93,8 @@ export class Story {
         return { runid: await call("GET", "/job/exec/backup@nightly") };
       case "POST /job/retry/:runid":
         return { runid: await this.#cancelledRun(session, call) };
+      case "DELETE /agent/token/:id":
+        return { id: ((await call("POST", "/agent/token", {})) as { readonly id: string }).id };
       case "DELETE /user/sessions/:id":
         return { id: ((await call("GET", "/user/sessions")) as readonly { readonly id: string }[])[0]?.id };
       case "DELETE /user/tokens/:id":

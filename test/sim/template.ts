@@ -110,7 +110,7 @@ async function enrolled(
   host: string,
 ): Promise<Identity> {
   const keyPem = createKeyPem();
-  const { token } = await world.settle(hosts.createToken(ADMIN, { host }));
+  const { token } = await world.settle(hosts.tokens.create(ADMIN, { host }));
   const answer = await world.outside(hosts.agents.enrol(enrolRequest(token, createRequest(keyPem, host))));
   const { certificate, authorities } = answer;
   return { format: 1, host, tenant: TENANT, keyPem, certificate, authorities, controllers: CONTROLLERS.map(addressOf) };

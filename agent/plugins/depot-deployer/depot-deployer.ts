@@ -5,7 +5,7 @@ import { EXEC_ERROR_TAIL_BYTES } from "../../../common/limits.ts";
 import { maskedOutputOf } from "../../../common/masking.ts";
 import type { Host } from "../../policies/host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../policies/plugin.ts";
-import type { DepotFolders, Placed } from "./folders.ts";
+import type { DepotFolders } from "./folders.ts";
 
 /** Carries out the commands that deploy and remove depots. */
 export function createDepotPlugins(folders: DepotFolders): readonly CommandPlugin[] {
@@ -19,12 +19,7 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   const depot = depotOf(task);
   const within = limited(task, host);
   try {
-    const placed = await folders.place(depot, within.signal);
-    const run = { line: depot.command, cwd: placed.folder, environment: depot.environment };
-    const outcome = depot.command === "" ? DONE : await runLine(run, { task, host });
-    if (outcome.state === "ok") await keepOrRevert(placed);
-    else await placed.revert();
-    return outcome;
+    return await folders.alone(depot.name, () => place(folders, depot, { task, host, within }));
   } catch (error) {
     if (within.late()) return { state: "timeout", code: -1, message: "The depot was not in place by the deadline." };
     throw error;
@@ -33,10 +28,16 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   }
 }
 
-/** If files of the former version cannot be removed, that version is restored and the deployment fails. */
-async function keepOrRevert(placed: Placed): Promise<void> {
+/** Restores the former version if the command fails, or if files of the former version cannot be removed. */
+async function place(folders: DepotFolders, depot: Depot, work: Work): Promise<Outcome> {
+  work.within.signal.throwIfAborted();
+  const placed = await folders.place(depot, work.within.signal);
   try {
-    await placed.keep();
+    const run = { line: depot.command, cwd: placed.folder, environment: depot.environment };
+    const outcome = depot.command === "" ? DONE : await runLine(run, work);
+    if (outcome.state === "ok") await placed.keep();
+    else await placed.revert();
+    return outcome;
   } catch (error) {
     await placed.revert();
     throw error;
@@ -44,18 +45,36 @@ async function keepOrRevert(placed: Placed): Promise<void> {
 }
 
 async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): Promise<Outcome> {
-  const { name, version, command, remotePath } = undeployOf(task);
+  const depot = undeployOf(task);
+  const within = limited(task, host);
+  try {
+    return await folders.alone(depot.name, () => takeOff(folders, depot, { task, host, within }));
+  } catch (error) {
+    if (within.late()) return { state: "timeout", code: -1, message: "Its turn did not come before the deadline." };
+    throw error;
+  } finally {
+    within.end();
+  }
+}
+
+async function takeOff(folders: DepotFolders, depot: UndeployDepot, work: Work): Promise<Outcome> {
+  work.within.signal.throwIfAborted();
+  const { name, version, command, remotePath } = depot;
   const folder = folders.folder(name, remotePath);
   const isThere = folders.has(name, { version, remotePath });
   if (folder === undefined || !isThere) return { ...DONE, message: NOT_DEPLOYED };
-  const run = { line: command, cwd: folder, environment: {} };
-  const outcome = command === "" ? DONE : await runLine(run, { task, host });
-  if (outcome.state !== "ok") return outcome;
-  await folders.remove(name, { version, remotePath });
+  const outcome = command === "" ? DONE : await runLine({ line: command, cwd: folder, environment: {} }, work);
+  if (outcome.state === "ok") await folders.remove(name, { version, remotePath });
   return outcome;
 }
 
 const DONE: Outcome = { state: "ok", code: 0, message: "" };
+
+interface Work {
+  readonly task: CommandTask;
+  readonly host: Host;
+  readonly within: Limited;
+}
 
 interface DepotCommand {
   readonly line: string;
@@ -63,10 +82,7 @@ interface DepotCommand {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-async function runLine(
-  { line, cwd, environment }: DepotCommand,
-  { task, host }: { task: CommandTask; host: Host },
-): Promise<Outcome> {
+async function runLine({ line, cwd, environment }: DepotCommand, { task, host, within }: Work): Promise<Outcome> {
   let tail: Buffer = Buffer.alloc(0);
   const masked = maskedOutputOf(environment);
   const keep = (data: Uint8Array) => {
@@ -77,7 +93,7 @@ async function runLine(
     line,
     cwd,
     env: environment,
-    timeoutMs: task.remainingMs,
+    timeoutMs: within.remainingMs(),
     signal: task.signal,
     onOutput: (data, stderr) => keep(masked?.take(data, stderr) ?? data),
   });
@@ -87,14 +103,29 @@ async function runLine(
   return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: text };
 }
 
-function limited(task: CommandTask, host: Host) {
+/** The time of a command, which begins when the command comes. Also the wait for its turn counts. */
+interface Limited {
+  /** Fires at the deadline, and when the command is cancelled. */
+  readonly signal: AbortSignal;
+  readonly late: () => boolean;
+  readonly remainingMs: () => number;
+  readonly end: () => void;
+}
+
+function limited(task: CommandTask, host: Host): Limited {
   const abort = new AbortController();
+  const endsMs = host.clock.monotonicMs() + task.remainingMs;
   let late = false;
   const cancel = host.clock.after(task.remainingMs, () => {
     late = true;
     abort.abort();
   });
-  return { signal: AbortSignal.any([task.signal, abort.signal]), late: () => late, end: cancel };
+  return {
+    signal: AbortSignal.any([task.signal, abort.signal]),
+    late: () => late,
+    remainingMs: () => Math.max(0, endsMs - host.clock.monotonicMs()),
+    end: cancel,
+  };
 }
 
 function depotOf({ command }: CommandTask): Depot {

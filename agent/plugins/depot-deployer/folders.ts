@@ -5,6 +5,7 @@ import { basename, dirname, join } from "node:path";
 import type { Depot } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DEPOT_FILES_MAX, DEPOT_MAX_BYTES } from "../../../common/limits.ts";
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import { absolutePath, fileName, relativePath } from "../../../common/paths.ts";
 import type { Random } from "../../../common/time.ts";
 import { nodeFiles, syncFolder, syncTree, writeAtomically } from "../../disk/files.ts";
@@ -48,6 +49,7 @@ export class DepotFolders {
   readonly #folder: string;
   readonly #cache: ContentCache;
   readonly #random: Random;
+  readonly #turns = new KeyedQueue();
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, cache: ContentCache, random: Random) {
@@ -76,11 +78,23 @@ export class DepotFolders {
   }
 
   /**
+   * Runs `work` when no other work on this depot is under way. A version that is placed may still be reverted, so nothing
+   * else may rely on it or replace it before.
+   */
+  alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run([fileName(name)], work);
+  }
+
+  /**
    * Resolves with the folder when this version of the depot is in place. If it is not yet, it is placed, and `run` is
    * called with its folder. If `run` fails, the version before is restored. A depot that a deployment put at a remote
    * path stays there.
    */
-  async ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
+  ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
+    return this.alone(depot.name, () => this.#ensure(depot, run, signal));
+  }
+
+  async #ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
     const current = this.#current(depot.name);
     const before = current === undefined ? undefined : this.#readManifest(depot.name, current);
     const wanted = depot.remotePath === "" && before ? { ...depot, remotePath: before.remotePath } : depot;
@@ -97,7 +111,7 @@ export class DepotFolders {
     return folder;
   }
 
-  /** Puts a version in place. Depots are placed one after another. */
+  /** Puts a version in place. Call it in `alone`, which must end after `keep` or `revert`. */
   place(depot: Depot, signal: AbortSignal): Promise<Placed> {
     return this.#exclusively(() => this.#place(depot, signal));
   }

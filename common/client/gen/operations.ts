@@ -966,6 +966,8 @@ export interface Operations {
         csr: string;
         /** At most 200 characters. */
         proof: string;
+        /** true: the agent was given its name, so a token for another host is refused. */
+        named?: boolean;
       };
     };
     message: {
@@ -977,6 +979,30 @@ export interface Operations {
       controllers: string[];
       proof: string;
     };
+  };
+  /**
+   * Join tokens, used or not, until they expire.
+   *
+   * `GET /agent/token`, permission: hosts:write.
+   *
+   * @example
+   * await client.call("getAgentToken");
+   */
+  getAgentToken: {
+    request: Record<string, never>;
+    message: {
+      id: string;
+      /** the host that may enrol; empty: any host without an enrolment. */
+      host: string;
+      /** the user who made it; empty: an earlier version of odp. */
+      user: string;
+      /** milliseconds since 1970. */
+      expires: number;
+      /** milliseconds since 1970; 0: not used. */
+      used: number;
+      /** the host that enrolled with it; empty: none. */
+      usedBy: string;
+    }[];
   };
   /**
    * A join token, good for one enrolment.
@@ -997,10 +1023,29 @@ export interface Operations {
     };
     message: {
       token: string;
+      /** names the token in lists, and revokes it. */
+      id: string;
       /** milliseconds since 1970. */
       expires: number;
       controller?: string;
     };
+  };
+  /**
+   * Revokes a join token that was not used.
+   *
+   * `DELETE /agent/token/{id}`, permission: hosts:write.
+   *
+   * @example
+   * await client.call("deleteAgentTokenById", { path: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  deleteAgentTokenById: {
+    request: {
+      path: {
+        /** 1 to 64 characters. */
+        id: string;
+      };
+    };
+    message: string;
   };
   /**
    * Functions that scripts of the kind rule find.

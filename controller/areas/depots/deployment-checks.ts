@@ -37,10 +37,11 @@ export class DeploymentChecks {
   ): Promise<void> {
     if (action !== "deploy" && action !== "undeploy") return;
     const hosts = [...new Set(work.map(({ host }) => host))];
-    const versions = new Map(work.map((one) => [`${one.depot}/${one.version}`, one]));
-    for (const { depot: name, version } of versions.values()) {
+    for (const [name, versions] of versionsByDepot(work)) {
       if (action === "undeploy") await this.#requireKnown(principal, name, hosts);
-      const leaves = (other: string): boolean => (action === "deploy" ? other !== version : other === version);
+      // Versions of one depot replace each other, so the last one stays.
+      const leaves = (other: string): boolean =>
+        action === "deploy" ? other !== versions.at(-1) : versions.includes(other);
       if (!force) await this.#with.depots.users.refuseDeparture({ principal, name, hosts, leaves });
     }
   }
@@ -53,4 +54,15 @@ export class DeploymentChecks {
     if (!onHosts.some((names) => names.includes(name)))
       throw new AppError("not_found", `There is no depot ${name}, and none of these hosts has it.`);
   }
+}
+
+/** Versions of each depot, in the order of the work. */
+function versionsByDepot(work: readonly Pick<HostWork, "depot" | "version">[]): ReadonlyMap<string, readonly string[]> {
+  const versions = new Map<string, string[]>();
+  for (const { depot, version } of work) {
+    const known = versions.get(depot);
+    if (known) known.push(version);
+    else versions.set(depot, [version]);
+  }
+  return versions;
 }

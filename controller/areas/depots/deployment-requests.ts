@@ -50,9 +50,13 @@ export function checkedPairs(
     );
   }
   refuseTooMany(hosts.length, depots.length);
-  const pairs = new Map(
-    depots.map((depot, at) => [`${depot}/${versions[at]}`, { depot, version: versions[at] ?? "" }]),
-  );
+  const pairs = new Map<string, { readonly depot: string; readonly version: string }>();
+  for (const [at, depot] of depots.entries()) {
+    const version = versions[at] ?? "";
+    // Versions of one depot replace each other, so the last occurrence counts.
+    pairs.delete(`${depot}/${version}`);
+    pairs.set(`${depot}/${version}`, { depot, version });
+  }
   return [...pairs.values()];
 }
 

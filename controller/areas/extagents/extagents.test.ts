@@ -124,6 +124,17 @@ describe.each(["agent", "SSH"] as const)("an external agent over %s", (way) => {
     });
   });
 
+  it("is started once by two starts at the same moment", async () => {
+    await save({ extagent_start: "echo start >> starts; sleep 0.5; ./probe.sh" });
+    expect(await run("stop")).toMatchObject({ state: "ok" });
+    const both = await Promise.all([run("start"), run("start")]);
+    expect(both.map((outcome) => outcome?.state)).toEqual(["ok", "ok"]);
+    expect(both.filter((outcome) => outcome?.message.includes("running already"))).toHaveLength(1);
+    expect(await readFile(join(dir(), "starts"), "utf8")).toBe("start\n");
+    rmSync(join(dir(), "starts"));
+    await save();
+  });
+
   it("whose stop hangs or leaves processes is told so, and not started again", async () => {
     await save({ extagent_stop: "sleep 60" });
     expect(await run("restart", 1)).toMatchObject({ state: "timeout", message: expect.stringContaining("stop:") });

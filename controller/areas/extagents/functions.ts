@@ -15,6 +15,8 @@ export const STOPPED_CODE = 113;
  *   depot brought. Only Linux shows both. A program that overwrites its environment and is not of the depot is not seen.
  * - `odp_run` reads all output of a command and of what it leaves running, and keeps the beginning; its end is shown. A reader stays as long
  *   as the output is open. Otherwise a daemon that holds it would be killed by its next line.
+ * - Actions on one folder follow one another, by a lock on the folder, which ends with the shell. Daemons do not get the
+ *   lock. A host without `flock`, or a file system without locks, does without.
  * - Files of the folder are replaced by a rename from a folder of their own, because the owner of the folder may put a
  *   link under any name.
  */
@@ -32,6 +34,7 @@ odp_finish() {
 }
 odp_begin() {
   cd -P -- "$odp_dir" 2>/dev/null || { echo "The folder $odp_dir does not exist or cannot be entered."; exit 1; }
+  odp_lock
   odp_home=$(pwd -P)
   odp_work=$(mktemp -d) || exit 1
   trap odp_finish EXIT
@@ -40,6 +43,13 @@ odp_begin() {
   [ -f ${STATE_FILE} ] || return 0
   sed -n 's/^program//p' ${STATE_FILE} >"$odp_work/programs"
   if grep -q '^seen$' ${STATE_FILE}; then odp_seen=1; fi
+}
+odp_lock() {
+  [ -r . ] && command -v flock >/dev/null || return 0
+  exec 9<.
+  flock -n 9 2>/dev/null && return 0
+  echo "waited for another action in this folder"
+  flock 9 2>/dev/null || return 0
 }
 odp_alive() {
   {
@@ -73,8 +83,8 @@ odp_run() {
   rm -f -- "$odp_work/pipe" "$odp_work/out" "$odp_work/read"
   mkfifo -m 600 "$odp_work/pipe" || exit 1
   { dd bs=1024 count=64; touch "$odp_work/read"; exec cat >/dev/null; } \
-    <"$odp_work/pipe" >"$odp_work/out" 2>/dev/null &
-  ODP_EXTERNAL_AGENT=$odp_mark /bin/sh -c "$1" </dev/null >"$odp_work/pipe" 2>&1
+    <"$odp_work/pipe" >"$odp_work/out" 2>/dev/null 9<&- &
+  ODP_EXTERNAL_AGENT=$odp_mark /bin/sh -c "$1" </dev/null >"$odp_work/pipe" 2>&1 9<&-
   odp_code=$?
 }
 odp_output() {

@@ -23,6 +23,7 @@ import { SshJournal } from "./ssh/journal.ts";
 import { HostRoom, type HostLimits } from "./room.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
+import { HostTokens } from "./tokens/tokens.ts";
 import { AgentTunnels } from "./tunnels/agent-tunnels.ts";
 import type { AgentIdentity, Controllers, DesiredStateSource, EntrySink, Peers, TunnelPlace } from "./types.ts";
 
@@ -76,6 +77,7 @@ export class HostComponents {
   readonly authority: Authority;
   readonly records: HostRecords;
   readonly enrolment: Enrolment;
+  readonly tokens: HostTokens;
   readonly presence: Presence;
   readonly departed: DepartedSessions;
   readonly sessions: AgentSessions;
@@ -98,6 +100,11 @@ export class HostComponents {
       records: opened.records,
     });
     this.enrolment = this.#makeEnrolment(opened);
+    this.tokens = new HostTokens({
+      ...dependencies,
+      ...opened,
+      isOnline: (tenant, host) => opened.presence.isOnline(tenant, host),
+    });
     this.status = new HostStatus({ ...dependencies, ...opened });
     this.departed = new DepartedSessions({ ...dependencies, ...opened, status: this.status });
     this.commands = new AgentCommands({

@@ -23,7 +23,7 @@ const csrOf = (name: string) => createRequest(createKeyPem(), name);
 
 describe("enrolment", () => {
   it("gives the holder of a token a short-lived certificate for its host, and proves itself", async () => {
-    const { token, expires } = await test.hosts.createToken(admin(), { host: "web-1", minutes: 5 });
+    const { token, expires } = await test.hosts.tokens.create(admin(), { host: "web-1", minutes: 5 });
     expect(expires - Date.now()).toBeLessThanOrEqual(300_000);
     const answer = await test.hosts.agents.enrol(enrolRequest(token, csrOf("whatever")));
     expect(answer).toMatchObject({
@@ -42,7 +42,7 @@ describe("enrolment", () => {
   });
 
   it("proves all it answers: who changes a member on the way makes the proof wrong", async () => {
-    const { token } = await test.hosts.createToken(admin(), { host: "changed" });
+    const { token } = await test.hosts.tokens.create(admin(), { host: "changed" });
     const answer = await test.hosts.agents.enrol(enrolRequest(token, csrOf("changed")));
     const changes = [
       { certificate: "" },
@@ -57,7 +57,7 @@ describe("enrolment", () => {
   });
 
   it("keeps nothing in the store that would make a token or the authority's key", async () => {
-    const { token } = await test.hosts.createToken(admin(), {});
+    const { token } = await test.hosts.tokens.create(admin(), {});
     const { secret } = parseJoinToken(token);
     const { kv } = await test.engine.system();
     const { entries } = await kv.list("");
@@ -67,24 +67,35 @@ describe("enrolment", () => {
     expect(stored).not.toMatch(/PRIVATE KEY/);
   });
 
+  it("refuses an agent that was given another name than the token, which stays good", async () => {
+    const { token } = await test.hosts.tokens.create(admin(), { host: "named-1" });
+    const other = { ...enrolRequest(token, csrOf("named-2")), named: true };
+    await expect(test.hosts.agents.enrol(other)).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringMatching(/for the host named-1, but the agent is named named-2/),
+    });
+    const right = { ...enrolRequest(token, csrOf("named-1")), named: true };
+    expect((await test.hosts.agents.enrol(right)).host).toBe("named-1");
+  });
+
   it("takes the host's own name when the token names none, but never an enrolled host's", async () => {
-    const first = await test.hosts.createToken(admin(), {});
+    const first = await test.hosts.tokens.create(admin(), {});
     expect((await test.hosts.agents.enrol(enrolRequest(first.token, csrOf("fresh-1")))).host).toBe("fresh-1");
-    const second = await test.hosts.createToken(admin(), {});
+    const second = await test.hosts.tokens.create(admin(), {});
     const again = test.hosts.agents.enrol(enrolRequest(second.token, csrOf("fresh-1")));
     await expect(again).rejects.toMatchObject({
       code: "conflict",
       message: "The host fresh-1 is enrolled already: ask for a token that names it.",
     });
     expect((await test.hosts.agents.enrol(enrolRequest(second.token, csrOf("fresh-2")))).host).toBe("fresh-2");
-    const third = await test.hosts.createToken(admin(), {});
+    const third = await test.hosts.tokens.create(admin(), {});
     await expect(test.hosts.agents.enrol(enrolRequest(third.token, csrOf("../x")))).rejects.toMatchObject({
       code: "invalid",
     });
   });
 
   it("serves one request: of many at once one wins, the others are told why", async () => {
-    const { token } = await test.hosts.createToken(admin(), { host: "raced" });
+    const { token } = await test.hosts.tokens.create(admin(), { host: "raced" });
     const tries = await Promise.allSettled(
       Array.from({ length: 6 }, () => test.hosts.agents.enrol(enrolRequest(token, csrOf("raced")))),
     );
@@ -99,7 +110,7 @@ describe("enrolment", () => {
   });
 
   it("answers the same request again with the same certificate, for a while", async () => {
-    const { token } = await test.hosts.createToken(admin(), { host: "lost-answer" });
+    const { token } = await test.hosts.tokens.create(admin(), { host: "lost-answer" });
     const request = enrolRequest(token, csrOf("lost-answer"));
     const answers = await Promise.all([test.hosts.agents.enrol(request), test.hosts.agents.enrol(request)]);
     expect(answers[0]?.certificate).toBe(answers[1]?.certificate);
@@ -110,7 +121,7 @@ describe("enrolment", () => {
   });
 
   it("refuses a token that expired, one that nobody made, and a proof by another secret", async () => {
-    const { token } = await test.hosts.createToken(admin(), { host: "late", minutes: 1 });
+    const { token } = await test.hosts.tokens.create(admin(), { host: "late", minutes: 1 });
     aheadMs = 61_000;
     await expect(test.hosts.agents.enrol(enrolRequest(token, csrOf("late")))).rejects.toMatchObject({
       code: "denied",
@@ -128,7 +139,7 @@ describe("enrolment", () => {
   });
 
   it("keeps a token, used or not, until its last request may be answered no more", async () => {
-    const { token, expires } = await test.hosts.createToken(admin(), { host: "kept", minutes: 1 });
+    const { token, expires } = await test.hosts.tokens.create(admin(), { host: "kept", minutes: 1 });
     const { kv } = await test.engine.system();
     const keptUntil = async () => (await kv.get(`enrolment/tokens/${parseJoinToken(token).id}`))?.expiresAtMs;
     expect(await keptUntil()).toBe(expires + JOIN_TOKEN_REPEAT_MS);
@@ -137,7 +148,7 @@ describe("enrolment", () => {
   });
 
   it("refuses a request that is not signed with its own key, or is none, and leaves the token good", async () => {
-    const { token } = await test.hosts.createToken(admin(), { host: "forged" });
+    const { token } = await test.hosts.tokens.create(admin(), { host: "forged" });
     const csr = csrOf("forged");
     const forged = Buffer.from(csr);
     forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
@@ -150,7 +161,7 @@ describe("enrolment", () => {
 
   it("is for those who may write hosts", async () => {
     const viewer = test.principal("matrix", "viewer");
-    await expect(test.hosts.createToken(viewer, {})).rejects.toMatchObject({ code: "denied" });
+    await expect(test.hosts.tokens.create(viewer, {})).rejects.toMatchObject({ code: "denied" });
   });
 });
 

@@ -1,27 +1,20 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import {
-  answerProofText,
-  printJoinToken,
-  type EnrolAnswer,
-  type EnrolRequest,
-} from "../../../common/agent/enrolment.ts";
+import { answerProofText, type EnrolAnswer, type EnrolRequest } from "../../../common/agent/enrolment.ts";
 import { AppError } from "../../../common/errors.ts";
-import { ulidOf } from "../../../common/ids.ts";
-import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
+import { JOIN_TOKEN_REPEAT_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import { entriesUnder } from "../../store/kv/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvStore, KvTxn } from "../../store/kv.ts";
-import type { Principal } from "../permissions/index.ts";
 import type { Authority } from "./authority/authority.ts";
 import { readRequest, type SigningRequest } from "./authority/certificates.ts";
 import { generationOf, newGeneration } from "./authority/identity.ts";
 import { full, type HostRoom } from "./room.ts";
 import { checkHostName } from "./store.ts";
+import { keptUntilMs, TOKENS, tokenSecret, type StoredToken, type UsedToken } from "./tokens/store.ts";
 import type { AgentIdentity } from "./types.ts";
 
-export const TOKENS = "enrolment/tokens/";
 const HOSTS = "enrolment/hosts/";
 const TOKEN_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -33,26 +26,10 @@ interface Room extends KvTxn {
 
 const NO_CONDITION: Room = { if: [], then: [] };
 
-/** Contains no secret: the token's secret is derived from its id and a key outside the store. */
-export interface StoredToken {
-  readonly tenant: string;
-  readonly host?: string;
-  readonly expiresAtMs: number;
-  readonly keyId: string;
-  readonly used?: UsedToken;
-}
-
-interface UsedToken {
-  readonly atMs: number;
-  readonly host: string;
-  /** SHA-256 of the request, hexadecimal. */
-  readonly request: string;
-  /** DER, base64. */
-  readonly certificate: string;
-}
-
 interface StoredEnrolment {
   readonly generation: string;
+  /** Absent from enrolments of earlier versions. */
+  readonly atMs?: number;
 }
 
 export interface EnrolmentDependencies {
@@ -70,7 +47,7 @@ export interface EnrolmentDependencies {
   readonly onEnrolled: (tenant: string, host: string) => Promise<void>;
 }
 
-/** Admits agents to their hosts: join tokens, first certificates, renewals, and revocation of old certificates. */
+/** Admits agents to their hosts: first certificates by join tokens, renewals, and revocation of old certificates. */
 export class Enrolment {
   readonly #with: EnrolmentDependencies;
 
@@ -78,30 +55,16 @@ export class Enrolment {
     this.#with = dependencies;
   }
 
-  async createToken(
-    principal: Principal,
-    wish: { readonly host?: string; readonly minutes?: number },
-  ): Promise<{ token: string; expires: number }> {
-    const { kv, secrets, runtime } = this.#with;
-    const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
-    const expires = runtime.clock.nowMs() + minutes * 60_000;
-    const id = ulidOf(expires, runtime.random.bytes(10));
-    const host = wish.host === undefined ? {} : { host: checkHostName(wish.host) };
-    const stored: StoredToken = { tenant: principal.tenant, expiresAtMs: expires, keyId: secrets.keyId, ...host };
-    await kv.put(TOKENS + id, encodeJson(stored), { ifRevision: 0, expiresAtMs: keptUntilMs(stored) });
-    return { token: printJoinToken({ id, secret: this.#secret(id, secrets.keyId) }), expires };
-  }
-
   /** A token serves one request. The same request gets the same answer again for a short time. */
   async enrol(request: EnrolRequest): Promise<EnrolAnswer> {
     if (!TOKEN_ID.test(request.id)) throw wrongToken();
     const entry = await this.#with.kv.get(TOKENS + request.id);
     const token = entry && decodeStored<StoredToken>(entry.value);
-    const secret = this.#secret(request.id, token?.keyId);
+    const secret = tokenSecret(this.#with.secrets, request.id, token?.keyId);
     const csr = Buffer.from(request.csr, "base64");
     if (!provenBy(secret, csr, request.proof)) throw wrongToken();
-    if (!entry || !token) throw new AppError("denied", "The join token has expired: ask for a new one.");
-    const used = token.used ?? (await this.#consume({ entry, token, csr }));
+    if (!entry || !token) throw endedToken();
+    const used = token.used ?? (await this.#consume({ entry, token, csr, isNamed: request.named === true }));
     return this.#answer(token, this.#repeatable(used, csr), secret);
   }
 
@@ -122,12 +85,9 @@ export class Enrolment {
    */
   async admit(identity: AgentIdentity): Promise<string> {
     const entry = await this.#with.kv.get(hostKey(identity.tenant, identity.host));
-    const generation = entry && decodeStored<StoredEnrolment>(entry.value).generation;
-    if (generation !== undefined && generationOf(identity.serial) === generation) return generation;
-    throw new AppError(
-      "denied",
-      `The certificate of ${identity.host} is no longer good: the host was removed or enrolled again.`,
-    );
+    const current = entry && decodeStored<StoredEnrolment>(entry.value);
+    if (current && generationOf(identity.serial) === current.generation) return current.generation;
+    throw new AppError("denied", reasonOf(identity.host, current));
   }
 
   /** Ends the enrolment: from now on no certificate of the host is valid. */
@@ -152,20 +112,18 @@ export class Enrolment {
       if (decodeStored<StoredToken>(value).tenant === tenant) yield key;
   }
 
-  #secret(id: string, keyId: string | undefined): string {
-    return Buffer.from(this.#with.secrets.derive(`enrolment/token/${id}`, keyId)).toString("base64url");
-  }
-
   async #consume(taken: {
     readonly entry: KvEntry;
     readonly token: StoredToken;
     readonly csr: Uint8Array;
+    readonly isNamed: boolean;
   }): Promise<UsedToken> {
     const { kv, runtime } = this.#with;
-    const { entry, token, csr } = taken;
+    const { entry, token, csr, isNamed } = taken;
     if (runtime.clock.nowMs() >= token.expiresAtMs)
       throw new AppError("denied", "The join token has expired: ask for a new one.");
     const request = await readRequest(csr);
+    if (isNamed) requireName(token, request);
     const host = checkHostName(token.host ?? request.commonName ?? "");
     const generation = newGeneration((count) => runtime.random.bytes(count));
     const room = await this.#roomFor(token.tenant, host);
@@ -184,7 +142,11 @@ export class Enrolment {
           expiresAtMs: keptUntilMs(token),
           value: encodeJson({ ...token, used } satisfies StoredToken),
         },
-        { kind: "put", key: hostKey(token.tenant, host), value: encodeJson({ generation } satisfies StoredEnrolment) },
+        {
+          kind: "put",
+          key: hostKey(token.tenant, host),
+          value: encodeJson({ generation, atMs: used.atMs } satisfies StoredEnrolment),
+        },
         ...room.then,
       ],
     });
@@ -231,12 +193,13 @@ export class Enrolment {
   }
 
   /**
-   * Called after the transaction failed. If the token was used in the meantime, returns that use. Otherwise the host is
-   * enrolled: `AppError("conflict")`.
+   * Called after the transaction failed. If the token was used in the meantime, returns that use. Throws
+   * `AppError("denied")` if it was revoked, and otherwise `conflict`, because the host is enrolled.
    */
   async #lost(key: string, host: string): Promise<UsedToken> {
     const entry = await this.#with.kv.get(key);
-    const used = entry && decodeStored<StoredToken>(entry.value).used;
+    if (!entry) throw endedToken();
+    const { used } = decodeStored<StoredToken>(entry.value);
     if (used) return used;
     throw new AppError("conflict", `The host ${host} is enrolled already: ask for a token that names it.`);
   }
@@ -261,11 +224,6 @@ export class Enrolment {
   }
 }
 
-/** Time until which a token is stored. A request made just before its expiry may still be answered again. */
-function keptUntilMs(token: StoredToken): number {
-  return token.expiresAtMs + JOIN_TOKEN_REPEAT_MS;
-}
-
 function roomKey(tenant: string): string {
   return `enrolment/room/${tenant}`;
 }
@@ -286,6 +244,27 @@ function provenBy(secret: string, csr: Uint8Array, proof: string): boolean {
 
 function digestOf(csr: Uint8Array): string {
   return createHash("sha256").update(csr).digest("hex");
+}
+
+/** The agent that was given another name would otherwise take the place of the token's host. */
+function requireName({ host }: StoredToken, { commonName = "" }: SigningRequest): void {
+  if (host === undefined || host === commonName) return;
+  throw new AppError(
+    "invalid",
+    `The join token is for the host ${host}, but the agent is named ${commonName}: start it with the name ${host}, or ask for a token for ${commonName}.`,
+  );
+}
+
+/** Tells the agent why its certificate does not belong to the current enrolment of the host. */
+function reasonOf(host: string, current: StoredEnrolment | undefined): string {
+  const keeps = "This agent keeps its data, and delivers it after it has enrolled with a new join token.";
+  if (!current) return `The host ${host} was removed, so its certificate is no longer good. ${keeps}`;
+  const at = current.atMs === undefined ? "" : ` at ${new Date(current.atMs).toISOString()}`;
+  return `An agent enrolled as ${host} again${at}, so this certificate is no longer good. ${keeps}`;
+}
+
+function endedToken(): AppError {
+  return new AppError("denied", "The join token has expired or was revoked: ask for a new one.");
 }
 
 function wrongToken(): AppError {

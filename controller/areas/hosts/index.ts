@@ -11,3 +11,4 @@ export { HostService } from "./service.ts";
 export { HostTargets, type ResolvedHosts } from "./targets/resolver.ts";
 export { StoredCommands } from "./commands/stored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";
+export { HostTokens } from "./tokens/tokens.ts";

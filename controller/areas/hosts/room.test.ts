@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]());
 
 async function enrol(host: string): Promise<string> {
-  const { token } = await world.hosts.createToken(world.principal(), { host });
+  const { token } = await world.hosts.tokens.create(world.principal(), { host });
   return (await world.hosts.agents.enrol(enrolRequest(token, createRequest(createKeyPem(), host)))).host;
 }
 
@@ -34,14 +34,14 @@ test("as many hosts are enrolled as there may be, also when many come at once; o
   await world.hosts.remove(world.principal(), enrolled);
   await enrol("web-9");
   await expect(enrol("web-10")).rejects.toMatchObject(FULL_OF_AGENTS);
-  const { token } = await world.hosts.createToken(world.principal("second"), { host: "other" });
+  const { token } = await world.hosts.tokens.create(world.principal("second"), { host: "other" });
   const other = await world.hosts.agents.enrol(enrolRequest(token, createRequest(createKeyPem(), "other")));
   expect(other.tenant, "another tenant has room of its own").toBe("second");
 });
 
 test("a token that was refused for want of room serves when there is some", async () => {
   limits = { agents: 0, servers: Infinity };
-  const { token } = await world.hosts.createToken(world.principal(), { host: "late" });
+  const { token } = await world.hosts.tokens.create(world.principal(), { host: "late" });
   const request = enrolRequest(token, createRequest(createKeyPem(), "late"));
   await expect(world.hosts.agents.enrol(request)).rejects.toMatchObject(FULL_OF_AGENTS);
   limits = { agents: 1, servers: Infinity };

@@ -92,6 +92,25 @@ describe("the HTTP interface of hosts", () => {
     expect(moved.message).not.toHaveProperty("config.password");
   });
 
+  it("lists join tokens without their secrets, and revokes one", async () => {
+    const made = await post(admin, "/agent/token", { host: "listed" });
+    const { token, id } = made.message as { token: string; id: string };
+    const list = await http.call(admin, { method: "GET", url: "/agent/token" });
+    expect(list.message).toContainEqual({
+      ...{ id, host: "listed", user: "admin", used: 0, usedBy: "" },
+      expires: expect.any(Number),
+    });
+    expect(JSON.stringify(list)).not.toContain(token.split(".")[2]);
+    expect(await http.call(viewer, { method: "GET", url: "/agent/token" })).toMatchObject({ code: "denied" });
+    expect(await http.call(viewer, { method: "DELETE", url: `/agent/token/${id}` })).toMatchObject({ code: "denied" });
+    expect(await http.call(admin, { method: "DELETE", url: `/agent/token/${id}` })).toMatchObject({ status: "ok" });
+    expect(await http.call(admin, { method: "DELETE", url: `/agent/token/${id}` })).toMatchObject({
+      code: "not_found",
+    });
+    const late = await post("", "/agent/enrol", enrolRequest(token, createRequest(createKeyPem(), "listed")));
+    expect(late).toMatchObject({ code: "denied", message: expect.stringContaining("was revoked") });
+  });
+
   it("enrols whoever holds a token, without a sign-in", async () => {
     const made = await post(admin, "/agent/token", { host: "joined", minutes: 10 });
     const { token } = made.message as { token: string; expires: number };

@@ -7,7 +7,9 @@ import {
   HostName,
   HostView,
   TokenAnswer,
+  TokenId,
   TokenInput,
+  TokenView,
 } from "../../../common/api/hosts.ts";
 import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
@@ -87,10 +89,32 @@ function agentRoutes(hosts: HostService, joinAddress: (() => JoinAddress) | unde
       output: TokenAnswer,
       body: "json",
       handler: async ({ principal, input }) => {
-        const token = await hosts.createToken(principal, input);
-        if (joinAddress === undefined) return { message: token };
+        const warnings: string[] = [];
+        const token = await hosts.tokens.create(principal, input, (text) => warnings.push(text));
+        if (joinAddress === undefined) return { message: token, warnings };
         const { url, obstacles } = joinAddress();
-        return { message: { ...token, controller: url }, warnings: obstacles };
+        return { message: { ...token, controller: url }, warnings: [...warnings, ...obstacles] };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: "/agent/token",
+      permission: "hosts:write",
+      summary: "Join tokens, used or not, until they expire.",
+      input: Type.Object({}),
+      output: Type.Array(TokenView),
+      handler: async ({ principal }) => ({ message: [...(await hosts.tokens.list(principal))] }),
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/agent/token/:id",
+      permission: "hosts:write",
+      summary: "Revokes a join token that was not used.",
+      input: TokenId,
+      output: Type.String(),
+      handler: async ({ principal, input }) => {
+        await hosts.tokens.revoke(principal, input.id);
+        return { message: "" };
       },
     }),
     endpoint({

@@ -6,9 +6,9 @@ import { decodeStored } from "../../store/format.ts";
 import type { ObjectService, Unrestricted } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { AUTHORITY, type StoredAuthority } from "./authority/authority.ts";
-import { TOKENS, type StoredToken } from "./enrolment.ts";
 import { credentialContexts } from "./ssh/destination.ts";
 import { classPath, recordOf, secretContext, type HostRecord } from "./store.ts";
+import { TOKENS, type StoredToken } from "./tokens/store.ts";
 
 export interface SealedHostsDependencies {
   readonly stores: Stores;

@@ -1,4 +1,4 @@
-import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
+import type { HostInput, HostList, HostView } from "../../../common/api/hosts.ts";
 import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { errorText, isAppError } from "../../../common/errors.ts";
 import type { Expected } from "../../../common/revisions.ts";
@@ -12,6 +12,7 @@ import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
+import type { HostTokens } from "./tokens/tokens.ts";
 import type {
   AgentState,
   CommandOutcome,
@@ -29,6 +30,8 @@ export class HostService implements Hosts {
   readonly agents: HostAgents;
   /** Operations for the connections between controllers. */
   readonly peers: HostPeers;
+  /** Join tokens of tenants. */
+  readonly tokens: HostTokens;
   readonly #with: HostServiceDependencies;
   readonly #components: HostComponents;
 
@@ -37,6 +40,7 @@ export class HostService implements Hosts {
     this.#components = components;
     this.agents = new HostAgents(dependencies, components);
     this.peers = new HostPeers(dependencies, components);
+    this.tokens = components.tokens;
   }
 
   /** Opens the service; creates the authority if there is none. */
@@ -168,11 +172,6 @@ export class HostService implements Hosts {
       ? ({ column: "depot", operation: "add", value: { [depot.name]: value } } as const)
       : ({ column: "depot", operation: "take", value: depot.name } as const);
     await this.#components.records.note(actor, host, [edit]);
-  }
-
-  async createToken(principal: Principal, wish: TokenInput): Promise<{ token: string; expires: number }> {
-    requirePermission(principal, "hosts:write");
-    return this.#components.enrolment.createToken(principal, wish);
   }
 
   async dispatch(

@@ -7,7 +7,7 @@ import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/l
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { HostTargets } from "../hosts/index.ts";
+import type { Hosts, HostTargets } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
@@ -39,7 +39,9 @@ interface JobServiceDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "visible">;
-  readonly targets: Pick<HostTargets, "hosts" | "existing">;
+  readonly targets: Pick<HostTargets, "hosts">;
+  /** Absent: definitions have no warning of hosts that do not exist. */
+  readonly hosts?: Pick<Hosts, "exists">;
   /** Time zone of schedules that name none; UTC when absent. */
   readonly zone?: string;
 }
@@ -49,12 +51,14 @@ export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
   readonly #objects: Pick<Objects, "visible">;
-  readonly #targets: Pick<HostTargets, "hosts" | "existing">;
+  readonly #targets: Pick<HostTargets, "hosts">;
+  readonly #hosts: Pick<Hosts, "exists"> | undefined;
   readonly #zone: string;
 
   constructor(dependencies: JobServiceDependencies) {
     this.#objects = dependencies.objects;
     this.#targets = dependencies.targets;
+    this.#hosts = dependencies.hosts;
     this.#zone = dependencies.zone ?? "UTC";
     this.#store = new JobStore(dependencies.stores);
     this.#runtime = dependencies.runtime;
@@ -225,7 +229,7 @@ export class JobService {
     requireExpected(change.expected, `The job ${formatJobName(name)}`, existing?.job);
     const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
-    const absent = await absentHosts(this.#targets, principal, job);
+    const absent = await absentHosts({ targets: this.#targets, hosts: this.#hosts }, principal, job);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
       job,
       ifRevision: existing?.revision ?? 0,

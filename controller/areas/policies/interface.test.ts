@@ -193,6 +193,14 @@ test("a depot that a policy runs in stays until the policy is gone", async () =>
   ]);
   await monitoring.http.call(admin, { method: "POST", url: "/monitoring/depot", ...next });
   expect(await call("POST", "/monitoring/deploy", { ...on, versions: ["2.0.0"] })).toMatchObject({ code: "conflict" });
+  // The last version of a depot stays on the host.
+  const several = (...versions: readonly string[]) =>
+    call("POST", "/monitoring/deploy", { hosts: ["h4"], depots: versions.map(() => "web"), versions });
+  expect(await several("2.0.0", "1.0.0")).toMatchObject({ status: "ok" });
+  expect(await several("1.0.0", "2.0.0")).toMatchObject({ code: "conflict" });
+  expect(await several("1.0.0", "2.0.0", "1.0.0")).toMatchObject({
+    message: [{ version: "2.0.0" }, { version: "1.0.0" }],
+  });
   expect(await call("POST", "/monitoring/undeploy", { ...on, force: true })).toMatchObject({
     message: [{ state: "ok" }],
   });

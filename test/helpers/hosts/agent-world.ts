@@ -8,6 +8,7 @@ import { OUTBOX_MAX_BYTES } from "../../../common/limits.ts";
 import { realClock, seededRandom } from "../time/clock.ts";
 import { FakeController } from "./fake-controller.ts";
 import { runAgent } from "../../../agent/agent.ts";
+import type { AgentConfig } from "../../../agent/config.ts";
 
 /** Agents in this process, and the controller in memory that they connect to. */
 
@@ -43,7 +44,9 @@ export function useAgents(): void {
 }
 
 /** Starts an agent with a new join token. */
-export function startAgent(config: { token?: string | undefined; outboxMaxBytes?: number } = {}): RunningAgent {
+export function startAgent(
+  config: Partial<Pick<AgentConfig, "token" | "outboxMaxBytes" | "name" | "isNamed" | "enrolsAgain">> = {},
+): RunningAgent {
   const end = new AbortController();
   const lines: string[] = [];
   const log = (level: string, message: string, fields?: object) =>
@@ -59,6 +62,8 @@ export function startAgent(config: { token?: string | undefined; outboxMaxBytes?
     controller: controller.url,
     token: controller.joinToken,
     name: "test-host",
+    isNamed: false,
+    enrolsAgain: true,
     folder,
     outboxMaxBytes: OUTBOX_MAX_BYTES,
     isTunnelOpen: () => false,

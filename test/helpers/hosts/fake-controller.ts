@@ -46,7 +46,8 @@ export class FakeController {
   heard: ((frame: AgentFrame["frame"]) => void) | undefined;
   desired: DesiredState | undefined;
   welcome: Partial<Welcome> = {};
-  readonly token = { id: "t1", secret: randomBytes(24).toString("base64url") };
+  /** The token that is taken; another one makes the former unknown. */
+  token = { id: "t1", secret: randomBytes(24).toString("base64url") };
   readonly #authority: FakeAuthority;
   readonly #entries = new ReceivedEntries();
   readonly #calls: Call[] = [];

@@ -107,7 +107,7 @@ export function policy(name: string, rule: string, hosts: readonly string[]) {
 
 /** Enrols a host anew and returns its identity. */
 export async function enrolled(host: string, principal = ADMIN): Promise<TestIdentity> {
-  const { token } = await odp.hosts.createToken(principal, { host });
+  const { token } = await odp.hosts.tokens.create(principal, { host });
   const keyPem = createKeyPem();
   return { keyPem, answer: await odp.hosts.agents.enrol(enrolRequest(token, createRequest(keyPem, host))) };
 }

@@ -214,7 +214,7 @@ async function enrolAs(
   who: { readonly host: string; readonly principal: Principal },
 ): Promise<TestIdentity> {
   const keyPem = createKeyPem();
-  const { token } = await hosts.createToken(who.principal, { host: who.host });
+  const { token } = await hosts.tokens.create(who.principal, { host: who.host });
   const answer = await hosts.agents.enrol(enrolRequest(token, createRequest(keyPem, who.host)));
   return { answer, keyPem };
 }

@@ -11,7 +11,7 @@ export interface RealAgent {
 
 /** Starts the real agent in this process, with its files below `folder`. It enrols, and is connected when this resolves. */
 export async function startRealAgent(at: TestHosts, host: string, folder: string): Promise<RealAgent> {
-  const { token } = await at.hosts.createToken(at.principal(), { host });
+  const { token } = await at.hosts.tokens.create(at.principal(), { host });
   const config = readConfig(
     ["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host],
     {},

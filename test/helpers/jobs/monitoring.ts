@@ -164,7 +164,7 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     objects,
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
   });
-  const jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime, objects });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime, objects, hosts });
   const runs = new JobRuns({
     targets: NAMED_HOSTS,
     runsInFlightMax: MONITORING_RUNS_MAX,

@@ -48,7 +48,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
   });
 
   async function startAgent(host: string, settings: Record<string, string> = {}): Promise<Program> {
-    const { token } = await here.hosts.createToken(here.principal(), { host });
+    const { token } = await here.hosts.tokens.create(here.principal(), { host });
     const agent = new Program(`agent ${host}`, file, {
       ODP_AGENT_CONTROLLER: here.url,
       ODP_AGENT_TOKEN: token,

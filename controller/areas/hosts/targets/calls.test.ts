@@ -137,5 +137,8 @@ test("an expression of a job matches hosts that both its author and its caller s
 test("saving a job refuses a wrong expression, and warns of hosts that are not there", async () => {
   await expect(define(admin, "wrong", "where:status = 'online'")).rejects.toMatchObject({ code: "invalid" });
   const { warnings } = await define(admin, "absent", "web-1", "gone-1", "gone-2", "tag:none");
-  expect(warnings).toEqual(["tag:none matches no host now.", "There is no host gone-1, gone-2 now."]);
+  expect(warnings).toEqual([
+    "tag:none matches no host now.",
+    "There is no host gone-1, gone-2: the job cannot run there.",
+  ]);
 });

@@ -275,6 +275,17 @@ test("a definition of which each member has its effect is saved without a warnin
   await call("DELETE", "/job/full");
 });
 
+test("a job may name a host that does not exist yet, and this is told to those who may read hosts", async () => {
+  const warning = "There is no host gone: the job cannot run there.";
+  const members = "name=early&exec=run&host[]=h1&host[]=gone&host[]=gone";
+  expect(await call("POST", "/job", members)).toMatchObject({ status: "ok", warnings: [warning] });
+  expect(await call("POST", "/job/merge", "name=early&description=d")).toMatchObject({ warnings: [warning] });
+  const blind = { ...admin, grants: ["jobs:*"] };
+  const input = { name: "early", exec: ["run"], host: ["gone"] };
+  expect(await monitoring.jobs.save(blind, input)).toMatchObject({ warnings: [] });
+  await call("DELETE", "/job/early");
+});
+
 test("a viewer reads and changes nothing; who does not see a job cannot tell, change or replace it", async () => {
   await call("POST", "/job", "name=mine&exec=run&host=h1");
   await call("POST", "/job", "name=theirs&exec=run&host=h1");

@@ -1,9 +1,15 @@
 import { createHash } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { multipart, openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";
-import { POLICY_CONF_MAX_BYTES, POLICY_CONFS_PER_HOST_MAX_BYTES } from "../../../../common/limits.ts";
+import {
+  KV_TXN_MAX_OPERATIONS,
+  POLICY_CONF_MAX_BYTES,
+  POLICY_CONFS_PER_HOST_MAX_BYTES,
+  POLICY_PARALLEL_HOSTS,
+} from "../../../../common/limits.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
+import { ConfStore } from "./store.ts";
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;
@@ -43,7 +49,7 @@ const place = (content: string, hosts: readonly string[], name = "p") =>
 const stored = async () => {
   const { kv } = await monitoring.engine.tenant("matrix");
   const keys: string[] = [];
-  for (const prefix of ["policies/conf/", "policies/confbytes/", "policies/confchange/"])
+  for (const prefix of ["policies/conf/", "policies/confbytes/", "policies/confdigest/", "policies/confchange/"])
     for await (const { key } of entriesUnder(kv, prefix)) keys.push(key);
   return keys;
 };
@@ -83,13 +89,26 @@ describe("a conf is part of what is wanted on exactly the named hosts", () => {
 
   test("hosts with the same conf share its bytes, which stay until the last of them has another", async () => {
     await place("same", ["h1", "h2"]);
-    expect((await stored()).filter((key) => key.includes("bytes"))).toHaveLength(1);
+    expect((await stored()).filter((key) => key.includes("/confbytes/"))).toHaveLength(1);
     await place("other", ["h1"]);
     expect(await confOf("h2")).toBe("same");
     await place("other", ["h2"]);
-    expect((await stored()).filter((key) => key.includes("bytes"))).toEqual([
+    expect((await stored()).filter((key) => key.includes("/confbytes/"))).toEqual([
       `policies/confbytes/p/${digestOf("other")}`,
     ]);
+  });
+
+  test("its bytes are stored once for all hosts of a call, so the hosts do not hinder each other", async () => {
+    const many = Array.from({ length: POLICY_PARALLEL_HOSTS * 4 }, (_, at) => `h${at + 10}`);
+    const { kv } = await monitoring.engine.tenant("matrix");
+    const txn = vi.spyOn(kv, "txn");
+    try {
+      expect((await place("same", many)).filter(({ state }) => state === "failed")).toEqual([]);
+      const puts = txn.mock.calls.flatMap(([{ then }]) => then.filter(({ key }) => key.includes("/confbytes/")));
+      expect(puts).toHaveLength(1);
+    } finally {
+      txn.mockRestore();
+    }
   });
 
   test("confs of one host that are placed and removed at the same time all take effect", async () => {
@@ -232,6 +251,15 @@ describe("the state of each host tells what is there", () => {
     });
   });
 
+  test.each(["constructor", "__proto__"])("a policy may be named %s", async (name) => {
+    await monitoring.policies.save(principal, { spec: { kind: "command", ...POLICY, name }, hosts: ["h1"] });
+    expect(await place("a", ["h1"], name)).toMatchObject([
+      { state: "waiting", message: expect.stringMatching(/yet\.$/) },
+    ]);
+    monitoring.hosts.agents.set("h1", { confs: Object.fromEntries([[name, digestOf("a")]]) });
+    expect(await monitoring.policies.confs.states(principal, name)).toMatchObject([{ host: "h1", state: "ok" }]);
+  });
+
   test("a removal is waiting until the agent has none; a host that had none is told", async () => {
     await place("a", ["h1"]);
     monitoring.hosts.agents.set("h1", { confs: { p: digestOf("a") } });
@@ -265,6 +293,15 @@ describe("a conf belongs to its policy", () => {
     expect(await stored()).toEqual([]);
     await monitoring.policies.save(principal, { spec: { kind: "command", ...POLICY }, hosts: ["h1"] });
     expect(await confOf("h1")).toBeUndefined();
+  });
+
+  test("its bytes are removed, also if there were more different ones than one transaction removes", async () => {
+    const many = Array.from({ length: KV_TXN_MAX_OPERATIONS + 2 }, (_, at) => `${at}`);
+    const confs = new ConfStore(monitoring.engine);
+    for (const digest of many) await confs.putBytes("matrix", "p", { digest, bytes: Buffer.from("secret") });
+    expect((await stored()).filter((key) => key.includes("/confbytes/"))).toHaveLength(many.length);
+    await monitoring.policies.remove(principal, "p", { force: true });
+    expect(await stored()).toEqual([]);
   });
 
   test("not even when the controller ended before it was removed; repair removes it", async () => {

@@ -50,6 +50,8 @@ interface Placing {
   readonly name: string;
   readonly content: Uint8Array;
   readonly digest: string;
+  /** Revision of the stored bytes. Undefined if they were removed at once. */
+  readonly bytesRevision: number | undefined;
 }
 
 /**
@@ -78,9 +80,9 @@ export class PolicyConfs {
     const { hosts: names, warnings } = await this.#with.named.resolved(principal, hosts);
     for (const warning of warnings) warn?.(warning);
     const digest = createHash("sha256").update(content).digest("hex");
-    const placing = { tenant: principal.tenant, name, content, digest };
-    const refused = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#placeOne(placing, host));
-    await this.#changed(principal.tenant, name, names);
+    const bytesRevision = await this.#with.confs.putBytes(principal.tenant, name, { digest, bytes: content });
+    const placing = { tenant: principal.tenant, name, content, digest, bytesRevision };
+    const refused = await this.#changeAll(placing, names, (host) => this.#placeOne(placing, host));
     return mapLimited([...names.entries()], POLICY_PARALLEL_HOSTS, async ([at, host]) => {
       const message = refused[at];
       if (message !== undefined) return { host, state: "failed", message, digest, bytes: content.length } as const;
@@ -100,8 +102,7 @@ export class PolicyConfs {
     const { hosts: present, warnings } = await this.#with.named.resolved(principal, others);
     for (const warning of warnings) warn?.(warning);
     const names = [...new Set([...left, ...present])];
-    const had = await mapLimited(names, POLICY_PARALLEL_HOSTS, (host) => this.#withdrawOne(tenant, name, host));
-    await this.#changed(tenant, name, names);
+    const had = await this.#changeAll({ tenant, name }, names, (host) => this.#withdrawOne(tenant, name, host));
     return mapLimited([...names.entries()], POLICY_PARALLEL_HOSTS, async ([at, host]) => {
       const state = await this.#state(principal, host, { name, policy });
       return had[at] || state.state !== "ok" ? state : { ...state, message: "It had no conf of this policy." };
@@ -137,9 +138,18 @@ export class PolicyConfs {
     await confs.sweep(tenant, name);
   }
 
-  async #changed(tenant: string, name: string, hosts: readonly string[]): Promise<void> {
-    this.#with.hosts.refresh(tenant, hosts);
-    await this.#with.confs.sweep(tenant, name);
+  /** Changes the confs of the hosts. Also if a change throws, the changed hosts are told and unused bytes are removed. */
+  async #changeAll<T>(
+    { tenant, name }: Pick<Placing, "tenant" | "name">,
+    hosts: readonly string[],
+    change: (host: string) => Promise<T>,
+  ): Promise<readonly T[]> {
+    try {
+      return await mapLimited(hosts, POLICY_PARALLEL_HOSTS, change);
+    } finally {
+      this.#with.hosts.refresh(tenant, hosts);
+      await this.#with.confs.sweep(tenant, name);
+    }
   }
 
   /** Returns the reason why this host cannot have the conf; undefined when it is placed. */
@@ -153,12 +163,14 @@ export class PolicyConfs {
     }
   }
 
-  async #keep({ tenant, name, content, digest }: Placing, host: string): Promise<void> {
+  async #keep({ tenant, name, content, digest, ...placing }: Placing, host: string): Promise<void> {
     const { store, confs } = this.#with;
-    for (let race = 0; race < POLICY_RACES_MAX; race++) {
+    for (let race = 0, { bytesRevision } = placing; race < POLICY_RACES_MAX; race++) {
       const definition = await store.definition(tenant, name);
       if (definition.value === undefined) throw new AppError("not_found", `There is no policy ${name}.`);
-      const bytesRevision = await confs.putBytes(tenant, name, { digest, bytes: content });
+      // Another call may have removed the bytes before a host had a reference to them.
+      if (race > 0) bytesRevision = await confs.putBytes(tenant, name, { digest, bytes: content });
+      if (bytesRevision === undefined) continue;
       const seen = await store.assignment(tenant, host);
       const reference = { digest, bytes: content.length, policyCreatedMs: definition.value.createdMs };
       requireRoom(host, { ...seen.value?.confs, [name]: reference });

@@ -16,13 +16,18 @@ export function stateOf({ isAssigned, policy, digest, agent }: Situation): Pick<
   if (!agent) return { state: "failed", message: "There is no such host." };
   if (digest !== "" && !isAssigned)
     return { state: "unassigned", message: "The policy is not deployed to this host, which gets the conf with it." };
-  if (digest === (agent.confs[policy] ?? "")) return { state: "ok", message: "" };
-  return { state: "waiting", message: waitingFor(agent, agent.policies[policy]) };
+  if (digest === reportedOf(agent.confs, policy)) return { state: "ok", message: "" };
+  return { state: "waiting", message: waitingFor(agent, reportedOf(agent.policies, policy)) };
 }
 
-function waitingFor({ hasAgent, isOnline }: AgentState, policyState = ""): string {
+function waitingFor({ hasAgent, isOnline }: AgentState, policyState: string): string {
   if (!hasAgent) return "This host has no agent. Policies and their confs are for hosts with an agent.";
   if (!isOnline) return "Its agent is not connected.";
   const problem = policyState.startsWith("failed") ? ` The policy is ${policyState}` : "";
   return `Its agent has not confirmed it yet.${problem}`;
+}
+
+/** The agent's report for the policy; empty if it reported nothing. A policy may be named like a member of all objects. */
+function reportedOf(reports: Readonly<Record<string, string>>, policy: string): string {
+  return Object.hasOwn(reports, policy) ? (reports[policy] ?? "") : "";
 }

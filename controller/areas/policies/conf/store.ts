@@ -15,12 +15,17 @@ import {
 
 /**
  * Confs in KvStore: `policies/conf/<policy>/<host>` is the reference of each host, which is also in the host's list.
- * `policies/confbytes/<policy>/<digest>` are the bytes, once for all hosts. Each change of references also writes
- * `policies/confchange/<policy>`, so that unused bytes are removed only if no reference was made meanwhile.
+ * `policies/confbytes/<policy>/<digest>` are the bytes, once for all hosts, and `policies/confdigest/<policy>/<digest>`
+ * lists them without their bytes. Each change of references also writes `policies/confchange/<policy>`, so that unused
+ * bytes are removed only if no reference was made meanwhile.
  */
 const REFERENCES = "policies/conf/";
 const BYTES = "policies/confbytes/";
+const DIGESTS = "policies/confdigest/";
 const CHANGES = "policies/confchange/";
+
+/** Digests whose two keys are deleted in one transaction, under one condition. */
+const SWEPT_AT_ONCE = Math.floor((KV_TXN_MAX_OPERATIONS - 1) / 2);
 
 interface StoredBytes {
   readonly base64: string;
@@ -47,21 +52,27 @@ export class ConfStore {
     this.#stores = stores;
   }
 
-  /** Stores the bytes of a conf. Returns their revision. */
+  /**
+   * Stores the bytes of a conf, unless they are stored. Returns their revision; undefined if they were removed at the
+   * same time.
+   */
   async putBytes(
     tenant: string,
     name: string,
     { digest, bytes }: { digest: string; bytes: Uint8Array },
-  ): Promise<number> {
+  ): Promise<number | undefined> {
+    const kv = await this.#kv(tenant);
+    const key = bytesKey(name, digest);
     const stored: StoredBytes = { base64: Buffer.from(bytes).toString("base64") };
-    const { revision } = await (await this.#kv(tenant)).txn({
-      if: [],
+    const { ok, revision } = await kv.txn({
+      if: [{ key, revision: 0 }],
       then: [
-        { kind: "put", key: bytesKey(name, digest), value: encodeJson(stored) },
+        { kind: "put", key, value: encodeJson(stored) },
+        { kind: "put", key: digestKey(name, digest), value: encodeJson({}) },
         { kind: "put", key: CHANGES + name, value: encodeJson({}) },
       ],
     });
-    return revision;
+    return ok ? revision : (await kv.get(key))?.revision;
   }
 
   /** Undefined if the bytes were removed, because no host has this conf any more. */
@@ -114,21 +125,33 @@ export class ConfStore {
     const change = await kv.get(CHANGES + name);
     if (change === undefined) return;
     const condition: KvCondition = { key: CHANGES + name, revision: change.revision };
-    const prefix = `${BYTES}${name}/`;
+    const prefix = `${DIGESTS}${name}/`;
     const stored: string[] = [];
     for await (const { key } of entriesUnder(kv, prefix)) stored.push(key.slice(prefix.length));
     const references = await this.references(tenant, name);
     const used = new Set([...references.values()].map(({ digest }) => digest));
-    const unused = stored.filter((digest) => !used.has(digest)).slice(0, KV_TXN_MAX_OPERATIONS - 2);
-    const then: KvOperation[] = unused.map((digest) => ({ kind: "delete", key: bytesKey(name, digest) }));
-    if (references.size === 0) then.push({ kind: "delete", key: CHANGES + name });
-    else if (unused.length > 0) then.push({ kind: "put", key: CHANGES + name, value: encodeJson({}) });
-    if (then.length > 0) await txnOnce(kv, { if: [condition], then });
+    const unused = stored.filter((digest) => !used.has(digest));
+    for (let at = 0; at < unused.length; at += SWEPT_AT_ONCE) {
+      const some = unused.slice(at, at + SWEPT_AT_ONCE);
+      const keys = some.flatMap((digest) => [bytesKey(name, digest), digestKey(name, digest)]);
+      if (!(await this.#delete(kv, condition, keys))) return;
+    }
+    // This key comes last: by it, `policies` finds bytes that are left by an interrupted sweep.
+    if (references.size === 0) await this.#delete(kv, condition, [CHANGES + name]);
+  }
+
+  /** Returns false if the condition does not hold. A repetition is safe, because no other writer makes these keys while it holds. */
+  async #delete(kv: KvStore, condition: KvCondition, keys: readonly string[]): Promise<boolean> {
+    return (await txnOnce(kv, { if: [condition], then: keys.map((key) => ({ kind: "delete", key })) })).ok;
   }
 
   async #kv(tenant: string): Promise<KvStore> {
     return (await this.#stores.tenant(tenant)).kv;
   }
+}
+
+function digestKey(name: string, digest: string): string {
+  return `${DIGESTS}${name}/${digest}`;
 }
 
 function bytesKey(name: string, digest: string): string {

@@ -19,6 +19,8 @@ export const HOST_CALLS: ExampleCalls = {
   "GET /host": {},
   "GET /host/:name": { name: HOST },
   "POST /agent/token": { host: HOST, minutes: 60 },
+  "GET /agent/token": {},
+  "DELETE /agent/token/:id": { id: RUN },
   "POST /agent/enrol": { id: RUN, csr: "-----BEGIN CERTIFICATE REQUEST-----", proof: "0" },
   "POST /group": GROUP,
   "PUT /group": GROUP,
