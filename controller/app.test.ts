@@ -266,6 +266,7 @@ describe("the HTTP interface", () => {
 });
 
 test("what a look at the stores found holds for a second, a failure too, and for all who ask at once", async () => {
+  let held = 0;
   let damaged: readonly { readonly tenant: string; readonly rows: number; readonly tables: readonly string[] }[] = [];
   const clock = new TestClock();
   let looks = 0;
@@ -288,6 +289,7 @@ test("what a look at the stores found holds for a second, a failure too, and for
       audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
       ready: looked,
       damaged: () => damaged,
+      heldTargets: () => held,
     },
     settings: { dataDir: "/nonexistent", version: "0" },
   });
@@ -306,6 +308,10 @@ test("what a look at the stores found holds for a second, a failure too, and for
   // A damaged row must not take a controller out of service.
   expect(await ask()).toEqual([200, { status: "ok", damaged }]);
   damaged = [];
+  held = 2;
+  const warnings = ["2 changes of targets held: see GET /monitoring/targets."];
+  expect(await ask()).toEqual([200, { status: "ok", warnings }]);
+  held = 0;
   expect(looks).toBe(2);
   // The other tenants are still served.
   lost = [{ tenant: "matrix", keyspace: "odp_matrix" }];

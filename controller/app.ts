@@ -44,6 +44,7 @@ import type { SocketEndpoint } from "./http/sockets/socket.ts";
 import { Standing } from "./http/calls/standing.ts";
 import { traceparentOf } from "./http/calls/trace.ts";
 import { Upgrades } from "./http/sockets/upgrade.ts";
+import { counted } from "../common/text/counted.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Readiness } from "./store/engine.ts";
 
@@ -54,6 +55,8 @@ export interface HttpServices {
   readonly ready: () => Promise<Readiness>;
   /** Stores with damaged rows, listed by `/readyz`; none if absent. */
   readonly damaged?: () => readonly DamagedStore[];
+  /** Number of changes of targets that wait for a confirmation, for `/readyz`; 0 when absent. */
+  readonly heldTargets?: () => number;
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
   /** Maximum concurrent calls of a tenant on this controller, at least 1. Absent: the limit for all tenants. */
@@ -289,10 +292,12 @@ function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): 
     try {
       const { lost } = await ready();
       const damaged = services.damaged?.() ?? [];
+      const held = services.heldTargets?.() ?? 0;
       return await reply.send({
         status: "ok",
         ...(lost.length > 0 && { lost }),
         ...(damaged.length > 0 && { damaged }),
+        ...(held > 0 && { warnings: [`${counted(held, "change")} of targets held: see GET /monitoring/targets.`] }),
       });
     } catch (error) {
       const failure = asAppError(error);

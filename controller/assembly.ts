@@ -102,7 +102,8 @@ function agentServerOf({ runtime, stores, hosts }: Services, peers: PeerServices
 }
 
 function httpOf(services: Services): Promise<FastifyInstance> {
-  const { options, points, engine, runtime, stores, tenants, users, groups, access, audit, rowChecks } = services;
+  const { options, points, engine, runtime, stores, tenants, users, groups, access, audit, rowChecks, policies } =
+    services;
   const { dataDir, version, publicNames, trustedProxies, hsts, metricsReaders, bodyMemoryMib, callLog } = options;
   const areas = points.areas.all;
   return buildHttp({
@@ -114,6 +115,7 @@ function httpOf(services: Services): Promise<FastifyInstance> {
       audit,
       ready: () => tenants.ready(),
       damaged: () => rowChecks.damaged(),
+      heldTargets: () => policies.targets.heldCount,
       storesAreRemote: engine.isRemote,
       callQuotaOf: (tenant) => countQuotaOf(stores.configOf(tenant)).calls,
       onTenantLeft: (listener) => stores.onLeave(listener),

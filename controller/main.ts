@@ -237,6 +237,7 @@ async function prepare(
     metricsReaders,
     bodyMemoryMib,
     fileHistory: settings.fileHistory,
+    targetHold: settings.targetHold,
     outboundNetworks,
     outboundPublic,
     dataDir,

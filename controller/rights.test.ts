@@ -4,7 +4,7 @@ import { ApiPermissions } from "./areas/groups/index.ts";
 import { FileHistory, FileVersions, LocalFiles } from "./areas/files/index.ts";
 import { HostTokens } from "./areas/hosts/index.ts";
 import type { Principal } from "./areas/permissions/index.ts";
-import { PolicyConfs } from "./areas/policies/index.ts";
+import { PolicyConfs, PolicyTargets } from "./areas/policies/index.ts";
 import { FactorService, OperatorAccess, SignInPolicyService, SignInsService } from "./areas/users/index.ts";
 
 /**
@@ -63,6 +63,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     start: "at the start",
     refresh: "tells agents what is stored already",
   },
+  HostTargets: { hosts: "by services that checked a permission of theirs; only expressions need hosts:read" },
   RepairService: { maintain: "maintenance", leave: "a tenant is deleted" },
   ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },
   RowCheckService: {
@@ -111,6 +112,13 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   RunRetention: { ran: "by the service that runs jobs", sweep: "maintenance" },
   RunAges: { sweep: "maintenance" },
   PolicyConfs: { sweep: "repair", sweepOf: "a policy is deleted" },
+  PolicyTargets: {
+    evaluate: "by services, with the present rights of who saved a policy",
+    count: "maintenance",
+    maintain: "maintenance",
+    leave: "a tenant is deleted",
+    close: "at the end",
+  },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",
@@ -242,6 +250,7 @@ test("services that routes reach as members of another service are checked, too"
     HostTokens,
     OperatorAccess,
     PolicyConfs,
+    PolicyTargets,
     SignInPolicyService,
     SignInsService,
   ];

@@ -2,6 +2,7 @@ import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, DEPOT_REMARK_MAX_CHARS } from "../limits.ts";
 import { ABSOLUTE_PATH, ENCODING, FILE_NAME, having, PATH_BELOW } from "./documented.ts";
 import { Revision } from "./revision.ts";
+import { HostEntry } from "./targets.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 255, documented: FILE_NAME });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
@@ -109,7 +110,7 @@ export const DepotDifference = Type.Object({
 });
 export type DepotDifference = Static<typeof DepotDifference>;
 
-const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
+const Hosts = Type.Array(HostEntry, { minItems: 1 });
 
 export const Deployment = Type.Object({
   hosts: Hosts,

@@ -1,10 +1,11 @@
 import { Type, type Static } from "typebox";
 import { DEPLOY_DEFAULT_S, DEPOT_COMMAND_MAX_CHARS, EXTERNAL_AGENT_KEY_MAX_CHARS } from "../limits.ts";
 import { FILE_NAME } from "./documented.ts";
+import { HostEntry } from "./targets.ts";
 
 /** Schemas of `/monitoring/extagent` and `/monitoring/zabbix`. */
 
-const Hosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
+const Hosts = Type.Array(HostEntry, { minItems: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 255, documented: FILE_NAME, description: "a depot" });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
 const timeout = Type.Optional(Type.Integer({ minimum: 1, default: DEPLOY_DEFAULT_S, description: "seconds" }));

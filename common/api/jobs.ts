@@ -22,6 +22,7 @@ import {
   TTL,
 } from "./documented.ts";
 import { Revision } from "./revision.ts";
+import { HostEntryOrEmpty } from "./targets.ts";
 
 const Name = Type.String({ minLength: 1, maxLength: 600, description: "<name>@<dir>" });
 const Text = (maxLength: number) => Type.String({ maxLength });
@@ -36,7 +37,7 @@ const members = {
   groupmode: Type.Optional(
     Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")]),
   ),
-  host: Type.Optional(Type.Array(Text(255), { maxItems: JOB_HOSTS_MAX })),
+  host: Type.Optional(Type.Array(HostEntryOrEmpty, { maxItems: JOB_HOSTS_MAX })),
   begin: Type.Optional(Text(64_000)),
   end: Type.Optional(Text(64_000)),
   arg: Type.Optional(

@@ -1,6 +1,7 @@
 import { Type, type Static } from "typebox";
 import { FILE_NAME, having, HOST_FOLDER, NOT_EMPTY, RULE_KEY } from "./documented.ts";
 import { Revision } from "./revision.ts";
+import { HostEntry, HostEntryOrEmpty } from "./targets.ts";
 
 /** The two kinds of policy as stored and as sent to agents. The HTTP schemas of the area extend them. */
 
@@ -27,7 +28,7 @@ const Common = {
   /** True: the delimiter ends a record instead of beginning it. */
   delimitereol: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Text(500))),
-  hosts: Type.Optional(Type.Array(Text(255))),
+  hosts: Type.Optional(Type.Array(HostEntryOrEmpty)),
   attrs: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
@@ -99,10 +100,10 @@ export const PolicyRemove = Type.Object({
 });
 export const PolicyDeploy = Type.Object({
   ...PolicySelect.properties,
-  hosts: Type.Optional(Type.Array(Text(255), { description: "added to the policy's hosts" })),
+  hosts: Type.Optional(Type.Array(HostEntryOrEmpty, { description: "added to the policy's hosts" })),
 });
 
-const ConfHosts = Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { minItems: 1 });
+const ConfHosts = Type.Array(HostEntry, { minItems: 1 });
 
 export const ConfPlace = Type.Object(
   {
@@ -139,7 +140,12 @@ export const PolicyRecord = Type.Object({
   name: Type.String(),
   kind: Type.Union([Type.Literal("command"), Type.Literal("log")]),
   rule: Type.String(),
-  hosts: Type.Array(Type.String()),
+  hosts: Type.Array(Type.String(), { description: "as they were sent: names, and expressions" }),
+  matched: Type.Optional(
+    Type.Array(Type.String(), {
+      description: "hosts that the entries of hosts mean now; only if one is an expression",
+    }),
+  ),
   tags: Type.Array(Type.String()),
   status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")]),
   created: Type.Integer({ description: "milliseconds since 1970" }),
@@ -148,3 +154,17 @@ export const PolicyRecord = Type.Object({
   revision: Revision,
 });
 export type PolicyRecord = Static<typeof PolicyRecord>;
+
+/** Hosts that no entry of a policy matches any more, and that keep the policy until the change is confirmed. */
+export const HeldTargets = Type.Object({
+  id: Type.String({ description: "for POST /monitoring/targets/confirm; another one if hosts are added" }),
+  policy: Type.String(),
+  since: Type.Integer({ description: "milliseconds since 1970" }),
+  username: Type.String({ description: "who saved the hosts of the policy" }),
+  matched: Type.Integer({ description: "hosts that have the policy, with those of the change" }),
+  hosts: Type.Array(Type.String(), { description: "hosts that lose the policy" }),
+});
+export type HeldTargets = Static<typeof HeldTargets>;
+
+export const HeldTargetsList = Type.Object({});
+export const HeldTargetsConfirm = Type.Object({ id: Type.String({ minLength: 1, maxLength: 100 }) });

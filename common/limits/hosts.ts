@@ -125,10 +125,32 @@ export const EXTERNAL_AGENT_GONE_S = 20;
 /** Paths of a depot's programs by which running processes are recognised. */
 export const EXTERNAL_AGENT_PROGRAMS_MAX_BYTES = 16 * KIB;
 
+// Targets.
+export const TARGET_TEXT_MAX_CHARACTERS = 2_000;
+export const TARGET_NAME_MAX_CHARACTERS = 255;
+export const TARGET_GROUP_MAX_BYTES = 500;
+/** Hosts that the entries of one list name and match. */
+export const TARGET_HOSTS_MAX = 10_000;
+/** Defaults of the settings `target_hold_percent` and `target_hold_hosts`. */
+export const TARGET_HOLD_PERCENT = 20;
+export const TARGET_HOLD_HOSTS = 5;
+/** Time for which hosts that evaluations took off a policy are counted together. */
+export const TARGET_TAKEN_WINDOW_MS = 600_000;
+/** Hosts that changed are gathered for this time, and so many; then all hosts are evaluated. */
+export const TARGET_GATHER_MS = 200;
+export const TARGET_CHANGED_HOSTS_MAX = 500;
+/** Names of hosts that one query asks about. */
+export const TARGET_NAMES_PER_QUERY = 500;
+
 // Policies.
 export const POLICY_HOSTS_MAX = 3_000;
 export const POLICIES_PER_HOST_MAX = 500;
 export const POLICY_PARALLEL_HOSTS = 16;
+/** Lists of hosts that one transaction writes, and transactions at the same time. */
+export const POLICY_HOSTS_PER_WRITE = 50;
+export const POLICY_PARALLEL_WRITES = 4;
+/** Beyond so many hosts the lists of all hosts are read in pages, instead of one by one. */
+export const POLICY_LISTS_READ_MAX = 500;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
 export const POLICY_RUN_TTL_DAYS = 30;

@@ -21,8 +21,15 @@ export type Execution = ReturnType<typeof execution>;
 /** Jobs: their definitions, schedules and runs. */
 export function execution(from: Core & Identity & Data & HostServices & Scripting) {
   const { options, points, runtime, secrets, stores, objects, membership, notifications, users, ospaceOf } = from;
-  const { hosts, stored, deployments, serverScripts } = from;
-  const jobs = new JobService({ stores, runtime, objects, hosts, ...(options.zone && { zone: options.zone }) });
+  const { hosts, targets, stored, deployments, serverScripts } = from;
+  const jobs = new JobService({
+    stores,
+    runtime,
+    objects,
+    hosts,
+    targets,
+    ...(options.zone && { zone: options.zone }),
+  });
   points.authoredJobs.fill(jobs);
   const begun = new BegunRuns({ stores, objects, jobs });
   points.begunRuns.fill({ kind: "job runs", goesOn: (...whose) => begun.goesOn(...whose) });
@@ -31,7 +38,7 @@ export function execution(from: Core & Identity & Data & HostServices & Scriptin
   const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
   const retention = new RunRetention({ stores, objects, runtime });
   const runs = new JobRuns({
-    ...{ access, stores, runtime, secrets, jobs, hosts, stored, objects, notifications, proxied, retention },
+    ...{ access, stores, runtime, secrets, jobs, hosts, targets, stored, objects, notifications, proxied, retention },
     controllers: membership,
     scripts: serverScripts,
     authors: users,

@@ -1,5 +1,6 @@
+import { TARGET_HOLD_HOSTS, TARGET_HOLD_PERCENT } from "../../common/limits.ts";
 import { DeploymentService, DepotService } from "../areas/depots/index.ts";
-import { HostService, StoredCommands } from "../areas/hosts/index.ts";
+import { HostService, HostTargets, StoredCommands } from "../areas/hosts/index.ts";
 import { SentPolicies } from "../areas/ingest/index.ts";
 import { PolicyService } from "../areas/policies/index.ts";
 import { countQuotaOf } from "../areas/tenants/index.ts";
@@ -21,16 +22,22 @@ export async function hostServices(from: Core & Identity & Data) {
   });
   const links = peerLinks({ runtime, membership, hosts, notifications, dial: options.dialPeer });
   points.peers.fill(links);
+  const targets = new HostTargets({ query: from.query });
   const depots = new DepotService({ stores, runtime, objects, room: use });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({
-    ...{ depots, hosts, stores, stored, objects, notifications, runtime },
+    ...{ depots, hosts, targets, stores, stored, objects, notifications, runtime },
     controllers: membership,
   });
   points.begunDeployments.fill({ kind: "deployments", goesOn: (...whose) => deployments.goesOn(...whose) });
-  const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
+  const policies = new PolicyService({
+    ...{ stores, runtime, rules, depots, hosts, targets, objects, actAs },
+    controllers: membership,
+    authors: from.users,
+    limit: options.targetHold ?? { percent: TARGET_HOLD_PERCENT, hosts: TARGET_HOLD_HOSTS },
+  });
   points.policies.fill(policies);
-  return { sent, hosts, links, depots, stored, deployments, policies };
+  return { sent, hosts, targets, links, depots, stored, deployments, policies };
 }
 
 function openHosts(from: Core & Identity & Data, sent: SentPolicies): Promise<HostService> {
@@ -45,6 +52,7 @@ function openHosts(from: Core & Identity & Data, sent: SentPolicies): Promise<Ho
     otherAddresses: () => membership.others().map(({ addresses }) => addresses),
     given: (tenant, host, commandId) => points.commands.offered.gave(tenant, host, commandId),
     leads: (place) => points.proxied.offered.leads(place),
+    onChanged: (tenant, host) => points.policies.offered.targets.changed.add(tenant, host),
     onRemoved: async (tenant, host) => {
       await sent.forget(tenant, host);
       await points.entries.offered.forget(tenant, host);

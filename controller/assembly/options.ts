@@ -42,6 +42,8 @@ export interface AssemblyOptions {
   readonly outboundNetworks?: readonly string[];
   /** True if scripts may also reach public addresses. Default: true. */
   readonly outboundPublic?: boolean;
+  /** Bounds of removals from policies by targets that need no confirmation. Absent: 20 percent and 5 hosts. */
+  readonly targetHold?: { readonly percent: number; readonly hosts: number };
   readonly dataDir: string;
   /** File outside the store that keeps the newest digests of the audit trail. Absent: none is kept. */
   readonly auditAnchorFile?: string;

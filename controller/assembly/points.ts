@@ -54,7 +54,7 @@ export function openPoints() {
     begunImports: point<BegunWork>({ name: "imports of users", neededBy: "users", filledBy: "imports" }),
     begunDeployments: point<BegunWork>({ name: "deployments of users", neededBy: "users", filledBy: "deployments" }),
     hostCounts: point<HostCounts>({ name: "counts of hosts", neededBy: "licences", filledBy: "hosts" }),
-    policies: point<Pick<PolicyService, "needing" | "desired">>({
+    policies: point<Pick<PolicyService, "needing" | "desired" | "targets">>({
       name: "policies of rules and hosts",
       neededBy: "rules and hosts",
       filledBy: "policies",

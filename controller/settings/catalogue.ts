@@ -3,6 +3,8 @@ import {
   FILE_HISTORY_MIB_DEFAULT,
   HTTP_BODY_MEMORY_DEFAULT_MIB,
   HTTP_BODY_MEMORY_MIN_MIB,
+  TARGET_HOLD_HOSTS,
+  TARGET_HOLD_PERCENT,
   WORKER_THREADS_MAX,
 } from "../../common/limits.ts";
 import { STORE_ACCESS_SETTINGS } from "./store.ts";
@@ -120,6 +122,17 @@ export const SETTINGS = [
     meaning:
       "1 records the key that an SSH host shows first, 0 refuses a host until its key is on its record (`sshkey`)",
     default: "1",
+  },
+  {
+    name: "target_hold_percent",
+    meaning:
+      "Percent of the matched hosts of a policy: a change of targets that takes off more, and at least `target_hold_hosts`, waits for its confirmation ([targets](targets.md))",
+    default: String(TARGET_HOLD_PERCENT),
+  },
+  {
+    name: "target_hold_hosts",
+    meaning: "Hosts that a change of targets takes off a policy at least before it waits",
+    default: String(TARGET_HOLD_HOSTS),
   },
   {
     name: "license_keys",

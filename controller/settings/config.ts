@@ -4,7 +4,14 @@ import { join, resolve } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { parse } from "smol-toml";
 import { AppError, errorText } from "../../common/errors.ts";
-import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_MAX } from "../../common/limits.ts";
+import {
+  HTTP_BODY_MEMORY_DEFAULT_MIB,
+  HTTP_BODY_MEMORY_MIN_MIB,
+  TARGET_HOLD_HOSTS,
+  TARGET_HOLD_PERCENT,
+  TARGET_HOSTS_MAX,
+  WORKER_THREADS_MAX,
+} from "../../common/limits.ts";
 import { nearestName } from "../../common/text/nearest.ts";
 import { refusing, textOf as decodedText } from "../../common/text/text-stream.ts";
 import { HSTS_REACHES, type HstsReach } from "../http/connections/browsers.ts";
@@ -63,6 +70,7 @@ export interface Settings {
   readonly clusterPrefix: string;
   readonly demo: boolean;
   readonly sshTrustFirstKey: boolean;
+  readonly targetHold: { readonly percent: number; readonly hosts: number };
   readonly licenseKeys: readonly string[];
   /** Absent: users sign in by password only. */
   readonly openId: OpenIdSettings | undefined;
@@ -203,6 +211,7 @@ function settle(given: Given): Settings {
       "1 to 20 lower-case letters and digits",
     ),
     sshTrustFirstKey: yesOrNo("ssh_trust_first_key", text("ssh_trust_first_key", "1")),
+    targetHold: targetHold(text),
     demo: yesOrNo("demo", text("demo", "1")),
     licenseKeys: list(text("license_keys", "")).map((key) =>
       matching("license_keys", key, /^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes, several separated by commas"),
@@ -217,6 +226,15 @@ function settle(given: Given): Settings {
     }),
     fileHistory: fileHistory(text),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
+  };
+}
+
+function targetHold(text: (name: SettingName, otherwise: string) => string): Settings["targetHold"] {
+  const percent = text("target_hold_percent", String(TARGET_HOLD_PERCENT));
+  const hosts = text("target_hold_hosts", String(TARGET_HOLD_HOSTS));
+  return {
+    percent: whole("target_hold_percent", percent, { from: 0, to: 100 }),
+    hosts: whole("target_hold_hosts", hosts, { from: 1, to: TARGET_HOSTS_MAX }),
   };
 }
 

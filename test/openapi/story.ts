@@ -13,6 +13,7 @@ const UNREACHED = /^POST \/monitoring\/(?:(?:extagent|zabbix)\/)?(?:deploy|undep
 /** Codes of the examples that fail in a test world, for what it lacks. */
 const FAILURES: Readonly<Record<string, string>> = {
   "POST /agent/enrol": "denied",
+  "POST /monitoring/targets/confirm": "not_found",
   "POST /files/restore/*": "not_found",
   "DELETE /files/history/*": "not_found",
   "POST /license/import": "unsupported",

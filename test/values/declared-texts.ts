@@ -31,6 +31,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "PATCH /monitoring/policy/:name": untried("takes what `POST /monitoring/policy` takes"),
   "POST /monitoring/policy/deploy/:name": NAMES,
   "POST /monitoring/policy/undeploy/:name": NAMES,
+  "POST /monitoring/targets/confirm": NAMES,
   "POST /mxobject/system/schema/:table": NAMES,
   "PUT /mxobject/rule": tried("`/mxobject/rule`"),
   "POST /mxobject/rule/new": ASKS,

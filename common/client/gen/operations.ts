@@ -5626,6 +5626,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5657,6 +5658,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5722,6 +5725,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5753,6 +5757,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5786,6 +5792,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5817,6 +5824,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -5885,6 +5894,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -5916,6 +5926,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6001,6 +6013,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -6032,6 +6045,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6160,6 +6175,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -6191,6 +6207,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6224,6 +6242,7 @@ export interface Operations {
       delimiter?: string;
       delimitereol?: boolean;
       tags: string[];
+      /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
@@ -6255,6 +6274,8 @@ export interface Operations {
       id: string;
       class: string;
       kind: "command" | "log";
+      /** hosts that the entries of hosts mean now; only if one is an expression. */
+      matched?: string[];
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
@@ -6295,6 +6316,59 @@ export interface Operations {
       digest: string;
       bytes: number;
     }[];
+  };
+  /**
+   * Removals of hosts from policies that wait for a confirmation.
+   *
+   * `GET /monitoring/targets`, permission: policies:read.
+   *
+   * @example
+   * await client.call("getMonitoringTargets");
+   */
+  getMonitoringTargets: {
+    request: Record<string, never>;
+    message: {
+      /** for POST /monitoring/targets/confirm; another one if hosts are added. */
+      id: string;
+      policy: string;
+      /** milliseconds since 1970. */
+      since: number;
+      /** who saved the hosts of the policy. */
+      username: string;
+      /** hosts that have the policy, with those of the change. */
+      matched: number;
+      /** hosts that lose the policy. */
+      hosts: string[];
+    }[];
+  };
+  /**
+   * Carries out a removal of hosts that is held.
+   *
+   * `POST /monitoring/targets/confirm`, permission: policies:run.
+   *
+   * @example
+   * await client.call("postMonitoringTargetsConfirm", { query: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } });
+   */
+  postMonitoringTargetsConfirm: {
+    request: {
+      query: {
+        /** 1 to 100 characters. */
+        id: string;
+      };
+    };
+    message: {
+      /** for POST /monitoring/targets/confirm; another one if hosts are added. */
+      id: string;
+      policy: string;
+      /** milliseconds since 1970. */
+      since: number;
+      /** who saved the hosts of the policy. */
+      username: string;
+      /** hosts that have the policy, with those of the change. */
+      matched: number;
+      /** hosts that lose the policy. */
+      hosts: string[];
+    };
   };
   /**
    * Takes depot versions off hosts.
@@ -8513,6 +8587,8 @@ export interface Operations {
       status: "ok";
       /** Lost nodes; absent: none. */
       lost?: string[];
+      /** What waits for an operator; absent: nothing. */
+      warnings?: string[];
       /** Stores with damaged rows; absent: none. */
       damaged?: Record<string, unknown>[];
     };

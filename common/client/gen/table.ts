@@ -187,6 +187,8 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   postMonitoringPolicyLog: "POST /monitoring/policy/log",
   postMonitoringPolicyUndeployByName: "POST /monitoring/policy/undeploy/{name} acts",
   deleteMonitoringPolicyUndeployConfByName: "DELETE /monitoring/policy/undeploy/conf/{name} acts",
+  getMonitoringTargets: "GET /monitoring/targets reads",
+  postMonitoringTargetsConfirm: "POST /monitoring/targets/confirm acts",
   postMonitoringUndeploy: "POST /monitoring/undeploy acts multipart",
   postMonitoringZabbixDeploy: "POST /monitoring/zabbix/deploy acts multipart",
   postMonitoringZabbixRestart: "POST /monitoring/zabbix/restart acts multipart",

@@ -7,10 +7,12 @@ import {
 } from "../../../common/limits.ts";
 import { absolutePath } from "../../../common/paths.ts";
 import { counted } from "../../../common/text/counted.ts";
-import type { HostCommand } from "../hosts/index.ts";
+import type { HostCommand, HostTargets } from "../hosts/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import type { NotSent } from "./deployment-commands.ts";
 
 export interface DeploymentRequest {
+  /** Names of hosts, and expressions that hosts match (`HostTargets`). */
   readonly hosts: readonly string[];
   readonly depots: readonly string[];
   /** One version per depot, in the order of `depots`. */
@@ -21,6 +23,8 @@ export interface DeploymentRequest {
   readonly timeoutSeconds?: number;
   /** True: also if the versions that leave the hosts are in use there. */
   readonly force?: boolean;
+  /** Called with each expression that matches no host. */
+  readonly warn?: (text: string) => void;
 }
 
 /** One part of the work on a host. */
@@ -54,6 +58,18 @@ export function checkedPairs(
     pairs.set(`${depot}/${version}`, { depot, version });
   }
   return [...pairs.values()];
+}
+
+/** The request with the hosts that its entries mean now. `AppError("too_large")` for too many. */
+export async function resolvedRequest(
+  targets: Pick<HostTargets, "hosts">,
+  principal: Principal,
+  request: DeploymentRequest,
+): Promise<DeploymentRequest> {
+  const { hosts, warnings } = await targets.hosts(principal, request.hosts);
+  refuseTooMany(hosts.length, request.depots.length);
+  for (const warning of warnings) request.warn?.(warning);
+  return { ...request, hosts };
 }
 
 /** `AppError("too_large")` when one deployment may not have so many hosts or depots. */

@@ -17,8 +17,8 @@ export function deploymentRoutes(deployments: DeploymentService): readonly Endpo
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) =>
-        answerOfDeployment(await deployments.deploy(principal, requestOf(input))),
+      handler: ({ principal, input }) =>
+        answered((warn) => deployments.deploy(principal, { ...requestOf(input), warn })),
     }),
     endpoint({
       method: "POST",
@@ -29,8 +29,8 @@ export function deploymentRoutes(deployments: DeploymentService): readonly Endpo
       body: "multipart",
       input: Deployment,
       output: Type.Array(DeploymentOutcome),
-      handler: async ({ principal, input }) =>
-        answerOfDeployment(await deployments.undeploy(principal, requestOf(input))),
+      handler: ({ principal, input }) =>
+        answered((warn) => deployments.undeploy(principal, { ...requestOf(input), warn })),
     }),
   ];
 }
@@ -39,11 +39,22 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
+type Outcomes = readonly DeploymentOutcome[];
+
+/** Makes the answer of a deployment, with the warnings that it gave. */
+export async function answered(
+  carriedOut: (warn: (text: string) => void) => Promise<Outcomes>,
+): Promise<Answer<DeploymentOutcome[]>> {
+  const told: string[] = [];
+  const answer = answerOfDeployment(await carriedOut((text) => told.push(text)));
+  return { ...answer, warnings: [...told, ...(answer.warnings ?? [])] };
+}
+
 /**
  * The call itself succeeded, so its status is ok. Its top reports the targets that failed or were not reached, and those
  * that had nothing to remove.
  */
-export function answerOfDeployment(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
+function answerOfDeployment(outcomes: Outcomes): Answer<DeploymentOutcome[]> {
   const absent = outcomes.filter(({ state, message }) => state === "ok" && message === NOT_DEPLOYED);
   const faults = outcomes
     .filter(({ state }) => state !== "ok")

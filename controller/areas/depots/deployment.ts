@@ -6,7 +6,7 @@ import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
-import type { CommandOutcome, Hosts, StoredCommands } from "../hosts/index.ts";
+import type { CommandOutcome, Hosts, HostTargets, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Unrestricted } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
@@ -22,7 +22,15 @@ import {
   type OpenDeployment,
   type VersionedDeployment,
 } from "./deployment-records.ts";
-import { byHost, checkedPairs, placeOf, workOf, type DeploymentRequest, type HostWork } from "./deployment-requests.ts";
+import {
+  byHost,
+  checkedPairs,
+  placeOf,
+  resolvedRequest,
+  workOf,
+  type DeploymentRequest,
+  type HostWork,
+} from "./deployment-requests.ts";
 import { LateResults } from "./late-results.ts";
 import type { DeploymentOutcome, Depots } from "./types.ts";
 import { depotVersion } from "./version.ts";
@@ -30,6 +38,7 @@ import { depotVersion } from "./version.ts";
 export interface DeploymentDependencies {
   readonly depots: Pick<Depots, "toDeploy" | "isStored" | "users">;
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot" | "depotsOn">;
+  readonly targets: Pick<HostTargets, "hosts">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "visible"> & Unrestricted<"ingest">;
@@ -64,6 +73,7 @@ export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
   readonly #checks: DeploymentChecks;
   readonly #commands: DeploymentCommands;
+  readonly #targets: DeploymentDependencies["targets"];
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
   readonly #late: LateResults;
@@ -75,6 +85,7 @@ export class DeploymentService {
     this.#depots = dependencies.depots;
     this.#checks = new DeploymentChecks(dependencies);
     this.#commands = new DeploymentCommands(dependencies);
+    this.#targets = dependencies.targets;
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
     this.#late = new LateResults(dependencies.stores);
@@ -92,7 +103,8 @@ export class DeploymentService {
       const depot = await this.#depots.toDeploy(principal, pair.depot, pair.version);
       return { kind: "deploy" as const, ...depot, ...place };
     });
-    return this.carryOut(principal, workOf(request, commands), { ...request, action: "deploy" });
+    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
+    return this.carryOut(principal, work, { ...request, action: "deploy" });
   }
 
   /**
@@ -110,7 +122,8 @@ export class DeploymentService {
       version: depotVersion(version),
       ...place,
     }));
-    return this.carryOut(principal, workOf(request, commands), { ...request, action: "undeploy" });
+    const work = workOf(await resolvedRequest(this.#targets, principal, request), commands);
+    return this.carryOut(principal, work, { ...request, action: "undeploy" });
   }
 
   /**
@@ -123,6 +136,7 @@ export class DeploymentService {
     options: WorkOptions,
   ): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
+    if (work.length === 0) return [];
     await this.#checks.require(principal, work, options);
     return this.#run(principal, this.#begin(work, options));
   }
@@ -139,8 +153,7 @@ export class DeploymentService {
   }
 
   #newId(): string {
-    const { clock, random } = this.#runtime;
-    return ulidOf(clock.nowMs(), random.bytes(10));
+    return ulidOf(this.#runtime.clock.nowMs(), this.#runtime.random.bytes(10));
   }
 
   /**

@@ -4,7 +4,7 @@ export { depotClasses } from "./classes.ts";
 export { DeploymentService } from "./deployment.ts";
 export { refuseTooMany, type HostWork } from "./deployment-requests.ts";
 export type { DeploymentAction } from "./deployment-records.ts";
-export { answerOfDeployment } from "./deployment-routes.ts";
+export { answered as answeredDeployment } from "./deployment-routes.ts";
 export { depotVersion } from "./version.ts";
 export { depotRoutes } from "./routes.ts";
 export { DepotService } from "./service.ts";

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { DeploymentOutcome } from "../../../common/api/depots.ts";
 import { ExtAgentDeployment, ExtAgentRemoval, ExtAgentTargets } from "../../../common/api/extagents.ts";
 import { endpoint, type Endpoint } from "../../http/interface/endpoint.ts";
-import { answerOfDeployment } from "../depots/index.ts";
+import { answeredDeployment } from "../depots/index.ts";
 import type { ExtAgentService } from "./service.ts";
 
 /** Both names mean the same; clients use either. */
@@ -36,16 +36,16 @@ function placingRoutes(agents: ExtAgentService, name: (typeof NAMES)[number]): r
       summary: "Puts external agents on hosts and starts them",
       input: ExtAgentDeployment,
       secrets: ["key"],
-      handler: async ({ principal, input: { timeout, ...request } }) =>
-        answerOfDeployment(await agents.deploy(principal, { ...request, timeoutSeconds: timeout })),
+      handler: ({ principal, input: { timeout, ...request } }) =>
+        answeredDeployment((warn) => agents.deploy(principal, { ...request, timeoutSeconds: timeout, warn })),
     }),
     endpoint({
       ...DECLARED,
       path: `/monitoring/${name}/undeploy`,
       summary: "Stops external agents and takes them off hosts",
       input: ExtAgentRemoval,
-      handler: async ({ principal, input: { timeout, ...request } }) =>
-        answerOfDeployment(await agents.undeploy(principal, { ...request, timeoutSeconds: timeout })),
+      handler: ({ principal, input: { timeout, ...request } }) =>
+        answeredDeployment((warn) => agents.undeploy(principal, { ...request, timeoutSeconds: timeout, warn })),
     }),
   ];
 }
@@ -57,8 +57,8 @@ function runningRoutes(agents: ExtAgentService, name: (typeof NAMES)[number]): r
       path: `/monitoring/${name}/${action}`,
       summary: SUMMARIES[action],
       input: ExtAgentTargets,
-      handler: async ({ principal, input: { hosts, timeout } }) =>
-        answerOfDeployment(await agents.run(principal, action, { hosts, timeoutSeconds: timeout })),
+      handler: ({ principal, input: { hosts, timeout } }) =>
+        answeredDeployment((warn) => agents.run(principal, action, { hosts, timeoutSeconds: timeout, warn })),
     }),
   );
 }

@@ -13,7 +13,7 @@ import {
   type Depots,
   type HostWork,
 } from "../depots/index.ts";
-import type { DepotToDeploy, HostCommand, Hosts } from "../hosts/index.ts";
+import type { DepotToDeploy, HostCommand, Hosts, HostTargets } from "../hosts/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { STOPPED_CODE } from "./functions.ts";
 import { deployScript, restartScript, startScript, stopScript, undeployScript } from "./script.ts";
@@ -23,12 +23,16 @@ export interface ExtAgentDependencies {
   readonly depots: Pick<Depots, "toDeploy">;
   readonly deployments: Pick<DeploymentService, "carryOut">;
   readonly hosts: Pick<Hosts, "settings">;
+  readonly targets: Pick<HostTargets, "hosts">;
   readonly clock: Clock;
 }
 
 export interface ExtAgentTargets {
+  /** Names of hosts, and expressions that hosts match (`HostTargets`). */
   readonly hosts: readonly string[];
   readonly timeoutSeconds?: number | undefined;
+  /** Called with each expression that matches no host. */
+  readonly warn?: (text: string) => void;
 }
 
 export interface ExtAgentRemoval extends ExtAgentTargets {
@@ -123,8 +127,9 @@ export class ExtAgentService {
       commandOf: CommandOf;
     },
   ): Promise<Outcomes> {
-    const { timeoutSeconds, force } = of.targets;
-    const hosts = [...new Set(of.targets.hosts)];
+    const { timeoutSeconds, force, warn } = of.targets;
+    const { hosts, warnings } = await this.#with.targets.hosts(principal, of.targets.hosts);
+    for (const warning of warnings) warn?.(warning);
     refuseTooMany(hosts.length, 1);
     const { name: depot = "", version = "" } = of.depot ?? {};
     const work = await mapLimited(hosts, DEPLOY_PARALLEL_HOSTS, async (host): Promise<HostWork> => {

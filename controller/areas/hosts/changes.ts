@@ -40,6 +40,8 @@ export interface HostChangesDependencies {
   readonly objects: Unrestricted<"get" | "update" | "ingest" | "remove" | "writeTimes"> & Rehearsals;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+  /** Called after a change of a host is in its record. */
+  readonly onChanged?: ((tenant: string, host: string) => void) | undefined;
 }
 
 interface Now {
@@ -206,6 +208,7 @@ export class HostChanges {
       if (!isTransient(error)) await this.#clear(kv, { host, sequence, isGone: change.kind === "insert" });
       throw error;
     }
+    this.#with.onChanged?.(principal.tenant, host);
     await this.#clear(kv, { host, sequence, isGone: change.kind === "remove" });
   }
 

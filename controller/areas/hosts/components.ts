@@ -53,6 +53,8 @@ export interface HostServiceDependencies {
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
   /** Returns true if a group of type proxy declares the place as reachable through that host. Absent: always false. */
   readonly leads?: (place: TunnelPlace) => Promise<boolean>;
+  /** Called after a host's record changed in more than its vitals. Absent: nothing else depends on it. */
+  readonly onChanged?: (tenant: string, host: string) => void;
   /** Called after the host's record is removed. Absent: nothing else depends on it. */
   readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
   /** Limits on the number of a tenant's hosts; throws if the tenant may have no more. Absent: no limits. */

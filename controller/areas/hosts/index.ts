@@ -8,6 +8,7 @@ export { ownAddresses, type HostServiceDependencies } from "./components.ts";
 export { quoted } from "./ssh/shell.ts";
 export { sealedHosts } from "./sealed.ts";
 export { HostService } from "./service.ts";
+export { HostTargets, type ResolvedHosts } from "./targets/resolver.ts";
 export { StoredCommands } from "./commands/stored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";
 export { HostTokens } from "./tokens/tokens.ts";

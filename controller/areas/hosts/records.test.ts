@@ -204,3 +204,11 @@ describe("host records", () => {
     expect((await test.hosts.get(admin, "depots")).depot).toEqual({ db: `[{"version":"2.0.0"}]` });
   });
 });
+
+it("shows more than a hundred hosts to a user whose rows are limited", async () => {
+  const admin = test.principal();
+  for (let at = 0; at < 105; at++) await test.hosts.save(admin, { host: `row-${at}` });
+  await test.hosts.save(admin, { host: "other" });
+  const ruled = { ...admin, data: [{ class: "/matrix", access: "write" as const, where: "host like 'row-*'" }] };
+  expect(await listed({}, ruled)).toHaveLength(105);
+});

@@ -10,6 +10,7 @@ import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, ObjectRow, Objects, Rehearsals } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
+import { changesTargets } from "./targets/vitals.ts";
 import { HostChanges, type HostChangesDependencies } from "./changes.ts";
 import {
   destinationOf,
@@ -145,12 +146,11 @@ export class HostRecords {
    * Writes columns that the platform itself maintains: facts, status, depots, the first SSH key. The host keeps its
    * revision. Returns false if the host no longer exists.
    */
-  note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
-    return this.#with.objects.unrestricted.update(
-      asOwner(principal),
-      { id: idOf(host), class: classPath(principal) },
-      edits,
-    );
+  async note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
+    const ref = { id: idOf(host), class: classPath(principal) };
+    const isThere = await this.#with.objects.unrestricted.update(asOwner(principal), ref, edits);
+    if (isThere && edits.some(changesTargets)) this.#with.onChanged?.(principal.tenant, host);
+    return isThere;
   }
 
   async view(principal: Principal, record: HostRecord): Promise<HostView> {
@@ -247,7 +247,7 @@ export class HostRecords {
     const narrowed = host === undefined ? "" : " WHERE host = ?";
     const rows = await this.#with.query.rows(
       asOwner(principal),
-      `SELECT id FROM ${path}${narrowed}`,
+      `SELECT id FROM ${path}${narrowed} LIMIT -1`,
       host === undefined ? undefined : [host],
     );
     for (const row of rows) ids.add(row.id);

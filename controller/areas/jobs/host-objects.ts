@@ -221,7 +221,7 @@ function overseeing({ runs, query }: JobHostParts): readonly HostFunction[] {
       example: `${MADE}OUTPUT = _.pluck(job.status(job.execute("example@demo")), "status")`,
       call: async ({ principal }, runId) => {
         requirePermission(principal, "jobs:read");
-        const text = `SELECT * FROM ${principal.ospace}${JOB_RUN_PATH} WHERE runid = ?`;
+        const text = `SELECT * FROM ${principal.ospace}${JOB_RUN_PATH} WHERE runid = ? LIMIT -1`;
         return (await query.rows(principal, text, [runId])) as Value;
       },
     }),

@@ -7,23 +7,23 @@ import { JOB_CHANGE_ATTEMPTS_MAX, SCHEDULE_PREVIEW_MAX } from "../../../common/l
 import { nextTimes, parseSchedule, type Schedule } from "../../../common/schedule/index.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { Hosts } from "../hosts/index.ts";
+import type { Hosts, HostTargets } from "../hosts/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { changedJob, emptyJob, saysWhatIsExecuted } from "./definitions/definition.ts";
+import { absentHosts } from "./definitions/absent-hosts.ts";
 import { withoutEffect } from "./definitions/effects.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./definitions/names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
 import { SYSTEM_JOBS, systemJobOf } from "./definitions/system-jobs.ts";
-import { unknownHosts } from "./definitions/unknown-hosts.ts";
 
 /** The path `/job/sync` is a call of the interface. So no job outside of a folder may have this name. */
 const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** Parts of the definition that have no effect, and hosts that do not exist; one sentence each. */
+  /** Parts of the definition that have no effect, and hosts that are not there now; one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -39,6 +39,7 @@ interface JobServiceDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "visible">;
+  readonly targets: Pick<HostTargets, "hosts">;
   /** Absent: definitions have no warning of hosts that do not exist. */
   readonly hosts?: Pick<Hosts, "exists">;
   /** Time zone of schedules that name none; UTC when absent. */
@@ -50,11 +51,13 @@ export class JobService {
   readonly #store: JobStore;
   readonly #runtime: Runtime;
   readonly #objects: Pick<Objects, "visible">;
+  readonly #targets: Pick<HostTargets, "hosts">;
   readonly #hosts: Pick<Hosts, "exists"> | undefined;
   readonly #zone: string;
 
   constructor(dependencies: JobServiceDependencies) {
     this.#objects = dependencies.objects;
+    this.#targets = dependencies.targets;
     this.#hosts = dependencies.hosts;
     this.#zone = dependencies.zone ?? "UTC";
     this.#store = new JobStore(dependencies.stores);
@@ -226,7 +229,7 @@ export class JobService {
     requireExpected(change.expected, `The job ${formatJobName(name)}`, existing?.job);
     const job = this.#changed(principal, change, existing?.job);
     if (!sees(record(principal, job))) throw outsideRule(name);
-    const unknown = await unknownHosts(this.#hosts, principal, job.host);
+    const absent = await absentHosts({ targets: this.#targets, hosts: this.#hosts }, principal, job);
     const written = await this.#store.putDefinition(tenant, formatJobName(name), {
       job,
       ifRevision: existing?.revision ?? 0,
@@ -234,7 +237,7 @@ export class JobService {
     if (!written) return undefined;
     return {
       job: this.#withNext(shown(record(principal, job))),
-      warnings: [...this.#unreached(job), ...withoutEffect(job), ...unknown],
+      warnings: [...this.#unreached(job), ...withoutEffect(job), ...absent],
     };
   }
 

@@ -12,5 +12,7 @@ export function policiesArea(policies: PolicyService): Area {
     classes: policyClasses(policies),
     repair: (tenant) => policies.repair(tenant),
     maintain: (tenant) => policies.maintain(tenant),
+    leave: (tenant) => policies.targets.leave(tenant),
+    close: () => policies.targets.close(),
   };
 }

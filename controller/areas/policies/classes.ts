@@ -63,7 +63,10 @@ const POLICY_COLUMNS: readonly SystemColumn[] = [
     elements: ["varchar", "varchar"],
     meaning: "Attributes by name: time_zone, encoding and heading have an effect",
   },
-  ...textColumns("list", { hosts: "Hosts on which the policy is to run" }),
+  ...textColumns("list", {
+    hosts: "Hosts on which the policy is to run, as they were sent: names and expressions",
+    matched: "Hosts that the entries of hosts mean now; empty: all of them are names",
+  }),
   ...textColumns("set", { tags: "Tags of the policy" }),
   ...columns("timestamp", {
     created: "Time at which the policy was made",

@@ -11,6 +11,7 @@ import type { KvTxn } from "../../store/kv.ts";
 import { DepotUsers } from "../depots/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { PolicyService } from "./service.ts";
+import { ALONE, NAMED_HOSTS } from "../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const HOSTS = ["h1", "h2", "h3", "h4"];
@@ -19,6 +20,9 @@ const STEPS = 60;
 
 const serviceOver = (stores: Stores) =>
   new PolicyService({
+    targets: NAMED_HOSTS,
+    controllers: ALONE,
+    limit: { percent: 20, hosts: 5 },
     stores,
     runtime: testRuntime(),
     rules: { load: () => Promise.resolve({} as Rule) },

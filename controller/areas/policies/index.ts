@@ -3,4 +3,5 @@ export type * from "./types.ts";
 export { POLICY_GAP_PATH, POLICY_RUN_PATH, policyClasses } from "./classes.ts";
 export { policyRoutes } from "./routes.ts";
 export { PolicyConfs } from "./conf/service.ts";
+export { PolicyTargets } from "./targets/service.ts";
 export { PolicyService } from "./service.ts";

@@ -3,7 +3,7 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { POLICY_HOSTS_MAX, POLICY_PARALLEL_HOSTS } from "../../../common/limits.ts";
 import type { Depots } from "../depots/index.ts";
-import type { Hosts } from "../hosts/index.ts";
+import type { Hosts, HostTargets, ResolvedHosts } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Rules } from "../rules/index.ts";
 import { checkSpec } from "./validation.ts";
@@ -12,6 +12,7 @@ interface Dependencies {
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy">;
   readonly hosts: Pick<Hosts, "exists">;
+  readonly targets: Pick<HostTargets, "hosts">;
 }
 
 /** Checks that the rule, the depot and the hosts that a policy names exist, and that its caller may use them. */
@@ -35,6 +36,13 @@ export class NamedByPolicies {
     }
     if (spec.kind === "command" && spec.ctype === 0)
       await this.#with.depots.toDeploy(principal, spec.depotname ?? "", spec.depotversion);
+  }
+
+  /** The hosts that the entries mean now. `AppError("not_found")` if a named host does not exist. */
+  async resolved(principal: Principal, entries: readonly string[]): Promise<ResolvedHosts> {
+    const resolved = await this.#with.targets.hosts(principal, entries);
+    await this.hosts(principal, resolved.named);
+    return resolved;
   }
 
   /** The names, each once. `AppError("not_found")` if a host does not exist, `too_large` for too many. */

@@ -15,6 +15,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { policyClasses } from "./classes.ts";
 import { PolicyService } from "./service.ts";
+import { ALONE, NAMED_HOSTS } from "../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
@@ -41,6 +42,9 @@ beforeEach(async () => {
 
 function serviceOver(over: Stores): PolicyService {
   return new PolicyService({
+    targets: NAMED_HOSTS,
+    controllers: ALONE,
+    limit: { percent: 20, hosts: 5 },
     stores: over,
     runtime: testRuntime(),
     rules: {

@@ -13,6 +13,7 @@ import { endpoint, type Answer, type Endpoint } from "../../http/interface/endpo
 import { confRoutes } from "./conf/routes.ts";
 import { policyInput } from "./input.ts";
 import type { PolicyService } from "./service.ts";
+import { targetRoutes } from "./targets/routes.ts";
 
 export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
   return [
@@ -20,11 +21,21 @@ export function policyRoutes(policies: PolicyService): readonly Endpoint[] {
     ...readingRoutes(policies),
     ...placingRoutes(policies),
     ...confRoutes(policies.confs),
+    ...targetRoutes(policies.targets),
   ];
 }
 
 function answerOf(policy: PolicyRecord): Answer<PolicyRecord> {
   return { message: policy, revision: policy.revision };
+}
+
+/** The answer of a change, with the warnings that it gave. */
+async function answered(
+  changed: (warn: (text: string) => void) => Promise<PolicyRecord>,
+): Promise<Answer<PolicyRecord>> {
+  const warnings: string[] = [];
+  const answer = answerOf(await changed((text) => warnings.push(text)));
+  return { ...answer, warnings };
 }
 
 function savingRoutes(policies: PolicyService): readonly Endpoint[] {
@@ -38,8 +49,8 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       input: CommandPolicyInput,
       output: PolicyRecord,
       revised: true,
-      handler: async ({ principal, input, expected }) =>
-        answerOf(await policies.save(principal, policyInput("command", input), expected)),
+      handler: ({ principal, input, expected }) =>
+        answered((warn) => policies.save(principal, { ...policyInput("command", input), warn }, expected)),
     }),
     endpoint({
       method: "POST",
@@ -50,8 +61,8 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       input: LogPolicyInput,
       output: PolicyRecord,
       revised: true,
-      handler: async ({ principal, input, expected }) =>
-        answerOf(await policies.save(principal, policyInput("log", input), expected)),
+      handler: ({ principal, input, expected }) =>
+        answered((warn) => policies.save(principal, { ...policyInput("log", input), warn }, expected)),
     }),
     endpoint({
       method: "PATCH",
@@ -62,7 +73,8 @@ function savingRoutes(policies: PolicyService): readonly Endpoint[] {
       input: PolicyChange,
       output: PolicyRecord,
       revised: true,
-      handler: async ({ principal, input, expected }) => answerOf(await policies.edit(principal, input, expected)),
+      handler: ({ principal, input, expected }) =>
+        answered((warn) => policies.edit(principal, input, { expected, warn })),
     }),
     endpoint({
       method: "DELETE",
@@ -114,8 +126,8 @@ function placingRoutes(policies: PolicyService): readonly Endpoint[] {
       input: PolicyDeploy,
       output: PolicyRecord,
       revised: true,
-      handler: async ({ principal, input: { name, hosts }, expected }) =>
-        answerOf(await policies.deploy(principal, name, hosts, expected)),
+      handler: ({ principal, input: { name, hosts }, expected }) =>
+        answered((warn) => policies.deploy(principal, name, hosts, { expected, warn })),
     }),
     endpoint({
       method: "POST",

@@ -1,13 +1,14 @@
 import type { PolicyChange, PolicyRecord, PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { POLICY_HOSTS_MAX, POLICY_RACES_MAX } from "../../../common/limits.ts";
+import { POLICY_RACES_MAX } from "../../../common/limits.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { fileName } from "../../../common/paths.ts";
 import { requireSomeMember } from "../../../common/members.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Depots } from "../depots/index.ts";
-import type { DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
+import type { Controllers, DesiredPolicy, DesiredStateSource, Hosts, HostTargets } from "../hosts/index.ts";
+import type { Authors } from "../jobs/index.ts";
 import type { Objects, VisibleRecords } from "../objects/index.ts";
 import { allows, requirePermission, type Principal } from "../permissions/index.ts";
 import type { Rules } from "../rules/index.ts";
@@ -18,14 +19,17 @@ import { ConfStore } from "./conf/store.ts";
 import { DepotUses, listed } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
 import { changedInput } from "./input.ts";
-import { NamedByPolicies, tooManyHosts } from "./named.ts";
+import { NamedByPolicies } from "./named.ts";
 import {
   changedMeanwhile,
   PolicyStore,
+  toSettle,
   type StoredDefinition,
   type StoredPolicy,
   type StoredTargets,
 } from "./store.ts";
+import type { HoldLimit } from "./targets/next.ts";
+import { PolicyTargets } from "./targets/service.ts";
 import type { PolicyInput } from "./types.ts";
 
 export interface PolicyDependencies {
@@ -34,6 +38,12 @@ export interface PolicyDependencies {
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "users">;
   readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
+  readonly targets: Pick<HostTargets, "hosts" | "among" | "existing">;
+  /** Users with their present rights. Absent: none is known, so expressions match no host when they are evaluated again. */
+  readonly authors?: Authors;
+  readonly controllers: Controllers;
+  /** Bounds of removals that are carried out without a confirmation. */
+  readonly limit: HoldLimit;
   readonly objects: Pick<Objects, "visible">;
   /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
@@ -43,6 +53,12 @@ interface PolicyRemoval {
   readonly expected?: Expected | undefined;
   /** True: also a policy that is deployed. */
   readonly force?: boolean | undefined;
+}
+
+export interface PolicyDeployment {
+  readonly expected?: Expected | undefined;
+  /** Called with each expression that matches no host. */
+  readonly warn?: ((text: string) => void) | undefined;
 }
 
 /** Both stored parts of an existing policy. */
@@ -56,6 +72,7 @@ const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
 
 export class PolicyService implements DesiredStateSource {
   readonly confs: PolicyConfs;
+  readonly targets: PolicyTargets;
   readonly #store: PolicyStore;
   readonly #runtime: Runtime;
   readonly #named: NamedByPolicies;
@@ -69,12 +86,20 @@ export class PolicyService implements DesiredStateSource {
     this.#runtime = runtime;
     this.#named = new NamedByPolicies(dependencies);
     this.#objects = dependencies.objects;
-    this.#assignments = new PolicyAssignments({ store, hosts });
+    const assignments = (this.#assignments = new PolicyAssignments({ store, hosts }));
     const confs = new ConfStore(stores);
     this.#desired = new DesiredPolicies({ ...dependencies, store, confs });
     const visible = (principal: Principal, name: string): Promise<Found> => this.#visible(principal, name);
     this.confs = new PolicyConfs({ store, confs, hosts, named: this.#named, visible });
-    depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: (who) => this.#names(who) }));
+    const names = (principal: Principal): Promise<ReadonlySet<string>> => this.#names(principal);
+    this.targets = new PolicyTargets({
+      ...dependencies,
+      store,
+      assignments,
+      named: this.#named,
+      visible: (principal) => this.list(principal),
+    });
+    depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: names }));
   }
 
   /**
@@ -100,13 +125,17 @@ export class PolicyService implements DesiredStateSource {
    * Changes the given members. Changes of other members at the same time are kept. `AppError("invalid")` if the change
    * names no member, or one that the policy's kind lacks.
    */
-  async edit(principal: Principal, { name, ...change }: PolicyChange, expected?: Expected): Promise<PolicyRecord> {
+  async edit(
+    principal: Principal,
+    { name, ...change }: PolicyChange,
+    { expected, warn }: PolicyDeployment = {},
+  ): Promise<PolicyRecord> {
     requirePermission(principal, "policies:write");
     requireSomeMember(change, `the policy ${name}`);
     await this.#visible(principal, name);
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const { seen, definition } = await this.#find(principal.tenant, name);
-      const input = changedInput(definition.spec, change);
+      const input = { ...changedInput(definition.spec, change), ...(warn && { warn }) };
       await this.#named.check(principal, input.spec);
       if (await this.#replace(principal, input, seen, expected)) return this.get(principal, name);
     }
@@ -121,7 +150,6 @@ export class PolicyService implements DesiredStateSource {
     expected: Expected | undefined,
   ): Promise<boolean> {
     const { name } = input.spec;
-    const hosts = input.hosts && (await this.#named.hosts(principal, input.hosts));
     if (seen.definition.value) await this.#refuseOutsideRule(principal, seen.definition.value, seen.targets.value);
     const former = seen.targets.value ?? NO_TARGETS;
     requireExpected(expected, `The policy ${name}`, seen.definition.value && former);
@@ -129,10 +157,11 @@ export class PolicyService implements DesiredStateSource {
       ...former,
       stamp: newStamp(principal.user, this.#runtime),
       ...(input.tags && { tags: input.tags }),
-      ...(hosts && { hosts, deployed: hosts.length > 0 }),
+      ...(input.hosts && (await this.targets.placed(principal, input.hosts, { former, warn: input.warn }))),
     });
     if (targets.deployed) requirePermission(principal, "policies:run");
-    const definition = this.#definition(principal, seen.definition.value, input.spec);
+    const nowMs = this.#runtime.clock.nowMs();
+    const definition = definitionOf(input.spec, { old: seen.definition.value, user: principal.user, nowMs });
     const next = definition.definition ?? seen.definition.value;
     if (next) await this.#refuseOutsideRule(principal, next, targets);
     if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) return false;
@@ -184,7 +213,7 @@ export class PolicyService implements DesiredStateSource {
     await this.#visible(principal, name);
     const stopped = (now: StoredTargets): StoredTargets => {
       if (!force) requireUndeployed(name, now);
-      return { ...now, deployed: false };
+      return undeployed(now);
     };
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const first = race === 0 ? expected : undefined;
@@ -202,18 +231,13 @@ export class PolicyService implements DesiredStateSource {
     principal: Principal,
     name: string,
     hosts: readonly string[] = [],
-    expected?: Expected,
+    { expected, warn }: PolicyDeployment = {},
   ): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     const { definition } = await this.#visible(principal, name);
     await this.#named.check(principal, definition.spec);
-    const added = await this.#named.hosts(principal, hosts);
-    const deployed = (now: StoredTargets): StoredTargets => {
-      const all = [...new Set([...now.hosts, ...added])];
-      if (all.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
-      if (all.length > POLICY_HOSTS_MAX) throw tooManyHosts();
-      return { ...now, hosts: all, deployed: true };
-    };
+    const deployed = (now: StoredTargets): Promise<StoredTargets> =>
+      this.targets.deployed(principal, name, { now, hosts, warn });
     await this.#setTargets(principal, name, deployed, expected);
     return this.get(principal, name);
   }
@@ -222,7 +246,7 @@ export class PolicyService implements DesiredStateSource {
   async undeploy(principal: Principal, name: string, expected?: Expected): Promise<PolicyRecord> {
     requirePermission(principal, "policies:run");
     await this.#visible(principal, name);
-    await this.#setTargets(principal, name, (now) => ({ ...now, deployed: false }), expected);
+    await this.#setTargets(principal, name, undeployed, expected);
     return this.get(principal, name);
   }
 
@@ -242,8 +266,9 @@ export class PolicyService implements DesiredStateSource {
   }
 
   /** Completes changes that were interrupted because a controller ended or the store did not answer. Idempotent. */
-  maintain(tenant: string): Promise<void> {
-    return this.#assignments.settleAll(tenant);
+  async maintain(tenant: string): Promise<void> {
+    await this.#assignments.settleAll(tenant);
+    await this.targets.maintain(tenant);
   }
 
   /** Finds the policy. `AppError("not_found")` also if the principal may not see it. */
@@ -278,38 +303,34 @@ export class PolicyService implements DesiredStateSource {
   async #setTargets(
     principal: Principal,
     name: string,
-    change: (now: StoredTargets) => StoredTargets,
+    change: (now: StoredTargets) => StoredTargets | Promise<StoredTargets>,
     expected: Expected | undefined,
   ): Promise<void> {
     const { tenant } = principal;
     for (let race = 0; race < POLICY_RACES_MAX; race++) {
       const { seen, targets: now } = await this.#find(tenant, name);
       requireExpected(expected, `The policy ${name}`, now);
-      const targets = toSettle(now, { ...change(now), stamp: newStamp(principal.user, this.#runtime) });
+      const targets = toSettle(now, { ...(await change(now)), stamp: newStamp(principal.user, this.#runtime) });
       if (await this.#store.write(tenant, name, { seen, targets })) return this.#assignments.settle(tenant, name);
     }
     throw changedMeanwhile(name);
   }
-
-  #definition(
-    principal: Principal,
-    old: StoredDefinition | undefined,
-    spec: PolicySpec,
-  ): { definition?: StoredDefinition } {
-    if (old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec)) return {};
-    const changedMs = this.#runtime.clock.nowMs();
-    return {
-      definition: { spec, changedMs, createdMs: old?.createdMs ?? changedMs, creator: old?.creator ?? principal.user },
-    };
-  }
 }
 
-/**
- * Adds the unsettled hosts to new targets: all hosts before and after this change, and those that earlier changes left
- * unsettled.
- */
-function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
-  return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
+/** The new definition; none if the spec is unchanged. */
+function definitionOf(
+  spec: PolicySpec,
+  { old, user, nowMs }: { readonly old: StoredDefinition | undefined; readonly user: string; readonly nowMs: number },
+): { definition?: StoredDefinition } {
+  if (old !== undefined && JSON.stringify(old.spec) === JSON.stringify(spec)) return {};
+  const { createdMs = nowMs, creator = user } = old ?? {};
+  return { definition: { spec, changedMs: nowMs, createdMs, creator } };
+}
+
+/** A held change of the targets ends. The expressions are evaluated again when the policy is deployed. */
+function undeployed(now: StoredTargets): StoredTargets {
+  const { list, by } = now.entries ?? {};
+  return { ...now, deployed: false, ...(list && by !== undefined && { entries: { list, by } }) };
 }
 
 function requireUndeployed(name: string, { deployed, hosts }: StoredTargets): void {
@@ -327,7 +348,8 @@ function record(principal: Principal, definition: StoredDefinition, targets: Sto
     id: `policy:${spec.name}`,
     class: `${principal.ospace}${POLICY_PATH}`,
     tags: [...targets.tags],
-    hosts: [...targets.hosts],
+    hosts: [...(targets.entries?.list ?? targets.hosts)],
+    ...(targets.entries && { matched: [...targets.hosts] }),
     status: targets.deployed ? "deployed" : "undeployed",
     created: createdMs,
     changed: changedMs,

@@ -20,9 +20,37 @@ export interface StoredDefinition {
   readonly creator: string;
 }
 
-/** Its stamp is that of the last change of the policy, because each change writes the targets. */
-export interface StoredTargets extends Stamped {
+/** Entries of a list of hosts with at least one expression, and the state of their evaluation. */
+export interface StoredEntries {
+  /** Names and expressions as they were sent, each once. */
+  readonly list: readonly string[];
+  /** The user who sent them. The expressions are evaluated by the present rights of this user. */
+  readonly by: string;
+  readonly held?: HeldRemoval;
+  readonly taken?: TakenHosts;
+}
+
+/** Hosts that no entry matches any more, and that stay until the removal is confirmed. */
+export interface HeldRemoval {
+  readonly id: string;
+  readonly sinceMs: number;
   readonly hosts: readonly string[];
+}
+
+/** Hosts that evaluations took off lately. */
+export interface TakenHosts {
+  readonly sinceMs: number;
+  readonly hosts: number;
+  /** Number of matched hosts at `sinceMs`. */
+  readonly of: number;
+}
+
+/** Its stamp is that of the last change of the policy by a user, because each change writes the targets. */
+export interface StoredTargets extends Stamped {
+  /** Names of hosts. With `entries`: the hosts that these meant when they were evaluated last. */
+  readonly hosts: readonly string[];
+  /** Absent if the policy has names of hosts only. */
+  readonly entries?: StoredEntries | undefined;
   readonly deployed: boolean;
   readonly tags: readonly string[];
   /** Hosts whose lists may not match these targets yet. Absent if all lists match. */
@@ -59,6 +87,8 @@ export interface StoredAssignment {
 const DEFINITIONS = "policies/definition/";
 const TARGETS = "policies/targets/";
 const HOSTS = "policies/host/";
+/** An entry for each policy whose targets have expressions, written together with the targets. */
+const EVALUATED = "policies/evaluated/";
 
 export function definitionKey(name: string): string {
   return DEFINITIONS + name;
@@ -92,6 +122,11 @@ export class PolicyStore {
     return this.#read(tenant, HOSTS + host);
   }
 
+  /** The lists of all hosts, by host. */
+  assignments(tenant: string): Promise<ReadonlyMap<string, Versioned<StoredAssignment>>> {
+    return this.#all(tenant, HOSTS);
+  }
+
   /** All definitions, sorted by name. */
   async definitions(tenant: string): Promise<readonly Versioned<StoredDefinition>[]> {
     return [...(await this.#all<StoredDefinition>(tenant, DEFINITIONS)).values()];
@@ -99,6 +134,11 @@ export class PolicyStore {
 
   async allTargets(tenant: string): Promise<ReadonlyMap<string, Versioned<StoredTargets>>> {
     return this.#all(tenant, TARGETS);
+  }
+
+  /** Names of the policies whose targets have expressions. */
+  async evaluatedNames(tenant: string): Promise<readonly string[]> {
+    return [...(await this.#all(tenant, EVALUATED)).keys()];
   }
 
   /**
@@ -112,7 +152,7 @@ export class PolicyStore {
   ): Promise<boolean> {
     const then: KvOperation[] = [];
     if (change.definition) then.push({ kind: "put", key: DEFINITIONS + name, value: encodeJson(change.definition) });
-    if (change.targets) then.push({ kind: "put", key: TARGETS + name, value: encodeJson(change.targets) });
+    if (change.targets) then.push(...written(name, change.targets));
     return this.#txn(tenant, unchanged(name, change.seen), then);
   }
 
@@ -121,30 +161,35 @@ export class PolicyStore {
     return this.#txn(tenant, unchanged(name, seen), [
       { kind: "delete", key: DEFINITIONS + name },
       { kind: "delete", key: TARGETS + name },
+      { kind: "delete", key: EVALUATED + name },
     ]);
   }
 
   /**
-   * Writes the list of a host. Returns false if the list or the policy's targets changed in the meantime. A list is
-   * never deleted, only emptied, so its revision never falls.
+   * Writes lists of hosts in one transaction. Returns false if one of them or the policy's targets changed in the
+   * meantime. A list is never deleted, only emptied, so its revision never falls.
    */
   async assign(
     tenant: string,
-    host: string,
     change: {
-      readonly seen: Versioned<unknown>;
-      readonly assignment: StoredAssignment;
       readonly name: string;
       readonly targetsRevision: number;
+      readonly assignments: readonly {
+        readonly host: string;
+        readonly seen: Versioned<unknown>;
+        readonly assignment: StoredAssignment;
+      }[];
     },
   ): Promise<boolean> {
+    const seen = change.assignments.map(({ host, seen: { revision } }) => ({ key: HOSTS + host, revision }));
     return this.#txn(
       tenant,
-      [
-        { key: HOSTS + host, revision: change.seen.revision },
-        { key: TARGETS + change.name, revision: change.targetsRevision },
-      ],
-      [{ kind: "put", key: HOSTS + host, value: encodeJson(change.assignment) }],
+      [...seen, { key: TARGETS + change.name, revision: change.targetsRevision }],
+      change.assignments.map(({ host, assignment }) => ({
+        kind: "put" as const,
+        key: HOSTS + host,
+        value: encodeJson(assignment),
+      })),
     );
   }
 
@@ -168,6 +213,30 @@ export class PolicyStore {
       found.set(key.slice(prefix.length), { revision, value: decodeStored<T>(value) });
     return found;
   }
+}
+
+function written(name: string, targets: StoredTargets): readonly KvOperation[] {
+  const evaluated = EVALUATED + name;
+  return [
+    { kind: "put", key: TARGETS + name, value: encodeJson(targets) },
+    targets.entries ? { kind: "put", key: evaluated, value: encodeJson({}) } : { kind: "delete", key: evaluated },
+  ];
+}
+
+/**
+ * Adds the unsettled hosts to new targets: all hosts before and after this change, and those that earlier changes left
+ * unsettled.
+ */
+export function toSettle(former: StoredTargets, targets: StoredTargets): StoredTargets {
+  return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...former.hosts, ...targets.hosts])] };
+}
+
+/** The same for a change of hosts alone: without the hosts that stay. */
+export function toSettleMoved(former: StoredTargets, targets: StoredTargets): StoredTargets {
+  const [before, after] = [former, targets].map((one) => new Set(one.deployed ? one.hosts : []));
+  const left = [...(before ?? [])].filter((host) => !after?.has(host));
+  const joined = [...(after ?? [])].filter((host) => !before?.has(host));
+  return { ...targets, unsettled: [...new Set([...(former.unsettled ?? []), ...left, ...joined])] };
 }
 
 function unchanged(name: string, seen: StoredPolicy): readonly KvCondition[] {

@@ -11,4 +11,6 @@ export interface PolicyInput {
   readonly spec: PolicySpec;
   readonly hosts?: readonly string[];
   readonly tags?: readonly string[];
+  /** Called with each expression that matches no host. */
+  readonly warn?: (text: string) => void;
 }

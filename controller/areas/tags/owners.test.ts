@@ -5,6 +5,7 @@ import { tagController, tagRuntime, type TagController } from "../../../test/hel
 import { filesArea, FileSearchService, FileService } from "../files/index.ts";
 import { jobClasses, JobService } from "../jobs/index.ts";
 import { NO_TRAIL } from "../../../test/helpers/areas/files.ts";
+import { NAMED_HOSTS } from "../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const FILE = "filesystem:user:/a.txt";
@@ -22,7 +23,7 @@ function open(own: string): TagController {
     classes: (objects) => {
       const kept = { stores: engine, objects, runtime, controllers: { own, has: () => true } };
       files = new FileService(kept);
-      jobs = new JobService({ stores: engine, runtime, objects });
+      jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime, objects });
       return [...(filesArea(files, new FileSearchService(kept), NO_TRAIL).classes ?? []), ...jobClasses(jobs)];
     },
   });

@@ -6,6 +6,7 @@ import { realClock } from "../../helpers/time/clock.ts";
 import { openBenchEngine } from "../driver/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../helpers/time/runtime.ts";
 import { median, quantile, type Bench, type Figure } from "../driver/frame.ts";
+import { NAMED_HOSTS } from "../../helpers/hosts/named-hosts.ts";
 
 /** Number of stored runs; `ODP_BENCH_RUNS=1000000` for the whole goal. */
 const STORED = Number(process.env["ODP_BENCH_RUNS"] ?? 100_000);
@@ -46,9 +47,10 @@ async function openWorld(): Promise<World> {
   const runtime = { ...testRuntime(realClock), random: randomness() };
   const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
   const query = new QueryService({ objects, runtime });
-  const jobs = new JobService({ stores: engine, runtime, objects });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const runs = new JobRuns({
+    targets: NAMED_HOSTS,
     ...{ stores: engine, runtime, jobs, objects, secrets: TEST_SECRETS },
     hosts: {
       dispatch: (_principal, host) =>

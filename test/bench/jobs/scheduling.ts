@@ -6,6 +6,7 @@ import { realClock } from "../../helpers/time/clock.ts";
 import { openBenchEngine } from "../driver/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../helpers/time/runtime.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
+import { NAMED_HOSTS } from "../../helpers/hosts/named-hosts.ts";
 
 const principal = testPrincipal();
 
@@ -30,9 +31,10 @@ export async function openScheduling({ began, fired, due }: Watched): Promise<Sc
   const random = { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
   const runtime = { ...testRuntime(realClock), random };
   const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
-  const jobs = new JobService({ stores: engine, runtime, objects });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const runs = new JobRuns({
+    targets: NAMED_HOSTS,
     ...{ stores: engine, runtime, jobs, objects, secrets: TEST_SECRETS },
     hosts: {
       dispatch: (_principal, host, _command, { commandId = "" }) => {

@@ -10,6 +10,7 @@ import type { Principal } from "../../../controller/areas/permissions/index.ts";
 import { DepotUsers } from "../../../controller/areas/depots/index.ts";
 import { DeploymentService } from "../../../controller/areas/depots/deployment.ts";
 import type { DeploymentRequest } from "../../../controller/areas/depots/deployment-requests.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** Deployments of one controller in memory, to hosts that behave as a test says. */
 
@@ -62,6 +63,7 @@ export function useDeployments(): void {
 /** Returns the deployments of a controller after a restart, or of another one. */
 export const newDeployments = (by: TestClock) =>
   new DeploymentService({
+    targets: NAMED_HOSTS,
     runtime: testRuntime(by),
     stores,
     controllers: { own: "this", has: () => true },

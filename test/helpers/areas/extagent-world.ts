@@ -9,6 +9,7 @@ import { QueryService } from "../../../controller/areas/query/index.ts";
 import type { Endpoint } from "../../../controller/http/interface/endpoint.ts";
 import { openTestHosts, type TestHosts } from "../hosts/hosts.ts";
 import { tarOf } from "../runs/archives.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** External agents on hosts with a real agent and over SSH, with a real store. */
 export interface ExtAgentWorld extends AsyncDisposable {
@@ -29,6 +30,7 @@ export async function openExtAgents(): Promise<ExtAgentWorld> {
   const depots = new DepotService({ stores, runtime, objects });
   for (const definition of depotClasses(depots)) objects.registerSystemClass(definition);
   const deployments = new DeploymentService({
+    targets: NAMED_HOSTS,
     ...{ depots, stores, objects, notifications, runtime },
     hosts: hosts.hosts,
     stored: { outcome: () => Promise.resolve(undefined) },
@@ -36,7 +38,13 @@ export async function openExtAgents(): Promise<ExtAgentWorld> {
   });
   const query = new QueryService({ objects, runtime });
   const folder = await mkdtemp(join(tmpdir(), "odp-extagents-"));
-  const agents = new ExtAgentService({ depots, deployments, hosts: hosts.hosts, clock: runtime.clock });
+  const agents = new ExtAgentService({
+    targets: NAMED_HOSTS,
+    depots,
+    deployments,
+    hosts: hosts.hosts,
+    clock: runtime.clock,
+  });
   return {
     hosts,
     agents,

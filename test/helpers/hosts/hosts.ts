@@ -98,7 +98,10 @@ export interface TestIdentity {
 
 export interface TestHostsOptions
   extends Partial<
-    Pick<HostServiceDependencies, "leads" | "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits">
+    Pick<
+      HostServiceDependencies,
+      "leads" | "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits" | "onChanged"
+    >
   > {
   readonly sessionsMax?: number;
   /** Wraps the engine's stores for the hosts. */

@@ -13,6 +13,7 @@ import { Firings } from "../../../controller/areas/jobs/schedule/firings.ts";
 import { JobRuns } from "../../../controller/areas/jobs/runs/runs.ts";
 import { JobService } from "../../../controller/areas/jobs/service.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** Controllers that fire the times of one job, on a clock of each test. */
 
@@ -70,7 +71,7 @@ export function nextJob(): void {
 
 /** Lets jobs be defined, and read by controllers made from now on, through these stores. */
 export function defineOver(stores: Stores): void {
-  jobs = new JobService({ stores, runtime: testRuntime(clock), objects });
+  jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime: testRuntime(clock), objects });
 }
 
 /** Lets hosts end their commands by this promise. */
@@ -89,6 +90,7 @@ let controllers = 0;
 export function controller(own: string, stores: Stores = engine, runsInFlightMax = 1_000): Controller {
   const runtime = { ...testRuntime(clock), random: seededRandom(++controllers) };
   const runs = new JobRuns({
+    targets: NAMED_HOSTS,
     stores,
     runtime,
     jobs,

@@ -27,6 +27,7 @@ import type { Stores } from "../../../controller/store/engine.ts";
 import { realClock } from "../time/clock.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 export interface SentCommand extends DispatchOptions {
   readonly host: string;
@@ -59,7 +60,7 @@ export async function openJobRuns() {
     random: { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) },
   };
   const objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime });
-  const jobs = new JobService({ stores: engine, runtime, objects });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const query = new QueryService({ objects, runtime });
   const shared = { engine, runtime, objects, jobs, query };
@@ -100,6 +101,7 @@ function controllerOf({ engine, runtime, objects, jobs, query }: Shared, own: st
   const hosts = simulatedHosts(dispatch);
   const retention = new RunRetention({ stores, objects, runtime });
   const runs = new JobRuns({
+    targets: NAMED_HOSTS,
     retention,
     stores,
     jobs,

@@ -9,6 +9,7 @@ import type { Notification } from "../../../controller/areas/notifications/index
 import type { ObjectRow, Objects, UnrestrictedObjects } from "../../../controller/areas/objects/index.ts";
 import { JobRuns } from "../../../controller/areas/jobs/runs/runs.ts";
 import { JobService } from "../../../controller/areas/jobs/service.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** Jobs of one controller in memory, on hosts that behave as a test says. */
 
@@ -103,7 +104,7 @@ export function useJobs(): void {
     hosts = new FakeHosts();
     rows = new FakeRows();
     published = [];
-    jobs = new JobService({ stores, runtime: testRuntime(clock), objects: noClasses() });
+    jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime: testRuntime(clock), objects: noClasses() });
     runs = newRuns();
   });
 }
@@ -117,6 +118,7 @@ export const newRuns = (
   over: { readonly clock?: TestClock; readonly hosts?: FakeHosts; readonly objects?: FakeRows } = {},
 ) =>
   new JobRuns({
+    targets: NAMED_HOSTS,
     secrets: TEST_SECRETS,
     stores,
     jobs,

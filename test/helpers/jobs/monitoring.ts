@@ -30,6 +30,7 @@ import { realClock } from "../time/clock.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { openTestHttp } from "../http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
+import { ALONE, NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 /** Maximum number of hosts in all concurrent executions. */
 export const MONITORING_RUNS_MAX = 256;
@@ -141,6 +142,7 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
   const stored = { outcome: () => Promise.resolve(undefined) };
   const controllers = { own: "this", has: () => true };
   const deployments = new DeploymentService({
+    targets: NAMED_HOSTS,
     depots,
     hosts,
     stores,
@@ -151,6 +153,9 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     runtime,
   });
   const policies = new PolicyService({
+    targets: NAMED_HOSTS,
+    controllers: ALONE,
+    limit: { percent: 20, hosts: 5 },
     stores,
     runtime,
     rules: RULES,
@@ -159,8 +164,9 @@ function servicesOn({ stores, runtime, objects, hosts, notifications }: Surround
     objects,
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
   });
-  const jobs = new JobService({ stores, runtime, objects, hosts });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime, objects, hosts });
   const runs = new JobRuns({
+    targets: NAMED_HOSTS,
     runsInFlightMax: MONITORING_RUNS_MAX,
     secrets: TEST_SECRETS,
     stores,

@@ -15,6 +15,7 @@ import { realClock } from "../time/clock.ts";
 import { openTestEngine, type TestEngine } from "../engines/engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
+import { NAMED_HOSTS } from "../hosts/named-hosts.ts";
 
 export const ADMIN = testPrincipal();
 export const HOUR_MS = 3_600_000;
@@ -35,7 +36,7 @@ export function openRuns(): void {
   beforeAll(async () => {
     engine = await openTestEngine();
     objects = new ObjectService({ visible: visibleObjects, stores: engine, runtime: RUNTIME });
-    jobs = new JobService({ stores: engine, runtime: RUNTIME, objects });
+    jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime: RUNTIME, objects });
     for (const definition of [...jobClasses(jobs), ...COMMAND_CLASSES]) objects.registerSystemClass(definition);
   });
   afterAll(async () => {
@@ -77,6 +78,7 @@ export function controller(own: string, options: ControllerOptions = {}): JobRun
     }),
   };
   return new JobRuns({
+    targets: NAMED_HOSTS,
     secrets: TEST_SECRETS,
     jobs,
     hosts,

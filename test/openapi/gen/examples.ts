@@ -321,6 +321,8 @@ export const EXAMPLE_REQUESTS = {
   },
   postMonitoringPolicyUndeployByName: { path: { name: "load" } },
   deleteMonitoringPolicyUndeployConfByName: { path: { name: "load" }, query: { hosts: ["web-1"] } },
+  getMonitoringTargets: {},
+  postMonitoringTargetsConfirm: { query: { id: "01ARZ3NDEKTSV4RRFFQ69G5FAV" } },
   postMonitoringUndeploy: {
     body: { hosts: ["web-1"], depots: ["check"], versions: ["1.0.0"], timeout: 1 },
   },

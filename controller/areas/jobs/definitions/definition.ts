@@ -7,6 +7,7 @@ import {
   JOB_LINE_MAX_BYTES,
 } from "../../../../common/limits.ts";
 import { unstamped } from "../../../../common/revisions.ts";
+import { parseTarget } from "../../../../common/targets/index.ts";
 import { quoted } from "../../hosts/index.ts";
 import { encodedLine, encodingOf } from "../output/encoding.ts";
 import { formatJobName, type JobName } from "./names.ts";
@@ -83,6 +84,7 @@ function check(job: StoredJob): void {
   if (exec.length > JOB_COMMANDS_MAX)
     throw tooLarge(`A job has at most ${JOB_COMMANDS_MAX} commands.`, "JOB_COMMANDS_MAX");
   if (host.length > JOB_HOSTS_MAX) throw tooLarge(`A job has at most ${JOB_HOSTS_MAX} hosts.`, "JOB_HOSTS_MAX");
+  for (const entry of host) parseTarget(entry);
   if (algorithm !== "" && !ALGORITHMS.includes(algorithm))
     throw new AppError("invalid", `algorithm is ${ALGORITHMS.join(", ")}, not ${JSON.stringify(algorithm)}.`);
   const lines = commandLines({ exec, arg });

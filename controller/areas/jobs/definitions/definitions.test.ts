@@ -10,6 +10,7 @@ import { AGED_CHANGES } from "../../../../test/helpers/time/times.ts";
 import type { Stores } from "../../../store/engine.ts";
 import { JobGroups } from "../groups/groups.ts";
 import { JobService } from "../service.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const CHANGES = 100;
 const admin = testPrincipal();
@@ -39,7 +40,7 @@ const call = (method: Method, url: string, form?: string, as = session) =>
   });
 const stored = async (name: string) => (await call("GET", `/job/${name}`)).message;
 const secondController = (stores: Stores = monitoring.engine) =>
-  new JobService({ stores, runtime, objects: monitoring.objects });
+  new JobService({ targets: NAMED_HOSTS, stores, runtime, objects: monitoring.objects });
 const execute = async (name: string, param: object = {}) =>
   (await monitoring.runs.execute(admin, name, { param: JSON.stringify(param) })).finished;
 const hostsOf = async (name: string, param?: object) => (await execute(name, param)).map(({ host }) => host);

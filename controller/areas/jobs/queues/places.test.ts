@@ -8,6 +8,7 @@ import { encodeJson } from "../../../store/format.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
 import { JobRuns } from "../runs/runs.ts";
 import type { Execution } from "../types.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
@@ -25,6 +26,7 @@ let letGo: () => void;
 
 const controller = (own: string, stores: Stores = monitoring.engine): JobRuns =>
   new JobRuns({
+    targets: NAMED_HOSTS,
     secrets: TEST_SECRETS,
     stores,
     // A seed of its own, so that no two controllers give a run the same id.

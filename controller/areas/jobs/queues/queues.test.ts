@@ -5,6 +5,7 @@ import { realClock, seededRandom } from "../../../../test/helpers/time/clock.ts"
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { encodeJson } from "../../../store/format.ts";
 import { JobRuns } from "../runs/runs.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
@@ -31,6 +32,7 @@ beforeEach(() => {
 
 const controller = (own: string): JobRuns =>
   new JobRuns({
+    targets: NAMED_HOSTS,
     secrets: TEST_SECRETS,
     stores: monitoring.engine,
     runtime: { ...testRuntime(realClock), random: seededRandom(++controllers) },

@@ -6,6 +6,7 @@ import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../..
 import type { CommandOutcome } from "../../hosts/index.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "../service.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const ADMIN = testPrincipal();
 const DAY_MS = 86_400_000;
@@ -18,7 +19,7 @@ type Said = readonly (Outcome | undefined)[];
 /** Controllers that share a store, and the job `three` with three commands, which none of them has run yet. */
 async function world(said: Said = []) {
   const [stores, clock] = [new MemoryStores(), new TestClock()];
-  const jobs = new JobService({ stores, runtime: testRuntime(clock), objects: noClasses() });
+  const jobs = new JobService({ targets: NAMED_HOSTS, stores, runtime: testRuntime(clock), objects: noClasses() });
   await jobs.save(ADMIN, { name: "three", dir: "", exec: ["one", "two", "three"], host: ["h1"] });
   const written: Row[] = [];
   const asked: string[] = [];
@@ -28,6 +29,7 @@ async function world(said: Said = []) {
   const silence = new Promise<never>(() => {});
   const controller = (own: string, { at = clock, result = silence }: Controller = {}) =>
     new JobRuns({
+      targets: NAMED_HOSTS,
       secrets: TEST_SECRETS,
       stores,
       jobs,

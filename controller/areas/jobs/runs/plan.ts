@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
 import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S } from "../../../../common/limits.ts";
+import { isExpression } from "../../../../common/targets/index.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
@@ -57,11 +58,7 @@ export async function plannedRun(
   const scripts = scriptsOf(job);
   const isOnHosts = !scripts?.serverjs;
   const { hosts, behind } = isOnHosts ? await targets(job, parameters) : NO_TARGETS;
-  if (isOnHosts && hosts.length === 0)
-    throw new AppError(
-      "invalid",
-      `The job ${formatJobName(job)} has no host, and param gives none as HOST! or GROUP!.`,
-    );
+  if (isOnHosts && hosts.length === 0) throw noHost(job, parameters);
   refuseTooMany(hosts.length);
   const commands = isOnHosts ? commandsOf(job, parameters) : [];
   // Check the encoding again: older versions could store an unknown one.
@@ -137,6 +134,14 @@ export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode
  */
 export function isWhole({ queue, scripts, order }: Pick<Run, "queue" | "scripts" | "order">): boolean {
   return queue !== "" || scripts !== undefined || order.groupmode === "one";
+}
+
+function noHost(job: StoredJob, { hosts = job.host }: Parameters): AppError {
+  const name = formatJobName(job);
+  const text = hosts.some(isExpression)
+    ? `${hosts.filter(isExpression).join(", ")} of the job ${name} matches no host now.`
+    : `The job ${name} has no host, and param gives none as HOST! or GROUP!.`;
+  return new AppError("invalid", text);
 }
 
 function scriptsOf(job: StoredJob): RunScripts | undefined {

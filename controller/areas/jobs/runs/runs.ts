@@ -7,7 +7,7 @@ import type { Stores } from "../../../store/engine.ts";
 import type { Controllers } from "../../../store/journal/index.ts";
 import type { KvTxn } from "../../../store/kv.ts";
 import type { AppendNotifier } from "../../../store/tail.ts";
-import type { Hosts, StoredCommands } from "../../hosts/index.ts";
+import type { Hosts, HostTargets, StoredCommands } from "../../hosts/index.ts";
 import type { Notifications } from "../../notifications/index.ts";
 import type { Objects, Unrestricted } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
@@ -42,6 +42,7 @@ export interface RunDependencies {
   readonly jobs: Pick<JobService, "visible" | "requireVisible">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
+  readonly targets: Pick<HostTargets, "hosts">;
   /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;

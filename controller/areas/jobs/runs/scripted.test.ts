@@ -12,6 +12,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { OutputFollowing } from "../output/following.ts";
 import { JobRuns } from "./runs.ts";
 import type { ServerScripts } from "./scripts.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 type Ran = Parameters<ServerScripts["runOfJob"]>[1] & { readonly principal: Principal; readonly by: string };
@@ -27,6 +28,7 @@ let onCommand: (host: string, by: string) => Promise<object>;
 
 const controller = (own: string): JobRuns =>
   new JobRuns({
+    targets: NAMED_HOSTS,
     secrets: TEST_SECRETS,
     stores: monitoring.engine,
     runtime: { ...testRuntime(realClock), random: seededRandom(++controllers + 700) },

@@ -1,7 +1,9 @@
 import { AppError } from "../../../../common/errors.ts";
+import { isExpression } from "../../../../common/targets/index.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { Objects } from "../../objects/index.ts";
+import type { HostTargets } from "../../hosts/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { groupRow, JOB_GROUP_PATH } from "../classes.ts";
 import { namesIn } from "../definitions/definition.ts";
@@ -9,7 +11,8 @@ import { GroupStore } from "../groups/store.ts";
 import { formatJobName } from "../definitions/names.ts";
 import type { Parameters } from "../definitions/parameters.ts";
 import type { ProxiedHosts } from "../groups/proxied.ts";
-import type { StoredJob } from "../store.ts";
+import { authorOf, type StoredJob } from "../store.ts";
+import type { Authors } from "../types.ts";
 
 /** The hosts of an execution. */
 export interface Targets {
@@ -24,6 +27,9 @@ export interface TargetDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "visible">;
+  readonly targets: Pick<HostTargets, "hosts">;
+  /** Absent: no user is known, so expressions of jobs that another user saved match no host. */
+  readonly authors?: Authors;
   /** Reaches hosts of groups of type `proxy`; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
 }
@@ -49,13 +55,16 @@ export class JobTargets {
    * Answers each host once. These are the requested hosts; without a request, the job's own hosts, followed by those
    * that its groups have now. Requested groups replace the job's hosts and groups. A host in a group of type `proxy` is
    * reached through that group, unless the job itself names the host. This also applies to a requested host.
+   * Expressions among the hosts are resolved: requested ones by the principal's rights, those of the job by the present
+   * rights of the user who saved it and by the principal's.
    * `AppError("not_found")` for a group that the principal does not see, unless hosts and no groups are requested.
    * `AppError("invalid")` for requested hosts that are in none of the requested groups.
    */
   async of(principal: Principal, job: StoredJob, asked: TargetOverride): Promise<Targets> {
     const names = asked.groups ?? namesIn(job.group.split(","));
-    const own = (asked.groups ? [] : job.host).map((host): Member => ({ host }));
-    if (names.length === 0) return { hosts: asked.hosts ?? job.host, behind: {} };
+    const requested = asked.hosts && (await this.#with.targets.hosts(principal, asked.hosts)).hosts;
+    if (names.length === 0) return { hosts: requested ?? (await this.#ownHosts(principal, job)), behind: {} };
+    const own = asked.groups ? [] : (await this.#ownHosts(principal, job)).map((host): Member => ({ host }));
     const found = await Promise.all(names.map((name) => this.#members(principal, name)));
     const missing = names.find((_, at) => found[at] === undefined);
     if (missing !== undefined && (asked.groups || !asked.hosts))
@@ -66,11 +75,20 @@ export class JobTargets {
     const members = [...own, ...found.flatMap((some) => some ?? [])];
     // If a host occurs several times, its first occurrence decides how it is reached.
     const first = new Map(members.toReversed().map((member) => [member.host, member]));
-    const hosts = asked.hosts ?? [...new Set(members.map(({ host }) => host))];
+    const hosts = requested ?? [...new Set(members.map(({ host }) => host))];
     const stranger = asked.groups && hosts.find((host) => !first.has(host));
     if (stranger !== undefined)
       throw new AppError("invalid", `The host ${stranger} is in none of the groups of GROUP!: ${names.join(", ")}.`);
     return { hosts, behind: behindOf(hosts, first) };
+  }
+
+  async #ownHosts(principal: Principal, job: StoredJob): Promise<readonly string[]> {
+    const { targets, authors } = this.#with;
+    const { hosts, named } = await targets.hosts(principal, job.host);
+    if (!job.host.some(isExpression) || authorOf(job) === principal.user) return hosts;
+    const author = await authors?.present(principal.tenant, authorOf(job));
+    const opened = new Set([...named, ...(author ? (await targets.hosts(author, job.host)).hosts : [])]);
+    return hosts.filter((host) => opened.has(host));
   }
 
   /** The hosts of a group. `undefined`: the principal sees no group of that name. */

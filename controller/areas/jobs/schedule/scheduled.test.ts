@@ -4,6 +4,7 @@ import { noClasses } from "../../../../test/helpers/objects/memory/objects.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/time/runtime.ts";
 import { JobService } from "../service.ts";
 import { JobStore } from "../store.ts";
+import { NAMED_HOSTS } from "../../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const other = { ...admin, user: "other" };
@@ -18,7 +19,7 @@ beforeAll(async () => {
   engine = await openTestEngine();
   clock = new TestClock(START_MS);
   const runtime = testRuntime(clock);
-  jobs = new JobService({ stores: engine, runtime, objects: noClasses(), zone: "Europe/Berlin" });
+  jobs = new JobService({ targets: NAMED_HOSTS, stores: engine, runtime, objects: noClasses(), zone: "Europe/Berlin" });
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 

@@ -20,8 +20,8 @@ export function confRoutes(confs: PolicyConfs): readonly Endpoint[] {
       content: (_input, files) => (files.length > 0 ? [] : ["conf"]),
       input: ConfPlace,
       output: Type.Array(PolicyConf),
-      handler: async ({ principal, input: { name, hosts, conf }, files }) =>
-        answerOf(await confs.place(principal, { name, hosts, content: await contentOf(conf, files) })),
+      handler: ({ principal, input: { name, hosts, conf }, files }) =>
+        answered(async (warn) => confs.place(principal, { name, hosts, content: await contentOf(conf, files), warn })),
     }),
     endpoint({
       method: "DELETE",
@@ -31,7 +31,7 @@ export function confRoutes(confs: PolicyConfs): readonly Endpoint[] {
       failsInPart: true,
       input: ConfRemove,
       output: Type.Array(PolicyConf),
-      handler: async ({ principal, input }) => answerOf(await confs.withdraw(principal, input)),
+      handler: ({ principal, input }) => answered((warn) => confs.withdraw(principal, { ...input, warn })),
     }),
     endpoint({
       method: "GET",
@@ -43,6 +43,14 @@ export function confRoutes(confs: PolicyConfs): readonly Endpoint[] {
       handler: async ({ principal, input }) => ({ message: [...(await confs.states(principal, input.name))] }),
     }),
   ];
+}
+
+async function answered(
+  changed: (warn: (text: string) => void) => Promise<readonly PolicyConf[]>,
+): Promise<Answer<PolicyConf[]>> {
+  const told: string[] = [];
+  const answer = answerOf(await changed((text) => told.push(text)));
+  return { ...answer, warnings: [...told, ...(answer.warnings ?? [])] };
 }
 
 /** The call itself succeeded. Its top tells of hosts that were refused, and of those that do not get the conf soon. */

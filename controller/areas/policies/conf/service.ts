@@ -35,6 +35,15 @@ interface VisiblePolicy {
   readonly targets: StoredTargets;
 }
 
+/** A policy, and the hosts on which its conf changes. */
+export interface ConfTargets {
+  readonly name: string;
+  /** Names of hosts, and expressions that hosts match (`HostTargets`). */
+  readonly hosts: readonly string[];
+  /** Called with each expression that matches no host. */
+  readonly warn?: (text: string) => void;
+}
+
 /** A conf to be placed, and the policy and tenant that it is for. */
 interface Placing {
   readonly tenant: string;
@@ -62,17 +71,14 @@ export class PolicyConfs {
    */
   async place(
     principal: Principal,
-    {
-      name,
-      hosts,
-      content,
-    }: { readonly name: string; readonly hosts: readonly string[]; readonly content: Uint8Array },
+    { name, hosts, content, warn }: ConfTargets & { readonly content: Uint8Array },
   ): Promise<readonly PolicyConf[]> {
     requirePermission(principal, "policies:run");
     const policy = await this.#with.visible(principal, name);
     if (content.length > POLICY_CONF_MAX_BYTES)
       throw new AppError("too_large", `A conf has at most ${POLICY_CONF_MAX_BYTES} bytes.`);
-    const names = await this.#with.named.hosts(principal, hosts);
+    const { hosts: names, warnings } = await this.#with.named.resolved(principal, hosts);
+    for (const warning of warnings) warn?.(warning);
     const digest = createHash("sha256").update(content).digest("hex");
     const bytesRevision = await this.#with.confs.putBytes(principal.tenant, name, { digest, bytes: content });
     const placing = { tenant: principal.tenant, name, content, digest, bytesRevision };
@@ -85,20 +91,17 @@ export class PolicyConfs {
   }
 
   /** Removes the conf of the policy from the hosts. Its answer has a message for a host that had none. */
-  async withdraw(
-    principal: Principal,
-    { name, hosts }: { readonly name: string; readonly hosts: readonly string[] },
-  ): Promise<readonly PolicyConf[]> {
+  async withdraw(principal: Principal, { name, hosts, warn }: ConfTargets): Promise<readonly PolicyConf[]> {
     requirePermission(principal, "policies:run");
     const policy = await this.#with.visible(principal, name);
     const { tenant } = principal;
     const references = await this.#with.confs.references(tenant, name);
     // A host that was removed from odp may still have a reference.
-    await this.#with.named.hosts(
-      principal,
-      hosts.filter((host) => !references.has(host)),
-    );
-    const names = [...new Set(hosts)];
+    const left = hosts.filter((host) => references.has(host));
+    const others = hosts.filter((host) => !references.has(host));
+    const { hosts: present, warnings } = await this.#with.named.resolved(principal, others);
+    for (const warning of warnings) warn?.(warning);
+    const names = [...new Set([...left, ...present])];
     const had = await this.#changeAll({ tenant, name }, names, (host) => this.#withdrawOne(tenant, name, host));
     return mapLimited([...names.entries()], POLICY_PARALLEL_HOSTS, async ([at, host]) => {
       const state = await this.#state(principal, host, { name, policy });

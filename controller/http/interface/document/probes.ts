@@ -12,6 +12,11 @@ export const PROBES: Readonly<Record<string, Json>> = {
       content: jsonOf({
         status: { const: "ok", type: "string" },
         lost: { type: "array", items: TEXT, description: "Lost nodes; absent: none" },
+        warnings: {
+          type: "array",
+          items: { type: "string" },
+          description: "What waits for an operator; absent: nothing",
+        },
         damaged: { type: "array", items: { type: "object" }, description: "Stores with damaged rows; absent: none" },
       }),
     },

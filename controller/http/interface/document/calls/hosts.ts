@@ -57,6 +57,8 @@ export const HOST_CALLS: ExampleCalls = {
   "PUT /monitoring/policy/deploy/conf/:name": { name: "load", hosts: [HOST], conf: "warn=4\n" },
   "GET /monitoring/policy/conf/:name": { name: "load" },
   "DELETE /monitoring/policy/undeploy/conf/:name": { name: "load", hosts: [HOST] },
+  "GET /monitoring/targets": {},
+  "POST /monitoring/targets/confirm": { id: RUN },
   "POST /monitoring/policy/undeploy/:name": { name: "load" },
   "DELETE /monitoring/policy/:name": { name: "load" },
   "DELETE /monitoring/depot/:name": DEPOT,
