@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { AppError, type ErrorCode } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../../../test/helpers/time/clock.ts";
 import { InFlightWork } from "./in-flight.ts";
 import type { OpenWork, Versioned } from "./journal.ts";
@@ -13,17 +14,24 @@ interface Work extends OpenWork {
 }
 
 /** Waits end at once. */
-const clock = { ...realClock, after: (_delayMs: number, callback: () => void) => realClock.after(0, callback) };
+const hasty: Clock = { ...realClock, after: (_delayMs, callback) => realClock.after(0, callback) };
 
-function running(attempts = 3, { attempt = 0 } = {}) {
-  let stored: Versioned<Work> | undefined = { open: { id: "w", owner: "one", attempt }, revision: 1 };
+interface Options extends Partial<Pick<Work, "attempt" | "end">> {
+  readonly clock?: Clock;
+}
+
+function running(attempts = 3, { attempt = 0, end, clock = hasty }: Options = {}) {
+  let stored: Versioned<Work> | undefined = {
+    open: { id: "w", owner: "one", attempt, ...(end && { end }) },
+    revision: 1,
+  };
   let taken = false;
   const write = ({ open, revision }: Versioned<Work>, changes: Partial<Work>) => {
     if (taken || stored?.revision !== revision) return Promise.resolve(undefined);
     stored = { open: { ...open, ...changes }, revision: revision + 1 };
     return Promise.resolve(stored);
   };
-  const inFlight = new InFlightWork(clock);
+  const inFlight = new InFlightWork(hasty);
   const journal = {
     inFlight,
     step: write,
@@ -89,4 +97,23 @@ test("work that another controller took is left to it, and a fault of the progra
   });
   expect(stored()).toEqual({ id: "w", owner: "one", attempt: 0 });
   await expect(running().run.run(() => Promise.reject(new TypeError("fault")))).rejects.toThrow("fault");
+});
+
+test("work whose end is decided is not done again", async () => {
+  const { run, stored } = running(1, { attempt: 1, end: { message: "decided" } });
+  expect(await run.run(failing("unavailable"))).toMatchObject({ end: { message: "decided" } });
+  expect(stored()).toBeUndefined();
+});
+
+test("the wait before each attempt is longer, and an orderly stop ends it", async () => {
+  const waits: number[] = [];
+  const noted: Clock = { ...hasty, after: (delayMs, callback) => hasty.after(waits.push(delayMs), callback) };
+  await running(4, { clock: noted }).run.run(failing("unavailable"));
+  expect(waits).toEqual([1_000, 2_000, 3_000]);
+  let stop = (): void => undefined;
+  const endless: Clock = { ...realClock, after: () => (queueMicrotask(stop), () => undefined) };
+  const { run, inFlight, stored } = running(4, { clock: endless });
+  stop = () => void inFlight.close();
+  await run.run(failing("unavailable"));
+  expect(stored()).not.toHaveProperty("end");
 });

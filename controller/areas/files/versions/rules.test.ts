@@ -95,11 +95,13 @@ describe("work that meets an entry which its user may not write", () => {
     const { digest } = await one.files.read(admin, `${at}/0`);
     const { blobs } = await engine.tenant("matrix");
     const rows = Array.from({ length: FILE_WORK_BATCH_MAX - 1 }, (_, file) => {
-      const [fullname, mark] = [`${at}/${file + 1}`, `file/${at.slice(1)}.${file}.${text}`];
-      return { space: "user", fullname, ftype: "", owner: "ann", size: text.length, digest, mark };
+      const [name, mark] = [String(file + 1), `file/${at.slice(1)}.${file}.${text}`];
+      const path = { space: "user", fullname: `${at}/${name}`, name, parent: at };
+      return { ...path, ftype: "", owner: "ann", size: text.length, digest, mark };
     });
     await Promise.all(rows.map(({ mark }) => blobs.mark(digest, mark)));
     await one.objects.unrestricted.insert(admin, FILES, rows);
+    expect((await one.tree(admin, at)).length).toBeGreaterThan(FILE_WORK_BATCH_MAX);
   };
   beforeEach(async () => {
     await batch("old");
