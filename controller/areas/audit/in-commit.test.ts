@@ -170,6 +170,36 @@ test.each([
   expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
 });
 
+test("while one of several updates of a change waits, no entry tells that the change is made", async () => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const held = world.stores.hold("change");
+  const change = world.isDone(`update ${NAMED} set n=9 where n>1`);
+  const call = await held;
+  while (!(await world.named()).some((object) => String(object).endsWith("9"))) await Promise.resolve();
+  expect(await world.outcomes(["update"], NAMED)).toEqual([]);
+  call.goOn();
+  expect(await change).toBe(true);
+  expect(await world.outcomes(["update"], NAMED)).toEqual(["ok"]);
+});
+
+test("while the last of several batches of an insert waits, no entry tells that the change is made", async () => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const entries = await world.outcomes(["insert"], NAMED);
+  const first = world.stores.hold("change");
+  const change = world.isDone(`insert into ${NAMED} (code, n) values ('d', 1), ('d', 2)`);
+  const call = await first;
+  const second = world.stores.hold("change");
+  call.goOn();
+  const last = await second;
+  expect(await world.named()).toContain("d1");
+  expect(await world.outcomes(["insert"], NAMED)).toEqual(entries);
+  last.goOn();
+  expect(await change).toBe(true);
+  expect(await world.outcomes(["insert"], NAMED)).toEqual([...entries, "ok"]);
+});
+
 test.each([1, 2, 3])(
   "with stores that fail, every answer has its entry and the chain is sound: seed %i",
   async (seed) => {
