@@ -14,6 +14,7 @@ import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 
 const CLASS = "/matrix/kept";
+const NAMED = "/matrix/named";
 const AT_ONCE = 40;
 
 /** The trail and the queries of one controller on its own engine. */
@@ -54,11 +55,24 @@ class World implements AsyncDisposable {
     }
   }
 
-  /** Outcomes of the entries about inserts. */
-  async outcomes(): Promise<readonly unknown[]> {
+  /** Creates a class of three objects: `named:a`, `named:b` and `named:c`. */
+  async fillNamed(): Promise<void> {
+    await this.isDone(`create class ${NAMED} (code varchar, n int, keys(code), index(n))`);
+    await this.isDone(`insert into ${NAMED} (code, n) values ('a', 1), ('b', 2), ('c', 3)`);
+  }
+
+  /** Values of `n` of these objects. */
+  async named(): Promise<readonly unknown[]> {
+    const rows = await this.#query.rows(testPrincipal(), `select code, n from ${NAMED} order by code`);
+    return rows.map(({ code, n }) => `${String(code)}${String(n)}`);
+  }
+
+  /** Outcomes of the entries about these changes of a class; absent: about inserts. */
+  async outcomes(kinds: readonly string[] = ["insert"], path = CLASS): Promise<readonly unknown[]> {
     const mql = "select action, outcome from /matrix/system/audit";
     const rows = await this.again(() => this.#query.rows(testPrincipal(), mql));
-    return rows.filter(({ action }) => action === `MQL insert ${CLASS}`).map(({ outcome }) => outcome);
+    const actions = new Set<unknown>(kinds.map((kind) => `MQL ${kind} ${path}`));
+    return rows.filter(({ action }) => actions.has(action)).map(({ outcome }) => outcome);
   }
 
   /** Number of commits of the embedded store so far. */
@@ -91,6 +105,12 @@ function insert(n: number): string {
   return `insert into ${CLASS} n=${n}`;
 }
 
+/** An insert, an update or a removal. */
+function changed(n: number): string {
+  if (n % 3 === 0) return insert(n);
+  return n % 3 === 1 ? `update ${CLASS} set n=${n} where n=${n - 1}` : `delete from ${CLASS} where n=${n - 1} limit 1`;
+}
+
 test("inserts at once and alone have one entry each, in one sound chain, among entries of other changes", async () => {
   await using world = await World.open();
   for (let n = 0; n < 3; n += 1) expect(await world.isDone(insert(n))).toBe(true);
@@ -114,16 +134,82 @@ test.skipIf(onCluster)("an insert and its entry are one commit; more inserts at 
   expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
 });
 
+test.skipIf(onCluster).each([
+  [
+    "an insert of several rows",
+    "insert",
+    `into ${NAMED} (code, n) values ('d', 4), ('a', 5)`,
+    ["a5", "b2", "c3", "d4"],
+  ],
+  ["an update of one object", "update", `${NAMED} set n=6 where n=2`, ["a1", "b6", "c3"]],
+  ["a removal by id", "delete", `from ${NAMED} where id='named:b'`, ["a1", "c3"]],
+  ["a removal of few objects", "delete", `from ${NAMED} where id in ('named:a', 'named:c')`, ["b2"]],
+  ["a removal of at most one object", "delete", `from ${NAMED} where n>2 limit 1`, ["a1", "b2"]],
+])("%s and its entry are one commit", async (_, kind, rest, left) => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const [before, entries] = [world.commits(), await world.outcomes([kind], NAMED)];
+  expect(await world.isDone(`${kind} ${rest}`)).toBe(true);
+  expect(world.commits() - before).toBe(1);
+  expect(await world.outcomes([kind], NAMED)).toEqual([...entries, "ok"]);
+  expect(await world.named()).toEqual(left);
+  expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
+});
+
+test.each([
+  ["finds nothing", "update", `${NAMED} set n=9 where n=7`],
+  ["writes several objects, each by itself", "update", `${NAMED} set n=9 where n>1`],
+  ["writes one object twice", "insert", `into ${NAMED} (code, n) values ('a', 1), ('a', 2)`],
+  ["removes nothing", "delete", `from ${NAMED} where id='named:z'`],
+])("a change that %s has one entry", async (_, kind, rest) => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const entries = await world.outcomes([kind], NAMED);
+  expect(await world.isDone(`${kind} ${rest}`)).toBe(true);
+  expect(await world.outcomes([kind], NAMED)).toEqual([...entries, "ok"]);
+  expect((await world.audit.verifyChain(testPrincipal())).problems).toEqual([]);
+});
+
+test("while one of several updates of a change waits, no entry tells that the change is made", async () => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const held = world.stores.hold("change");
+  const change = world.isDone(`update ${NAMED} set n=9 where n>1`);
+  const call = await held;
+  while (!(await world.named()).some((object) => String(object).endsWith("9"))) await Promise.resolve();
+  expect(await world.outcomes(["update"], NAMED)).toEqual([]);
+  call.goOn();
+  expect(await change).toBe(true);
+  expect(await world.outcomes(["update"], NAMED)).toEqual(["ok"]);
+});
+
+test("while the last of several batches of an insert waits, no entry tells that the change is made", async () => {
+  await using world = await World.open();
+  await world.fillNamed();
+  const entries = await world.outcomes(["insert"], NAMED);
+  const first = world.stores.hold("change");
+  const change = world.isDone(`insert into ${NAMED} (code, n) values ('d', 1), ('d', 2)`);
+  const call = await first;
+  const second = world.stores.hold("change");
+  call.goOn();
+  const last = await second;
+  expect(await world.named()).toContain("d1");
+  expect(await world.outcomes(["insert"], NAMED)).toEqual(entries);
+  last.goOn();
+  expect(await change).toBe(true);
+  expect(await world.outcomes(["insert"], NAMED)).toEqual([...entries, "ok"]);
+});
+
 test.each([1, 2, 3])(
   "with stores that fail, every answer has its entry and the chain is sound: seed %i",
   async (seed) => {
     await using world = await World.open(seed);
     const done: boolean[] = [];
     for (let round = 0; round < 3; round += 1)
-      done.push(...(await Promise.all(Array.from({ length: 10 }, (_, n) => world.isDone(insert(n))))));
+      done.push(...(await Promise.all(Array.from({ length: 12 }, (_, n) => world.isDone(changed(n))))));
     const report = await world.again(() => world.audit.verifyChain(testPrincipal()));
     expect(report.problems).toEqual([]);
-    const outcomes = await world.outcomes();
+    const outcomes = await world.outcomes(["insert", "update", "delete"]);
     const ok = done.filter(Boolean).length;
     expect(ok).toBeGreaterThan(0);
     // A commit without an answer may have stored an entry that is then written again.

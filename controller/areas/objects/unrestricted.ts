@@ -18,9 +18,9 @@ import type {
   OrderedRead,
   OrderedRequest,
   PastState,
-  PresetTime,
   ReadExplanation,
   ReadRequest,
+  RemoveOptions,
   Restored,
   RestoredState,
   Tally,
@@ -47,15 +47,8 @@ export interface ObjectWrites {
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: UpdateOptions): Promise<boolean>;
   /** Writes the index entries of these objects again, and nothing else. Returns the number of objects. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
-  /**
-   * Returns the number of removed objects. `withVersions` also removes the versions of objects that were removed
-   * before, and counts these objects.
-   */
-  remove(
-    principal: Principal,
-    refs: readonly ObjectRef[],
-    options?: PresetTime & { readonly withVersions?: boolean },
-  ): Promise<number>;
+  /** Returns the number of removed objects. */
+  remove(principal: Principal, refs: readonly ObjectRef[], options?: RemoveOptions): Promise<number>;
   /**
    * Times in microseconds for writes that are made later and perhaps more than once, in the order of `refs`.
    * `undefined` in `refs` stands for an id that is not generated yet. Each time is above all known times of the object,

@@ -19,7 +19,7 @@ import type {
   ObjectChange,
   ObjectRef,
   ObjectTriggers,
-  PresetTime,
+  RemoveOptions,
   Restored,
   RestoredState,
   UpdateOptions,
@@ -58,8 +58,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   ): Promise<readonly string[]> {
     return this.#writing(principal, (tenant, context) => {
       const view = writableClass(principal, context.snapshot, path);
-      const inCommit = rows.length === 1 ? this.#inCommit(principal, context, options.inCommit) : undefined;
-      return tenant.writer.insert(inCommit ? { ...context, inCommit } : context, view, rows, options);
+      const given = this.#givenCommit(principal, context, options);
+      return tenant.writer.insert(given, view, rows, options);
     });
   }
 
@@ -99,7 +99,7 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     principal: Principal,
     ref: ObjectRef,
     edits: readonly Edit[],
-    options: UpdateOptions = {},
+    { inCommit, ...options }: UpdateOptions = {},
   ): Promise<boolean> {
     const isAdmitted = options.admitted === true || options.writeUs !== undefined;
     const update = async (tenant: TenantObjects, context: WriteContext): Promise<boolean> => {
@@ -108,7 +108,8 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
       if (first !== undefined && places.every((place) => place.view.kind === "record")) {
         throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
       }
-      return places.length > 0 && tenant.writer.update(context, places, { edits, ...options });
+      if (places.length === 0) return false;
+      return tenant.writer.update(this.#givenCommit(principal, context, { inCommit }), places, { edits, ...options });
     };
     return this.#writing(principal, update, { isAdmitted });
   }
@@ -127,11 +128,11 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   async remove(
     principal: Principal,
     refs: readonly ObjectRef[],
-    options: PresetTime & { readonly withVersions?: boolean } = {},
+    { inCommit, ...options }: RemoveOptions = {},
   ): Promise<number> {
     return this.#writing(principal, (tenant, context) => {
       const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
-      return tenant.remover.remove(context, places, options);
+      return tenant.remover.remove(this.#givenCommit(principal, context, { inCommit }), places, options);
     });
   }
 
@@ -193,6 +194,16 @@ export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
     if (runner === undefined || (chain === undefined && count === 0)) return undefined;
     const first = () => ({ id: Buffer.from(runtime.random.bytes(12)).toString("hex"), steps: 0, holds: [] });
     return new BeforeTriggers({ principal, runner, snapshot, given, chain: chain ?? first() });
+  }
+
+  /** The context of a write with the records that the caller gives for its commit. */
+  #givenCommit(
+    principal: Principal,
+    context: WriteContext,
+    { inCommit: asked }: Pick<InsertOptions, "inCommit">,
+  ): WriteContext {
+    const inCommit = this.#inCommit(principal, context, asked);
+    return inCommit === undefined ? context : { ...context, inCommit };
   }
 
   #inCommit({ tenant }: Principal, context: WriteContext, inCommit: InCommit | undefined): WriteContext["inCommit"] {

@@ -93,7 +93,7 @@ export class QueryService implements Query {
     const executions = executionsOf(script, values);
     if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
     const [only, ...others] = script.statements;
-    const isOneWrite = only?.kind === "insert" && others.length === 0;
+    const isOneWrite = others.length === 0 && ONE_WRITE.has(only?.kind);
     const change = { audit: this.#audit, principal: caller.principal, isOneWrite, ...toldOf(script.statements) };
     return audited(change, (inCommit) => this.#runScript(script, executions, { ...caller, inCommit }));
   }
@@ -280,6 +280,9 @@ export class QueryService implements Query {
     return { ...own, executions, nowMs, principal, signal, slices, memory, inCommit };
   }
 }
+
+/** Statements that may be one write: each then gives its audit entry to the commit of that write. */
+const ONE_WRITE: ReadonlySet<Statement["kind"] | undefined> = new Set(["insert", "insertJson", "update", "delete"]);
 
 type ContextCaller = Pick<Caller, "principal" | "signal" | "slices" | "memory" | "inCommit">;
 

@@ -65,7 +65,7 @@ export interface RowOptions {
 export interface InsertOptions extends RowOptions {
   /** Time of the writes. A list has one time for each row, for a class of entities. */
   readonly atMs?: number | readonly number[];
-  /** For an insert of one row. Ignored if the row takes several commits. */
+  /** Ignored if the rows take several commits. */
   readonly inCommit?: InCommit | undefined;
 }
 
@@ -132,4 +132,12 @@ export interface UpdateOptions extends PresetUpdate {
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
   /** True for a part of work that must finish: no quota refuses it. An update with `writeUs` is treated the same. */
   readonly admitted?: true;
+  readonly inCommit?: InCommit | undefined;
+}
+
+export interface RemoveOptions extends PresetTime {
+  /** The versions are removed, too, also those of objects that were removed before. These objects are counted. */
+  readonly withVersions?: boolean;
+  /** Ignored for records, with `withVersions`, and if the removal takes several commits or removes no object. */
+  readonly inCommit?: InCommit | undefined;
 }

@@ -5,7 +5,7 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { entitySize, less, recordSize, sumOf } from "../values/room.ts";
-import type { ObjectRow, PresetTime } from "../types.ts";
+import type { ObjectRow, RemoveOptions } from "../types.ts";
 import { supersededEnd } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { deleteEvent } from "../values/events.ts";
@@ -14,11 +14,10 @@ import { droppedTerms } from "../values/terms.ts";
 import { tombstoneEnd, tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
 import { REMOVED_VERSION } from "../values/versions.ts";
 import { incomingEdges } from "./edges/incoming.ts";
-import type { WriteContext, Writing } from "./writing.ts";
+import type { WriteInCommit } from "./records/incommit.ts";
+import { withoutCommit, type WriteContext, type Writing } from "./writing.ts";
 
-interface Removal extends PresetTime {
-  readonly withVersions?: boolean;
-}
+type Removal = Omit<RemoveOptions, "inCommit">;
 
 interface RemovalWrite {
   timeOf(place: Place): number;
@@ -57,9 +56,10 @@ export class ObjectRemover {
    */
   async remove(context: WriteContext, refs: readonly (readonly Place[])[], removal: Removal): Promise<number> {
     let removed = 0;
+    const own = refs.length <= CHANGE_BATCH_MAX ? context : withoutCommit(context);
     for (let from = 0; from < refs.length; from += CHANGE_BATCH_MAX) {
       const batch = refs.slice(from, from + CHANGE_BATCH_MAX);
-      removed += await this.#removeEntities(context, batch, removal);
+      removed += await this.#removeEntities(own, batch, removal);
       removed += await this.#removeRecords(context, batch);
     }
     return removed;
@@ -99,7 +99,7 @@ export class ObjectRemover {
         );
       const write = { timeOf, withVersions, hasTombstone, termsOf };
       const removal = async (): Promise<void> => {
-        await this.#writeRemoval(places, write);
+        await this.#writeRemoval(places, write, living.size > 0 ? context.inCommit : undefined);
         await confirmed(context, (now) =>
           this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
@@ -174,22 +174,21 @@ export class ObjectRemover {
   }
 
   /** Writes the tombstones first: a removed object with versions can be found again after an interruption. */
-  async #writeRemoval(places: readonly Place[], write: RemovalWrite): Promise<void> {
+  async #writeRemoval(places: readonly Place[], write: RemovalWrite, inCommit?: WriteInCommit): Promise<void> {
     const { timeOf, withVersions, hasTombstone, termsOf } = write;
     const versioned = places.filter((place) => place.view.options.version || hasTombstone(place));
     const marks = withVersions ? await marksEnd(versioned, timeOf, this.#writing.source) : [];
     if (!withVersions)
       await this.#writing.change(versioned.map((place) => tombstoneOf(place.view, place.key.id, timeOf(place))));
-    await this.#writing.change(
-      places.map((place): EntityChange => {
-        const { view, key } = place;
-        const timeUs = timeOf(place);
-        const death = { key, timeUs, death: true as const, dropTerms: termsOf(place) };
-        if (withVersions) return { ...death, forgetHistory: true };
-        if (!view.options.version) return death;
-        return { ...death, version: REMOVED_VERSION, versionStays: true, ...supersededEnd(view, timeUs) };
-      }),
-    );
+    const deaths = places.map((place): EntityChange => {
+      const { view, key } = place;
+      const timeUs = timeOf(place);
+      const death = { key, timeUs, death: true as const, dropTerms: termsOf(place) };
+      if (withVersions) return { ...death, forgetHistory: true };
+      if (!view.options.version) return death;
+      return { ...death, version: REMOVED_VERSION, versionStays: true, ...supersededEnd(view, timeUs) };
+    });
+    await this.#writing.changeOnce(deaths, withVersions ? undefined : inCommit);
     if (withVersions) await this.#writing.change(versioned.map((place) => tombstoneEnd(place.key, timeOf(place))));
     await this.#writing.change(marks);
   }

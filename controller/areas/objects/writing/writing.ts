@@ -38,8 +38,13 @@ export interface WriteContext extends WriteDefinitions {
   readonly basis?: WriteBasis | undefined;
   /** Absent: the tenant has no quota. */
   readonly room?: WriteRoom | undefined;
-  /** Records for the commit of a write of one row. */
+  /** Records for the commit of the write. A write that takes several commits does not use it. */
   readonly inCommit?: WriteInCommit | undefined;
+}
+
+/** The context for one of several commits: the records of the whole write belong to none of them. */
+export function withoutCommit(context: WriteContext): WriteContext {
+  return context.inCommit === undefined ? context : { ...context, inCommit: undefined };
 }
 
 /** State shared by all writes of one tenant. */

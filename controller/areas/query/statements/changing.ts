@@ -23,7 +23,8 @@ import type { ColumnMeta } from "../types.ts";
 import { askingChange } from "../write/asking.ts";
 import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "../write/insert.ts";
 import { UnstoredRows } from "../write/unstored.ts";
-import { bindClear, bindDelete, bindUpdate, type Change } from "../write/write.ts";
+import { bindDelete } from "../write/deletes.ts";
+import { bindClear, bindUpdate, type Change } from "../write/write.ts";
 import { type PrepareContext, type Prepared, writeContext, one, presentOf } from "./prepared.ts";
 import { describeRules } from "../plan/names/rules.ts";
 import { readSteps } from "./reading.ts";
@@ -76,7 +77,9 @@ export async function change(
       for (const values of executions) {
         if (slices.isOverNow()) await slices.pause();
         const bound = values === first ? only : bindChange(statement, context, values);
-        rows.push({ count: await bound.run(writeContext(context, values)) });
+        const own = writeContext(context, values);
+        const { inCommit } = context;
+        rows.push({ count: await bound.run(executions.length === 1 ? { ...own, inCommit } : own) });
         if (bound !== only) relations.push(...(bound.relations ?? []));
       }
       return one(rows);

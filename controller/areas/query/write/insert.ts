@@ -11,7 +11,7 @@ import {
   type ValueNode,
 } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import { type ClassCatalog, type ClassView, type InCommit, keptByPlatform } from "../../objects/index.ts";
+import { type ClassCatalog, type ClassView, keptByPlatform } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../turns/decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
@@ -37,8 +37,6 @@ export interface InsertWork {
 export interface InsertContext extends WriteContext {
   /** Receives the rows whose objects do not exist after the write. */
   readonly unstored: UnstoredRows;
-  /** Audit entry for the commit of the only write; not used if there are several. */
-  readonly inCommit?: InCommit | undefined;
 }
 
 export interface InsertTarget {

@@ -6,6 +6,7 @@ import {
   canonicalValue,
   type ClassView,
   type Edit,
+  type InCommit,
   type ObjectRow,
   type Objects,
   type ReadRequest,
@@ -38,6 +39,8 @@ import type { WrittenRelation } from "./missing-ends.ts";
 export interface WriteContext extends RunContext {
   readonly objects: Objects;
   readonly values: Arguments;
+  /** Audit entry for the commit of the only write; not used if there are several. */
+  readonly inCommit?: InCommit | undefined;
 }
 
 /** A bound change of the objects that fulfil a condition. */
@@ -101,59 +104,6 @@ export function bindClear(
   return bindEdits(edits, { ...target, where: statement.where, limit, refresh: false });
 }
 
-export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
-  requireSomeWritable(scope);
-  const selected = selectedBy(statement.where, scope, values);
-  const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
-  const found = (context: WriteContext) =>
-    selected.found(context, statement.withVersion ? removedObjects({ scope, ...selected }, context) : undefined);
-  const removal = { scope, withVersions: statement.withVersion, isFollowing: selected.follows !== undefined };
-  return {
-    scope,
-    ...dependence(selected),
-    edits: () => [],
-    run: (context) => removeFound(found(context), { ...removal, limit, context }),
-    find: (context) => collect(limited(found(context), limit), (row) => requireRemovable(scope, row)),
-    make: (refs, context) => removeAll(refs, { ...removal, context }),
-  };
-}
-
-/** The last state of removed objects that still have versions. */
-async function* removedObjects(
-  wanted: { readonly scope: Scope; readonly reads: readonly ReadRequest[]; readonly filter: Predicate<ObjectRow> },
-  context: WriteContext,
-): AsyncIterable<readonly ObjectRow[]> {
-  const { scope, reads, filter } = wanted;
-  const slices = new Slices(context);
-  const ids = reads[0]?.ids;
-  for (const view of scope.classes.filter(({ kind, system }) => kind === "entity" && !system)) {
-    slices.check();
-    const options = { ...(ids === undefined ? {} : { ids }), ...(context.signal ? { signal: context.signal } : {}) };
-    for await (const rows of context.objects.unrestricted.removedObjects(scope.principal, view.path, options)) {
-      if (slices.isOverNow()) await slices.pause();
-      yield rows.filter((row) => filter(row) === true);
-    }
-  }
-}
-
-/**
- * Removes up to `limit` objects while they are found, and returns their number. Finds all of them first if some class
- * or row may not be writable, or if the condition follows relations, because their targets may be removed, too.
- */
-export async function removeFound(
-  found: AsyncIterable<readonly ObjectRow[]>,
-  removal: Removal & { readonly limit: number | undefined; readonly isFollowing?: boolean },
-): Promise<number> {
-  const { scope, limit, isFollowing = false } = removal;
-  const pages = limited(found, limit);
-  const isUniform =
-    !isFollowing && scope.classes.every((view) => scope.access(view).writable) && cellsOf(scope) === undefined;
-  const batches = isUniform ? pages : whole(collect(pages, (row) => requireRemovable(scope, row)));
-  let count = 0;
-  for await (const rows of batches) count += await removeAll(rows, removal);
-  return count;
-}
-
 interface EditTarget {
   readonly scope: Scope;
   readonly where: Update["where"];
@@ -182,7 +132,8 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
     );
   };
   const make: Change["make"] = async (refs, context) => {
-    const count = await applyEdits(refs, edits, { scope, context, compute });
+    const inCommit = refs.length === 1 && !refresh ? context.inCommit : undefined;
+    const count = await applyEdits(refs, edits, { scope, context, compute, inCommit });
     if (refresh)
       await context.objects.unrestricted.refresh(
         scope.principal,
@@ -233,12 +184,7 @@ export function requireWriting(scope: Scope, view: ClassView, columns: readonly 
   });
 }
 
-function requireRemovable(scope: Scope, row: ObjectRow): void {
-  requireWritable(scope, row.class);
-  requireWriting(scope, row.class, [], { before: row });
-}
-
-async function collect(
+export async function collect(
   pages: AsyncIterable<readonly ObjectRow[]>,
   check: (row: ObjectRow) => void,
 ): Promise<readonly Ref[]> {
@@ -260,11 +206,10 @@ async function collect(
   return [...refs.values()];
 }
 
-async function* whole<T>(rows: Promise<readonly T[]>): AsyncIterable<readonly T[]> {
-  yield await rows;
-}
-
-async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | undefined): AsyncIterable<readonly T[]> {
+export async function* limited<T>(
+  pages: AsyncIterable<readonly T[]>,
+  limit: number | undefined,
+): AsyncIterable<readonly T[]> {
   let left = limit ?? Infinity;
   if (left === 0) return;
   for await (const page of pages) {
@@ -278,6 +223,7 @@ interface EditedObjects {
   readonly scope: Scope;
   readonly context: WriteContext;
   readonly compute: NonNullable<UpdateOptions["compute"]>;
+  readonly inCommit: InCommit | undefined;
 }
 
 async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], target: EditedObjects): Promise<number> {
@@ -295,7 +241,7 @@ async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], tar
 async function applyEdit(
   ref: Ref,
   bound: readonly BoundEdit[],
-  { scope, context, compute }: EditedObjects,
+  { scope, context, compute, inCommit }: EditedObjects,
 ): Promise<boolean> {
   const { principal } = scope;
   const edits = editsFor(ref.class, bound, scope);
@@ -305,6 +251,7 @@ async function applyEdit(
     return context.objects.unrestricted.update(principal, { id: ref.id, class: ref.class.path }, edits, {
       ...presetTime(ref),
       ...(isComputed ? { compute } : {}),
+      inCommit,
     });
   }
   const update = ref.class.guard?.update;
@@ -312,52 +259,7 @@ async function applyEdit(
   return update(principal, ref.id, edits);
 }
 
-interface Removal {
-  readonly scope: Scope;
-  readonly context: Pick<WriteContext, "objects">;
-  readonly withVersions: boolean;
-}
-
-async function removeAll(rows: readonly Ref[], removal: Removal): Promise<number> {
-  let count = 0;
-  for (const [first, refs] of alike(rows)) {
-    requireWritable(removal.scope, first.class);
-    count += await removeAlike(first, refs, removal);
-  }
-  return count;
-}
-
-async function removeAlike(first: Ref, refs: readonly Ref[], removal: Removal): Promise<number> {
-  const { principal } = removal.scope;
-  const view = first.class;
-  if (!view.system) {
-    const targets = refs.map(({ id }) => ({ id, class: view.path }));
-    return removal.context.objects.unrestricted.remove(principal, targets, {
-      ...presetTime(first),
-      ...(removal.withVersions ? { withVersions: true } : {}),
-    });
-  }
-  const remove = view.guard?.remove;
-  if (!remove) throw guarded("deleted", view);
-  return remove(
-    principal,
-    refs.map(({ id }) => id),
-  );
-}
-
-/** Refs grouped by class and time of the write. Each group comes with its first ref. */
-function alike(rows: readonly Ref[]): Iterable<readonly [Ref, readonly Ref[]]> {
-  const groups = new Map<string, [Ref, Ref[]]>();
-  for (const row of rows) {
-    const key = `${row.class.cid} ${row.writeUs ?? ""}`;
-    const group = groups.get(key);
-    if (group) group[1].push(row);
-    else groups.set(key, [row, [row]]);
-  }
-  return groups.values();
-}
-
-function presetTime({ writeUs, retimed }: Ref): PresetUpdate {
+export function presetTime({ writeUs, retimed }: Ref): PresetUpdate {
   return { ...(writeUs === undefined ? {} : { writeUs }), ...(retimed ? { retimed } : {}) };
 }
 

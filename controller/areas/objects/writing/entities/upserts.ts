@@ -22,7 +22,7 @@ import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recrea
 import { restorable } from "./restorable.ts";
 import { madeAnew, unstoredRows } from "./unstored.ts";
 import { editsOnce } from "../times/writetimes.ts";
-import type { WriteContext, Writing } from "../writing.ts";
+import { withoutCommit, type WriteContext, type Writing } from "../writing.ts";
 
 /** Checked rows of one class of entities. */
 export interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
@@ -47,6 +47,7 @@ export class Upserts {
       await requireRoom(context.room, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
     let done = 0;
     for (const batch of rows.length === 1 ? [rows] : batches(rows)) {
+      const own = batch.length === rows.length ? context : withoutCommit(context);
       const first = done;
       done += batch.length;
       const later = retimed && {
@@ -59,7 +60,7 @@ export class Upserts {
       const { triggers } = context;
       const waiting = batch.filter((row) => !row.fresh || triggers?.has(view)).map((row) => `${view.cid}:${row.key}`);
       await this.#writing.queue.run(waiting, triggers?.chain, () =>
-        this.#upsertBatch(context, { ...options, view, rows: batch, ...later }),
+        this.#upsertBatch(own, { ...options, view, rows: batch, ...later }),
       );
     }
     return rows.map((row) => wholeId(view, row.key));

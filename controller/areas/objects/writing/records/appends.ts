@@ -14,7 +14,7 @@ import { checkAll, checkRecordRow, ofRow } from "../../values/rows.ts";
 import { changedMeanwhile } from "../rebind.ts";
 import { rewritten } from "../times/rewritten.ts";
 import { unstoredRecords } from "../entities/unstored.ts";
-import type { WriteContext, Writing } from "../writing.ts";
+import { withoutCommit, type WriteContext, type Writing } from "../writing.ts";
 
 interface MadeRecord {
   readonly record: StoredRecord;
@@ -68,10 +68,11 @@ export class RecordAppends {
     if (made.length > CHANGE_BATCH_MAX) await requireRoom(context.room, view, sumOf(certain.map(sizeOfMade)));
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
+      const own = batch.length === made.length ? context : withoutCommit(context);
       const waiting = batch
         .filter(({ isNamed }) => isNamed || triggers?.has(view))
         .map(({ record }) => keyText(record));
-      await this.#writing.queue.run(waiting, triggers?.chain, () => this.#appendBatch(context, view, batch, options));
+      await this.#writing.queue.run(waiting, triggers?.chain, () => this.#appendBatch(own, view, batch, options));
     }
     return made.map(({ record }) => wholeId(view, record.id));
   }
