@@ -164,7 +164,11 @@ export default defineConfig({
     hookTimeout: 240_000,
     // A busy machine is no failure: a second, which polls have by default, may pass before anything runs.
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ["test/helpers/programs/program-flags.ts", "test/helpers/runs/known-passwords.ts"],
+    setupFiles: [
+      "test/helpers/runs/processor-time.ts",
+      "test/helpers/programs/program-flags.ts",
+      "test/helpers/runs/known-passwords.ts",
+    ],
     // Projects that run after one another transform each module once.
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },

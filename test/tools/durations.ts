@@ -6,7 +6,7 @@ export const DURATIONS_FILE = "TEST_DURATIONS_FILE";
 
 /**
  * A reporter of vitest that writes the duration of each test file, separated by tabs: project, file, seconds with
- * loading, tests.
+ * loading, tests, seconds of processor (`test/helpers/runs/processor-time.ts`).
  */
 export default class Durations implements Reporter {
   onTestModuleEnd(module: TestModule): void {
@@ -15,6 +15,8 @@ export default class Durations implements Reporter {
     const { collectDuration, duration, setupDuration } = module.diagnostic();
     const seconds = (collectDuration + duration + setupDuration) / 1_000;
     const tests = [...module.children.allTests()].length;
-    appendFileSync(file, `${module.project.name}\t${module.relativeModuleId}\t${seconds.toFixed(2)}\t${tests}\n`);
+    const processor = (module.meta().processorSeconds ?? 0).toFixed(2);
+    const line = [module.project.name, module.relativeModuleId, seconds.toFixed(2), tests, processor];
+    appendFileSync(file, `${line.join("\t")}\n`);
   }
 }
