@@ -210,6 +210,7 @@ export default defineConfig({
           globalSetup: ["test/helpers/cluster/cluster-setup.ts"],
           // Each file has name spaces of its own, and many wait for a time that passes.
           maxWorkers: 2,
+          isolate: false,
         },
       },
       {
@@ -248,6 +249,7 @@ export default defineConfig({
           globalSetup: ["test/helpers/cluster/cluster-setup.ts", "test/helpers/programs/build-setup.ts"],
           // Each file has controllers, agents and name spaces of its own.
           maxWorkers: 2,
+          isolate: false,
           testTimeout: 300_000,
         },
       },
