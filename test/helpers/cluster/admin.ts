@@ -54,7 +54,8 @@ export class ClusterAdmin {
 
   /**
    * Empties the tenants of one installation including tombstones, and drops the tenants that are not in `kept`. Tables
-   * stay, because creating them takes seconds; tables of tenants that are not `touched` are skipped.
+   * stay, because creating them takes seconds; tables of tenants that are not `touched` are skipped. What is kept has no
+   * commit log from then on, so that Cassandra drops rows in memory and does not write them to disk first.
    */
   async empty(
     prefix: string,
@@ -69,6 +70,7 @@ export class ClusterAdmin {
     }
     await this.#removeKeys(`${prefix}/tenant/`, `${prefix}/tenant0`);
     const dirty = tenants.filter((tenant) => kept.includes(tenant) && touched.has(tenant));
+    await this.#endCommitLogs(dirty.map((tenant) => `${prefix}_${tenant}`));
     await Promise.all(dirty.map((tenant) => this.#truncateAll(`${prefix}_${tenant}`)));
   }
 
@@ -84,6 +86,14 @@ export class ClusterAdmin {
   async close(): Promise<void> {
     this.#etcd.close();
     await this.#cassandra.close();
+  }
+
+  async #endCommitLogs(keyspaces: readonly string[]): Promise<void> {
+    const statement = { query: "SELECT keyspace_name, durable_writes FROM system_schema.keyspaces", params: [] };
+    const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
+    const logged = new Set(rows.filter((row) => row.durable_writes === true).map((row) => String(row.keyspace_name)));
+    for (const keyspace of keyspaces)
+      if (logged.has(keyspace)) await this.#cassandra.define(`ALTER KEYSPACE ${keyspace} WITH durable_writes = false`);
   }
 
   async #truncateAll(keyspace: string): Promise<void> {
