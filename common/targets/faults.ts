@@ -1,9 +1,11 @@
 import { AppError } from "../errors.ts";
+import { beginningOf } from "../text/cut.ts";
 
 const SHOWN_MAX_CHARACTERS = 80;
 
 export function shownEntry(entry: string): string {
-  return JSON.stringify(entry.length > SHOWN_MAX_CHARACTERS ? `${entry.slice(0, SHOWN_MAX_CHARACTERS)}…` : entry);
+  const shown = beginningOf(entry, SHOWN_MAX_CHARACTERS);
+  return JSON.stringify(shown === entry ? entry : `${shown}…`);
 }
 
 /** Error about the character at `offset` of the entry, from 0. */

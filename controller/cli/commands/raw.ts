@@ -45,15 +45,16 @@ export function operationAt(method: string, path: string): Found {
 
 /** Values of the parameters of a template; `undefined` if the path is another one. `{path}` takes all that follows. */
 function parametersIn(template: string, path: string): Readonly<Record<string, string>> | undefined {
-  const names: string[] = [];
-  const pattern = template.replaceAll(/\{(\w+)\}|[.*+?^$()|[\]\\]/g, (sign, name?: string) => {
-    if (name === undefined) return `\\${sign}`;
-    names.push(name);
-    return name === "path" ? "(.+)" : "([^/]+)";
-  });
-  const [, ...values] = new RegExp(`^${pattern}$`).exec(path) ?? [undefined];
-  if (values.length !== names.length || (names.length === 0 && template !== path)) return undefined;
-  return Object.fromEntries(names.map((name, at) => [name, decoded(values[at] ?? "")]));
+  const [parts, given] = [template.split("/"), path.split("/")];
+  const values: Record<string, string> = {};
+  for (const [at, part] of parts.entries()) {
+    const name = /^\{(\w+)\}$/.exec(part)?.[1];
+    const value = name === "path" ? given.splice(at).join("/") : given[at];
+    if (name === undefined ? value !== part : !value) return undefined;
+    if (name !== undefined) values[name] = value ?? "";
+  }
+  if (given.length > parts.length) return undefined;
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, decoded(value)]));
 }
 
 function decoded(text: string): string {
