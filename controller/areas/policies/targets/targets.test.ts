@@ -55,6 +55,11 @@ const web = async (tags: readonly string[] = ["role/web"], hosts: readonly strin
   for (const host of hosts) await world.hosts.save(admin, { host, tags: [...tags] });
 };
 const settled = () => policies.targets.changed.settled();
+/** From now on no controller notices a change of a host, also none that was made before. */
+const unnoticed = async () => {
+  await settled();
+  onChanged = () => undefined;
+};
 const onHosts = async (...hosts: string[]) => {
   const wanted = [];
   for (const host of hosts) if ((await policies.desired("matrix", host)).policies.length > 0) wanted.push(host);
@@ -96,7 +101,7 @@ test("a target without a host is accepted with a warning, and waits for its firs
 test("changes that no controller noticed are found by the maintenance of the first controller alone", async () => {
   await web(["role/web"], ["web-0"]);
   await place("tag:role");
-  onChanged = () => undefined;
+  await unnoticed();
   await web(["role/web"], ["web-1"]);
   const ids = [{ id: "first" }, { id: "second" }];
   await controller({ ...ALONE, own: "second", all: () => ids }).maintain("matrix");
@@ -147,7 +152,7 @@ test("a removal of many hosts is held until it is confirmed, also in parts and w
 test("more hosts make a held change another one; other entries and an undeployment end it", async () => {
   await web();
   await place("tag:role/web");
-  onChanged = () => undefined;
+  await unnoticed();
   await web([], WEB.slice(0, 5));
   await policies.maintain("matrix");
   const [held] = await policies.targets.held(admin);
