@@ -26,7 +26,7 @@ import { unaccounted } from "./scheduled-runs.ts";
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const KILLS = 10;
 /** Factor for the lines between two rotations and for all lines; more in `npm run soak`. */
-const MORE = TIMES > 1 ? 3 : 1;
+const MORE = TIMES > 1 ? 6 : 1;
 const DEADLINE_MS = 600_000;
 const SECOND_MS = 1_000;
 const TOLD_DEADLINE_MS = 120_000;
@@ -36,16 +36,16 @@ const cluster = inject("cluster");
 const engines = [
   {
     name: "embedded",
-    lines: 120_000 * MORE,
-    rotateEveryLines: 5_600 * MORE,
+    lines: 60_000 * MORE,
+    rotateEveryLines: 2_800 * MORE,
     linesPerBurst: 300,
     match: "^access\\.log(\\.\\d+)?$",
     settings: { ODP_STORE: "embedded" },
   },
   {
     name: "cluster",
-    lines: 50_000 * MORE,
-    rotateEveryLines: 3_000 * MORE,
+    lines: 25_000 * MORE,
+    rotateEveryLines: 1_500 * MORE,
     linesPerBurst: 200,
     match: "^access\\.log$",
     settings: cluster.available ? clusterVariables(cluster.settings) : undefined,
@@ -84,7 +84,7 @@ const SMALLER = { seed: SEED, pauseMs: 40, linesPerBurst: 200, match: "^access\\
 test("a writer that is not halted loses what it writes between copy and truncation: each hole is told, with no byte less where the writer's place shows it", {
   timeout: DEADLINE_MS,
 }, async () => {
-  const lines = 60_000;
+  const lines = 30_000;
   const odp = await Installation.start({ ODP_STORE: "embedded" });
   try {
     await prepare(odp, SMALLER.match);
@@ -92,7 +92,7 @@ test("a writer that is not halted loses what it writes between copy and truncati
     const log = {
       ...SMALLER,
       odp,
-      rotateEveryLines: 5_000,
+      rotateEveryLines: 2_500,
       rotations: ["racing copy-truncate"],
       blows: [],
       times,

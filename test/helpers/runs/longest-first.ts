@@ -19,6 +19,7 @@ const LONGEST: readonly string[] = [
   "controller/areas/triggers/after.test.ts",
   "controller/areas/triggers/takeover.test.ts",
   "test/security/event-loop.test.ts",
+  "test/security/rights-fuzz-notices.test.ts",
   "test/security/hostile-bodies.test.ts",
   "test/tools/new-area/new-area.test.ts",
   "controller/scripting/javascript/javascript.test.ts",
