@@ -34,6 +34,8 @@ describe("odp exec", () => {
 
   test("one argument is a line for the shell, several are passed on as typed", () => {
     expect(lineOf(["echo out; exit 2"])).toBe("echo out; exit 2");
+    expect(lineOf(["--", "echo out; exit 2"])).toBe("echo out; exit 2");
+    expect(lineOf(["--", "ls", "--"])).toBe("ls --");
     expect(lineOf(["echo", "$HOME", "it's", ""])).toBe(`echo '$HOME' 'it'\\''s' ''`);
   });
 

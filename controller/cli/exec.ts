@@ -142,8 +142,9 @@ function cancelling(
   return () => cancel.removeEventListener("abort", ask);
 }
 
-/** One argument is a line for the host's shell; of several each is passed on as it was typed. */
-export function lineOf(command: readonly string[]): string {
+/** One argument is a line for the host's shell; of several each is passed on as it was typed. A first `--` is none. */
+export function lineOf(words: readonly string[]): string {
+  const command = words[0] === "--" ? words.slice(1) : words;
   const [only] = command;
   return command.length === 1 && only !== undefined ? only : command.map(quoted).join(" ");
 }

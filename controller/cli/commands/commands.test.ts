@@ -128,6 +128,11 @@ describe("policies", () => {
     expect((await odp("policy deploy load --host web-1")).err).toContain("odp policy status load");
     expect(await json("policy status load")).toMatchObject([{ host: "web-1", online: "offline" }]);
     expect((await odp("policy list")).out).toMatch(/^load +command +deployed +web-1/m);
+    expect((await odp("policy deploy load --host web-* --host tag:none")).err).toContain("load runs on web-1 once");
+    expect(await json("policy status load")).toMatchObject([{ host: "web-1", online: "offline" }]);
+    expect(await odp("policy apply", { stdin: (await odp("policy show load -o json")).out })).toMatchObject({
+      code: 0,
+    });
     await odp("policy undeploy load");
     expect((await odp("policy remove load")).code).toBe(0);
     expect(await json("policy list")).toEqual([]);

@@ -3,6 +3,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { CLI_RUNS_MAX } from "../../../common/limits.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
+import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, isRow, type Row, type View } from "../formats/columns.ts";
 import { jsonIn } from "./raw.ts";
@@ -114,7 +115,9 @@ function policyNamed(client: OdpClient, name: string, signal: AbortSignal): Prom
 }
 
 /** Members that a definition has only in answers. */
-const ANSWERED: readonly string[] = ["id", "class", "kind", "status", "created", "changed", "creator", "revision"];
+const ANSWERED: readonly string[] = [
+  ...["id", "class", "kind", "matched", "status", "created", "changed", "creator", "revision"],
+];
 
 async function apply(call: Call): Promise<void> {
   const { shell } = call;
@@ -127,7 +130,7 @@ async function apply(call: Call): Promise<void> {
   const results: object[] = [];
   try {
     for (const one of definitions as readonly (Row & { readonly name: string })[])
-      results.push(await applied(client, one, shell.ended()));
+      results.push(await applied(shell, client, one));
   } finally {
     // Those that are stored stay stored, also if a later one fails.
     if (results.length > 0) await shell.show(results, APPLIED);
@@ -135,12 +138,9 @@ async function apply(call: Call): Promise<void> {
 }
 
 /** Stores one definition, unless another user has changed it since it was read. */
-async function applied(
-  client: OdpClient,
-  given: Row & { readonly name: string },
-  signal: AbortSignal,
-): Promise<object> {
+async function applied(shell: Shell, client: OdpClient, given: Row & { readonly name: string }): Promise<object> {
   const { name } = given;
+  const signal = shell.ended();
   const before = await policyNamed(client, name, signal).catch((error: unknown) => {
     if (!isAppError(error, "not_found")) throw error;
     return undefined;
@@ -149,14 +149,15 @@ async function applied(
   const condition = before === undefined ? { ifNoneMatch: "*" as const } : { ifMatch: before.revision };
   const isLog = "dir" in given || "match" in given;
   const options = { ...condition, signal };
-  const { kind } = isLog
-    ? await client.call(
+  const { message, warnings } = isLog
+    ? await client.answer(
         "postMonitoringPolicyLog",
         { body: body as RequestOf<"postMonitoringPolicyLog">["body"] },
         options,
       )
-    : await client.call("postMonitoringPolicy", { body: body as RequestOf<"postMonitoringPolicy">["body"] }, options);
-  return { name, kind, result: before === undefined ? "created" : "replaced" };
+    : await client.answer("postMonitoringPolicy", { body: body as RequestOf<"postMonitoringPolicy">["body"] }, options);
+  for (const warning of warnings) shell.note(`warning: ${name}: ${warning}`);
+  return { name, kind: message.kind, result: before === undefined ? "created" : "replaced" };
 }
 
 async function status(call: Call): Promise<void> {
@@ -165,7 +166,7 @@ async function status(call: Call): Promise<void> {
   const policy = await policyNamed(client, call.text("policy"), signal);
   const hosts = new Map((await client.call("getHost", {}, { signal })).map((host) => [host.host, host]));
   const runs = policy.kind === "command" ? await newestRuns(client, policy, signal) : new Map<string, Row>();
-  const rows = policy.hosts.map((name) => {
+  const rows = (policy.matched ?? policy.hosts).map((name) => {
     const [host, run] = [hosts.get(name), runs.get(name)];
     return {
       host: name,
@@ -177,7 +178,9 @@ async function status(call: Call): Promise<void> {
       message: run?.["message"],
     };
   });
-  if (rows.length === 0) shell.note(`${policy.name} has no hosts. Run: odp policy deploy ${policy.name} --host <host>`);
+  if (policy.hosts.length === 0)
+    shell.note(`${policy.name} has no hosts. Run: odp policy deploy ${policy.name} --host <host>`);
+  else if (rows.length === 0) shell.note(`No host matches ${policy.hosts.join(", ")} now.`);
   await shell.show(rows, STATUS);
 }
 
@@ -208,7 +211,9 @@ async function deploy(call: Call): Promise<void> {
       "invalid",
       `${name} has no hosts, so it runs nowhere. Run: odp policy deploy ${name} --host <host>`,
     );
-  shell.note(`${name} runs on ${message.hosts.join(", ")} once their agents have it. Run: odp policy status ${name}`);
+  const matched = message.matched ?? message.hosts;
+  const now = matched.length === 0 ? "on no host now" : `on ${matched.join(", ")} once their agents have it`;
+  shell.note(`${name} runs ${now}. Run: odp policy status ${name}`);
 }
 
 async function undeploy(call: Call): Promise<void> {
