@@ -26,6 +26,18 @@ test("a read is repeated until it succeeds, a change only if the controller says
   expect(requests).toHaveLength(2);
 });
 
+test("warnings of an answer are told also to a caller who wants its message alone", async () => {
+  const told: string[] = [];
+  const { client } = await clientOf(
+    (_request, response) => send(response, 200, { status: "ok", message: [], warnings: ["one", "two"] }),
+    { onWarning: (text) => void told.push(text) },
+  );
+  expect(await client.call("getHost")).toEqual([]);
+  expect(told).toEqual(["one", "two"]);
+  expect(await client.answer("getHost")).toMatchObject({ warnings: ["one", "two"] });
+  expect(told).toHaveLength(2);
+});
+
 test("statements, scripts and jobs are not repeated after any answer, unless the caller says that it does no harm", async () => {
   const { client, requests } = await clientOf((_request, response) => send(response, 503, problem("unavailable")));
   const query = { mql: "select 1" };

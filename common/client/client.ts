@@ -66,6 +66,8 @@ export interface ClientOptions extends CredentialsOptions {
   readonly attempts?: number;
   /** Largest answer that is held as a whole. Default: `CLIENT_ANSWER_MAX_BYTES`, 256 MiB. */
   readonly maxBytes?: number;
+  /** Called with each warning of an answer of which `call` returns the message alone. Default: they are left out. */
+  readonly onWarning?: (text: string) => void;
   readonly clock?: Pick<Clock, "monotonicMs" | "after">;
   readonly random?: Pick<Random, "next">;
 }
@@ -86,6 +88,7 @@ export class OdpClient {
   readonly #timeoutMs: number;
   readonly #attempts: number;
   readonly #maxBytes: number;
+  readonly #onWarning: (text: string) => void;
 
   constructor(options: ClientOptions) {
     const { url, clock = platformClock, random = platformRandom, attempts = CLIENT_ATTEMPTS_MAX } = options;
@@ -99,6 +102,7 @@ export class OdpClient {
     this.#retries = new Retries({ random, attempts: this.#attempts });
     this.#timeoutMs = wholeIn("timeoutMs", options.timeoutMs ?? CLIENT_CALL_TIMEOUT_MS, CLIENT_WAIT_MAX_MS);
     this.#maxBytes = wholeIn("maxBytes", options.maxBytes ?? CLIENT_ANSWER_MAX_BYTES, Number.MAX_SAFE_INTEGER);
+    this.#onWarning = options.onWarning ?? (() => undefined);
   }
 
   /** Makes a call, and returns its message. */
@@ -106,7 +110,9 @@ export class OdpClient {
     id: Id,
     ...[request, options]: Arguments<RequestOf<Id>, CallOptions & Conditions<Id>>
   ): Promise<MessageOf<Id>> {
-    return (await this.#answer(id, request, options)).message as MessageOf<Id>;
+    const { message, warnings } = await this.#answer(id, request, options);
+    for (const warning of warnings) this.#onWarning(warning);
+    return message as MessageOf<Id>;
   }
 
   /** Makes a call, and returns its message with warnings, revision and all else that the answer says. */

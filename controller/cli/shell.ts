@@ -80,7 +80,7 @@ export class ProcessShell implements Shell {
 
   async client(timeoutMs = CLIENT_CALL_TIMEOUT_MS): Promise<OdpClient> {
     const { url, credentials } = await this.access();
-    return new OdpClient({ url, timeoutMs, ...credentials });
+    return new OdpClient({ url, timeoutMs, onWarning: (text) => this.note(`warning: ${text}`), ...credentials });
   }
 
   ended(): AbortSignal {

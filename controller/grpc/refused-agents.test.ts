@@ -9,7 +9,7 @@ import { world, useAgentPort, agentOf, connected, entry } from "../../test/helpe
 useAgentPort();
 
 describe("the agent port refuses", () => {
-  it("whoever has no certificate of our authority", async () => {
+  it("an agent without a certificate of our authority", async () => {
     const identity = await world.enrol("good");
     const authorities = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
     const closed = await new Promise<string>((resolve) => {

@@ -130,9 +130,9 @@ describe("policies", () => {
     expect((await odp("policy list")).out).toMatch(/^load +command +deployed +web-1/m);
     expect((await odp("policy deploy load --host web-* --host tag:none")).err).toContain("load runs on web-1 once");
     expect(await json("policy status load")).toMatchObject([{ host: "web-1", online: "offline" }]);
-    expect(await odp("policy apply", { stdin: (await odp("policy show load -o json")).out })).toMatchObject({
-      code: 0,
-    });
+    const { out } = await odp("policy show load -o json");
+    const err = "warning: tag:none matches no host now.\n";
+    expect(await odp("policy apply", { stdin: out })).toMatchObject({ code: 0, err });
     await odp("policy undeploy load");
     expect((await odp("policy remove load")).code).toBe(0);
     expect(await json("policy list")).toEqual([]);
@@ -154,6 +154,10 @@ test("depots are uploaded, listed, deployed and removed", async () => {
     1,
     expect.stringMatching(/^host,depot,version,state.*\nweb-1,check,1\.0\.0,unreachable/),
   ]);
+  expect(await odp("deploy check --host tag:none")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("warning: tag:none matches no host now.\n") as string,
+  });
   expect((await odp("depot remove check")).code).toBe(64);
   expect((await odp("depot remove check --all")).code).toBe(0);
   expect(await json("depot list")).toEqual([]);

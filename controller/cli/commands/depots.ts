@@ -43,7 +43,7 @@ const PLACED_FLAGS: readonly FlagDeclaration[] = [
   { name: "timeout", value: "seconds", summary: "time for each host", default: "60" },
   { name: "force", summary: "also what policies use" },
 ];
-const PLACED_CODES = { 0: "all hosts have succeeded", 1: "a host has failed, or the call" };
+const PLACED_CODES = { 0: "all hosts have succeeded", 1: "a host has failed, or the call, or there is no host" };
 const VERSIONED = { ...DEPOT, summary: "depot as <name> or <name>@<version>; default: the newest version" };
 
 /** `odp depot`, `odp deploy` and `odp undeploy`. */
@@ -148,9 +148,7 @@ async function upload(call: Call): Promise<void> {
     ...(call.is("overwrite") && { overwrite: true }),
   };
   const client = await shell.client();
-  const { message, warnings } = await client.answer("putMonitoringDepot", { body }, { signal: shell.ended() });
-  for (const warning of warnings) shell.note(`warning: ${warning}`);
-  await shell.show(message, VIEW);
+  await shell.show(await client.call("putMonitoringDepot", { body }, { signal: shell.ended() }), VIEW);
 }
 
 /** The files, which are held as a whole so that the call can be repeated. */
@@ -202,5 +200,5 @@ async function placed(call: Call, id: "postMonitoringDeploy" | "postMonitoringUn
   };
   const results = await client.call(id, { body }, { signal, timeoutMs: timeout * 1_000 + 60_000 });
   await shell.show(results, DEPLOYED);
-  return results.every(({ state }) => state === "ok") ? 0 : 1;
+  return results.length > 0 && results.every(({ state }) => state === "ok") ? 0 : 1;
 }

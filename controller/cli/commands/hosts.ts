@@ -103,8 +103,7 @@ async function token(call: Call): Promise<void> {
   const minutes = call.number("minutes", { max: 10_080 });
   const body = { ...(host !== undefined && { host }), ...(minutes !== undefined && { minutes }) };
   const client = await shell.client();
-  const { message, warnings } = await client.answer("postAgentToken", { body }, { signal: shell.ended() });
-  for (const warning of warnings) shell.note(`warning: ${warning}`);
+  const message = await client.call("postAgentToken", { body }, { signal: shell.ended() });
   if (shell.format !== "table") return shell.show(message);
   shell.note(`On ${host ?? "the host"}, beside agent.js (dist/agent.js of the controller):`);
   await shell.write(`${joinLine(message, host, (await shell.access()).url)}\n`);

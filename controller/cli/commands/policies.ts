@@ -3,7 +3,6 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { CLI_RUNS_MAX } from "../../../common/limits.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
-import type { Shell } from "../declared/shell.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, isRow, type Row, type View } from "../formats/columns.ts";
 import { jsonIn } from "./raw.ts";
@@ -130,7 +129,7 @@ async function apply(call: Call): Promise<void> {
   const results: object[] = [];
   try {
     for (const one of definitions as readonly (Row & { readonly name: string })[])
-      results.push(await applied(shell, client, one));
+      results.push(await applied(client, one, shell.ended()));
   } finally {
     // Those that are stored stay stored, also if a later one fails.
     if (results.length > 0) await shell.show(results, APPLIED);
@@ -138,9 +137,12 @@ async function apply(call: Call): Promise<void> {
 }
 
 /** Stores one definition, unless another user has changed it since it was read. */
-async function applied(shell: Shell, client: OdpClient, given: Row & { readonly name: string }): Promise<object> {
+async function applied(
+  client: OdpClient,
+  given: Row & { readonly name: string },
+  signal: AbortSignal,
+): Promise<object> {
   const { name } = given;
-  const signal = shell.ended();
   const before = await policyNamed(client, name, signal).catch((error: unknown) => {
     if (!isAppError(error, "not_found")) throw error;
     return undefined;
@@ -149,15 +151,14 @@ async function applied(shell: Shell, client: OdpClient, given: Row & { readonly 
   const condition = before === undefined ? { ifNoneMatch: "*" as const } : { ifMatch: before.revision };
   const isLog = "dir" in given || "match" in given;
   const options = { ...condition, signal };
-  const { message, warnings } = isLog
-    ? await client.answer(
+  const { kind } = isLog
+    ? await client.call(
         "postMonitoringPolicyLog",
         { body: body as RequestOf<"postMonitoringPolicyLog">["body"] },
         options,
       )
-    : await client.answer("postMonitoringPolicy", { body: body as RequestOf<"postMonitoringPolicy">["body"] }, options);
-  for (const warning of warnings) shell.note(`warning: ${name}: ${warning}`);
-  return { name, kind: message.kind, result: before === undefined ? "created" : "replaced" };
+    : await client.call("postMonitoringPolicy", { body: body as RequestOf<"postMonitoringPolicy">["body"] }, options);
+  return { name, kind, result: before === undefined ? "created" : "replaced" };
 }
 
 async function status(call: Call): Promise<void> {
@@ -202,10 +203,7 @@ async function deploy(call: Call): Promise<void> {
   const { shell } = call;
   const [client, name, hosts] = [await shell.client(), call.text("policy"), call.list("host")];
   const request = { path: { name }, ...(hosts.length > 0 && { query: { hosts } }) };
-  const { message, warnings } = await client.answer("postMonitoringPolicyDeployByName", request, {
-    signal: shell.ended(),
-  });
-  for (const warning of warnings) shell.note(`warning: ${warning}`);
+  const message = await client.call("postMonitoringPolicyDeployByName", request, { signal: shell.ended() });
   if (message.hosts.length === 0)
     throw new AppError(
       "invalid",

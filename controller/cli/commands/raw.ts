@@ -20,6 +20,7 @@ export async function callByPath(call: Call): Promise<void> {
   const signal = shell.ended();
   if (planOf(id).hasContent) {
     const download = await client.download(id as DownloadId, request as never, { signal });
+    for (const warning of download.warnings) shell.note(`warning: ${warning}`);
     for await (const piece of download) if (!(await shell.write(piece))) return;
     return;
   }

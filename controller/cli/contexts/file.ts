@@ -50,7 +50,10 @@ export class ContextFile {
     this.#platform = platform;
   }
 
-  /** None if there is no file. `AppError("denied")` if others may read it, `AppError("invalid")` if it is damaged. */
+  /**
+   * Reads the contexts. A missing file has none. `AppError("denied")` if others may read the file,
+   * `AppError("invalid")` if it is damaged.
+   */
   async load(): Promise<Contexts> {
     const text = await this.#text();
     if (text === undefined) return NONE;

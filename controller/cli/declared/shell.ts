@@ -7,7 +7,7 @@ import type { Format } from "../formats/rendered.ts";
 
 /** The program as its commands see it. */
 export interface Shell {
-  /** A client of the controller, with the credentials of the user. */
+  /** A client of the controller, with the credentials of the user. The warnings of its calls are noted. */
   client(timeoutMs?: number): Promise<OdpClient>;
   access(): Promise<Access>;
   readonly contexts: ContextFile;
