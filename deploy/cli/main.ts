@@ -1,9 +1,8 @@
-import { execFile } from "node:child_process";
-import { chmod, cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { chmod, cp, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { build } from "esbuild";
 import packageJson from "../../package.json" with { type: "json" };
+import { emptyPackage, packedFile } from "../package-folder.ts";
 import { COMMAND_LINE } from "./bundle.ts";
 
 /**
@@ -12,30 +11,14 @@ import { COMMAND_LINE } from "./bundle.ts";
  */
 const folder = resolve(process.argv[2] ?? ".builds/cli");
 const NAME = "odp-cli";
-const STEP_DEADLINE_MS = 120_000;
 
-await empty();
-await mkdir(folder, { recursive: true });
+await emptyPackage(folder, NAME);
 await build({ ...COMMAND_LINE, outdir: folder, minifySyntax: true, minifyWhitespace: true });
 await chmod(join(folder, "odp.js"), 0o755);
 await describe();
-const pack = ["pack", "--ignore-scripts", "--pack-destination", dirname(folder)];
-const { stdout } = await promisify(execFile)("npm", pack, { cwd: folder, timeout: STEP_DEADLINE_MS });
-const file = join(dirname(folder), stdout.trim());
-console.error(`odp.js: ${(await stat(join(folder, "odp.js"))).size} bytes; package: ${(await stat(file)).size} bytes`);
+const { file, bytes } = await packedFile(folder);
+console.error(`odp.js: ${(await stat(join(folder, "odp.js"))).size} bytes; package: ${bytes} bytes`);
 console.log(file);
-
-/** Removes an earlier package. A folder that holds anything else stays as it is, and nothing is made. */
-async function empty(): Promise<void> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-  const text = names.includes("package.json") ? await readFile(join(folder, "package.json"), "utf8") : "{}";
-  if (names.length > 0 && (JSON.parse(text) as { readonly name?: unknown }).name !== NAME)
-    throw new Error(`${folder} holds something else: name an empty folder, or one that does not exist.`);
-  await rm(folder, { recursive: true, force: true });
-}
 
 async function describe(): Promise<void> {
   const { version, license, engines } = packageJson;

@@ -1,11 +1,10 @@
-import { execFile } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build, type Plugin } from "esbuild";
 import * as LIMITS from "../../common/limits.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { emptyPackage, packedFile, runStep } from "../package-folder.ts";
 
 /**
  * `npm run pack-client [-- <folder>]`: makes the npm package of the typed client in the folder, and beside it the file
@@ -14,7 +13,6 @@ import packageJson from "../../package.json" with { type: "json" };
 const folder = resolve(process.argv[2] ?? ".builds/client");
 const ENTRY = "common/client/index.ts";
 const NAME = "odp-client";
-const STEP_DEADLINE_MS = 120_000;
 
 /** Gives each limit as its value. esbuild keeps an unused limit that is computed from others. */
 const LIMITS_AS_VALUES: Plugin = {
@@ -27,29 +25,12 @@ const LIMITS_AS_VALUES: Plugin = {
     })),
 };
 
-const run = (program: string, args: readonly string[], cwd = ".") =>
-  promisify(execFile)(program, args, { cwd, timeout: STEP_DEADLINE_MS });
-
-await empty();
-await mkdir(folder, { recursive: true });
+await emptyPackage(folder, NAME);
 await Promise.all([bundle(), declare(), describe()]);
-const { stdout } = await run("npm", ["pack", "--ignore-scripts", "--pack-destination", dirname(folder)], folder);
+const { file, bytes } = await packedFile(folder);
 const code = await readFile(join(folder, "index.js"));
-const { size } = await stat(join(dirname(folder), stdout.trim()));
-console.error(`index.js: ${code.length} bytes, ${gzipSync(code).length} compressed; package: ${size} bytes`);
-console.log(join(dirname(folder), stdout.trim()));
-
-/** Removes an earlier package. A folder that holds anything else stays as it is, and nothing is made. */
-async function empty(): Promise<void> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
-    if (error.code === "ENOENT") return [];
-    throw error;
-  });
-  const text = names.includes("package.json") ? await readFile(join(folder, "package.json"), "utf8") : "{}";
-  if (names.length > 0 && (JSON.parse(text) as { readonly name?: unknown }).name !== NAME)
-    throw new Error(`${folder} holds something else: name an empty folder, or one that does not exist.`);
-  await rm(folder, { recursive: true, force: true });
-}
+console.error(`index.js: ${code.length} bytes, ${gzipSync(code).length} compressed; package: ${bytes} bytes`);
+console.log(file);
 
 /** One module for Node and browsers. Names stay readable in errors and profiles. */
 async function bundle(): Promise<void> {
@@ -82,7 +63,7 @@ async function declare(): Promise<void> {
     "--allowImportingTsExtensions",
     "--skipLibCheck",
   ];
-  await run("node_modules/.bin/tsc", [...options, ...language, ...strict, ENTRY]);
+  await runStep("node_modules/.bin/tsc", [...options, ...language, ...strict, ENTRY]);
   await copyReached(join(all, "client/index.d.ts"), all, new Set());
   await rm(all, { recursive: true });
 }
