@@ -1,4 +1,5 @@
 import { Type, type Static } from "typebox";
+import { JOIN_TOKEN_MAX_MINUTES } from "../limits.ts";
 import { HOST_NAME } from "./documented.ts";
 
 /** Schemas of `/host` and `/agent`. */
@@ -78,7 +79,9 @@ export type HostView = Static<typeof HostView>;
 export const TokenInput = Type.Object({
   /** The host that may enrol with the token. Absent: any host without an enrolment. */
   host: Type.Optional(NewName),
-  minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080, description: "minutes that it holds" })),
+  minutes: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: JOIN_TOKEN_MAX_MINUTES, description: "minutes that it holds" }),
+  ),
 });
 export type TokenInput = Static<typeof TokenInput>;
 

@@ -1,3 +1,4 @@
+import { JOIN_TOKEN_MAX_MINUTES } from "../../../common/limits.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
@@ -23,7 +24,7 @@ const TOKEN: CommandDeclaration = {
   name: "token",
   summary: "make a one-time token and show the line by which an agent joins with it",
   arguments: [{ ...HOST, summary: "name that the host gets; default: its own", isOptional: true }],
-  flags: [{ name: "minutes", value: "n", summary: "how long the token holds, up to 10080" }],
+  flags: [{ name: "minutes", value: "n", summary: `how long the token holds, up to ${JOIN_TOKEN_MAX_MINUTES}` }],
   run: token,
 };
 
@@ -100,7 +101,7 @@ async function show(call: Call): Promise<void> {
 async function token(call: Call): Promise<void> {
   const { shell } = call;
   const host = call.optional("host");
-  const minutes = call.number("minutes", { max: 10_080 });
+  const minutes = call.number("minutes", { max: JOIN_TOKEN_MAX_MINUTES });
   const body = { ...(host !== undefined && { host }), ...(minutes !== undefined && { minutes }) };
   const client = await shell.client();
   const message = await client.call("postAgentToken", { body }, { signal: shell.ended() });

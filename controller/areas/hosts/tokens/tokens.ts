@@ -3,7 +3,7 @@ import type { TokenInput, TokenView } from "../../../../common/api/hosts.ts";
 import { mapLimited } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { ulidOf } from "../../../../common/ids.ts";
-import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES, JOIN_TOKENS_AT_ONCE } from "../../../../common/limits.ts";
+import { JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKENS_AT_ONCE } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";
@@ -53,7 +53,7 @@ export class HostTokens {
     const { kv, secrets, runtime } = this.#with;
     const host = wish.host === undefined ? undefined : checkHostName(wish.host);
     if (host !== undefined) await this.#requireOwn(principal, host, warn);
-    const minutes = Math.min(wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES, JOIN_TOKEN_MAX_MINUTES);
+    const minutes = wish.minutes ?? JOIN_TOKEN_DEFAULT_MINUTES;
     const expires = runtime.clock.nowMs() + minutes * 60_000;
     const id = ulidOf(expires, runtime.random.bytes(10));
     const stored: StoredToken = {
