@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
+import { TARGET_HOSTS_MAX } from "../../../../common/limits.ts";
 import { QueryService } from "../../query/index.ts";
 import { HostTargets } from "./resolver.ts";
 
@@ -61,4 +62,16 @@ test("among some hosts those are found that one of the expressions matches", asy
   const some = await targets.among(admin, ["db-2", "tag:os", "where:config.site = 'a'"], ["web-1", "db-2", "gone"]);
   expect([...some]).toEqual(["web-1"]);
   expect([...(await targets.existing(admin, ["web-1", "gone", "web-9"]))]).toEqual(["web-1"]);
+});
+
+test("all hosts of an expression are found, up to the bound of a list", async () => {
+  let count = TARGET_HOSTS_MAX;
+  const rows = (_principal: unknown, mql: string) => {
+    const limit = Number(/LIMIT (\d+)$/.exec(mql)?.[1]);
+    return Promise.resolve(Array.from({ length: Math.min(count, limit) }, (_, at) => ({ host: `h${at}` })));
+  };
+  const many = new HostTargets({ query: { rows } as never });
+  expect((await many.hosts(admin, ["*"])).hosts).toHaveLength(TARGET_HOSTS_MAX);
+  count++;
+  await expect(many.hosts(admin, ["*"])).rejects.toMatchObject({ code: "too_large" });
 });

@@ -98,7 +98,7 @@ export class PolicyTargets {
 
   /**
    * Takes the policy off the hosts of a held removal. `AppError("not_found")` if there is none of this id, also because
-   * more hosts were added to it.
+   * more hosts were added to it; `denied` to a principal who may not see all of its hosts.
    */
   async confirm(principal: Principal, id: string): Promise<HeldTargets> {
     requirePermission(principal, "policies:run");
@@ -112,11 +112,13 @@ export class PolicyTargets {
       const now = seen.targets.value;
       const held = now?.entries?.held;
       if (!isEvaluated(now) || held?.id !== id) throw noneHeld(id);
+      if (removal.hosts.length < held.hosts.length)
+        throw new AppError("denied", `${principal.user} may not see all hosts that the policy ${policy} would lose.`);
       const next = { ...confirmedTargets(now, held), stamp: newStamp(principal.user, runtime) };
       if (!(await store.write(tenant, policy, { seen, targets: toSettleMoved(now, next) }))) continue;
       await assignments.settle(tenant, policy);
       await this.count(tenant);
-      return { ...removal, hosts: [...held.hosts] };
+      return removal;
     }
     throw changedMeanwhile(policy);
   }

@@ -175,6 +175,61 @@ test("more hosts make a held change another one; other entries and an undeployme
   expect(await policies.deploy(author, "p")).toMatchObject({ hosts: ["tag:role"], matched: [] });
 });
 
+test("a held change is told and confirmed only as far as its policy and hosts are seen", async () => {
+  await web();
+  await place("tag:role/web");
+  await unnoticed();
+  await web([], WEB.slice(0, 6));
+  await policies.maintain("matrix");
+  const [held] = await policies.targets.held(admin);
+  const ruled = (rule: object): Principal => ({
+    ...admin,
+    data: [...ALL, { ...ALL[0]!, class: "/matrix/system/policy", ...rule }],
+  });
+  const blind = ruled({ hidden: ["hosts", "matched"] });
+  expect(await policies.targets.held(blind)).toMatchObject([{ id: held!.id, matched: 0, hosts: [] }]);
+  await expect(policies.targets.confirm(blind, held!.id)).rejects.toMatchObject({ code: "denied" });
+  const elsewhere = ruled({ where: "name != 'p'" });
+  expect(await policies.targets.held(elsewhere)).toEqual([]);
+  await expect(policies.targets.confirm(elsewhere, held!.id)).rejects.toMatchObject({ code: "not_found" });
+  expect(await onHosts(...WEB)).toEqual(WEB);
+});
+
+test("a change that gets more hosts while it is confirmed is not carried out", async () => {
+  await web();
+  await place("tag:role/web");
+  await unnoticed();
+  await web([], WEB.slice(0, 5));
+  await policies.maintain("matrix");
+  const [held] = await policies.targets.held(admin);
+  const { engine } = world;
+  let isMet = false;
+  const meeting = async (name: string): Promise<TenantStore> => {
+    const store = await engine.tenant(name);
+    const get: typeof store.kv.get = async (...args) => {
+      if (!isMet) {
+        isMet = true;
+        await web([], WEB.slice(0, 6));
+        await policies.maintain("matrix");
+      }
+      return store.kv.get(...args);
+    };
+    return { ...store, kv: wrappedKv(store.kv, { get }) };
+  };
+  const met = controller(ALONE, { system: () => engine.system(), tenant: meeting });
+  await expect(met.targets.confirm(admin, held!.id)).rejects.toMatchObject({ code: "not_found" });
+  expect([isMet, await onHosts(...WEB)]).toEqual([true, WEB]);
+  await met.targets.close();
+});
+
+test("a token with a part of its user's rights stores no expression, which would have all of them", async () => {
+  await web(["role/web"], ["web-0"]);
+  const part: Principal = { ...author, byToken: "part" };
+  const save = (...hosts: string[]) => policies.save(part, { spec: SPEC, hosts });
+  await expect(save("tag:role")).rejects.toMatchObject({ code: "denied" });
+  expect(await save("web-0")).toMatchObject({ hosts: ["web-0"] });
+});
+
 test("a change of one host costs the same, however many hosts match", async () => {
   let calls = 0;
   const { engine } = world;
