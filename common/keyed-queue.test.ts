@@ -53,3 +53,22 @@ test("a job that names a key twice does not wait for itself, and one that fails 
   await expect(failed).rejects.toThrow("no");
   expect(await next).toBe("next");
 });
+
+test("a job whose signal fires before its turn is left out at once, and later ones still wait for the earlier", async () => {
+  const { queue, begun, job, end } = jobs();
+  const abort = new AbortController();
+  const first = job("first", ["a"]);
+  const left = queue.run(["a"], () => Promise.resolve(void begun.push("left")), abort.signal);
+  const later = job("later", ["a"]);
+  abort.abort(new Error("too late"));
+  await expect(left).rejects.toThrow("too late");
+  await turn();
+  expect(begun).toEqual(["first"]);
+  await end("first");
+  await turn();
+  expect(begun).toEqual(["first", "later"]);
+  await end("later");
+  await Promise.all([first, later]);
+  const done = queue.run(["a"], () => Promise.resolve("done"), AbortSignal.abort());
+  expect(await done, "nothing to wait for").toBe("done");
+});

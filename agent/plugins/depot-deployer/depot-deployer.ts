@@ -19,7 +19,7 @@ async function deploy(folders: DepotFolders, task: CommandTask, host: Host): Pro
   const depot = depotOf(task);
   const within = limited(task, host);
   try {
-    return await folders.alone(depot.name, () => place(folders, depot, { task, host, within }));
+    return await folders.alone(depot.name, () => place(folders, depot, { task, host, within }), within.signal);
   } catch (error) {
     if (within.late()) return { state: "timeout", code: -1, message: "The depot was not in place by the deadline." };
     throw error;
@@ -48,7 +48,7 @@ async function undeploy(folders: DepotFolders, task: CommandTask, host: Host): P
   const depot = undeployOf(task);
   const within = limited(task, host);
   try {
-    return await folders.alone(depot.name, () => takeOff(folders, depot, { task, host, within }));
+    return await folders.alone(depot.name, () => takeOff(folders, depot, { task, host, within }), within.signal);
   } catch (error) {
     if (within.late()) return { state: "timeout", code: -1, message: "Its turn did not come before the deadline." };
     throw error;

@@ -79,10 +79,10 @@ export class DepotFolders {
 
   /**
    * Runs `work` when no other work on this depot is under way. A version that is placed may still be reverted, so nothing
-   * else may rely on it or replace it before.
+   * else may rely on it or replace it before. Rejects at once if the signal fires while it waits.
    */
-  alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.run([fileName(name)], work);
+  alone<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#turns.run([fileName(name)], work, signal);
   }
 
   /**
@@ -91,7 +91,7 @@ export class DepotFolders {
    * path stays there.
    */
   ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
-    return this.alone(depot.name, () => this.#ensure(depot, run, signal));
+    return this.alone(depot.name, () => this.#ensure(depot, run, signal), signal);
   }
 
   async #ensure(depot: Depot, run: (folder: string) => Promise<void>, signal: AbortSignal): Promise<string> {
