@@ -8,7 +8,7 @@ export const README_MAX_WORDS = 1_000;
 
 /**
  * Number of lines of parts that are longer than their bound, by file and name; number of words of READMEs that are;
- * number of comments hard to read.
+ * number of comments hard to read; number of loops that wait for calls begun together.
  */
 export interface Measured {
   readonly functions: Readonly<Record<string, number>>;
@@ -16,6 +16,7 @@ export interface Measured {
   readonly files: Readonly<Record<string, number>>;
   readonly readmes: Readonly<Record<string, number>>;
   readonly comments: Readonly<Record<string, number>>;
+  readonly loops: Readonly<Record<string, number>>;
 }
 
 export interface SourceText {
@@ -30,12 +31,20 @@ const HARD_COMMENTS: Readonly<Record<string, RegExp>> = {
     /^\s*(?:\/\/|\/?\*).*\b(?:whoever|whatever|whichever|nobody|somebody)\b/i,
 };
 
+/**
+ * Loops over calls that have begun, which expect one rejection after another. A call that rejects before its turn has no
+ * handler yet, and Node ends the run of the tests for it.
+ */
+const LATE_EXPECTATION =
+  /\bfor \(const (\w+) of [^;]+?\)\s*\{?\s*await expect\(\1(?:,[^;]*?)?\)\s*\.(?:rejects|resolves)\b/g;
+
 /** Tests are one function for each `describe`, so only their files and classes are measured. */
 export function measure(sources: Iterable<SourceText>): Measured {
   const functions: Record<string, number> = {};
   const classes: Record<string, number> = {};
   const files: Record<string, number> = {};
   const readmes: Record<string, number> = {};
+  const loops: Record<string, number> = {};
   const comments: Record<string, number> = Object.fromEntries(Object.keys(HARD_COMMENTS).map((name) => [name, 0]));
   for (const { path, text } of sources) {
     if (path.endsWith(".md")) {
@@ -46,6 +55,8 @@ export function measure(sources: Iterable<SourceText>): Measured {
     const lines = text.split("\n");
     const count = lines.length - (lines.at(-1) === "" ? 1 : 0);
     if (count > FILE_MAX_LINES) files[path] = count;
+    const late = text.match(LATE_EXPECTATION)?.length ?? 0;
+    if (late > 0) loops[path] = late;
     for (const [name, pattern] of Object.entries(HARD_COMMENTS))
       comments[name] = (comments[name] ?? 0) + lines.filter((line) => pattern.test(line)).length;
     // A shorter file holds neither a long function nor a long class.
@@ -58,7 +69,7 @@ export function measure(sources: Iterable<SourceText>): Measured {
         functions[key] = Math.max(length, functions[key] ?? 0);
     }
   }
-  return { functions, classes, files, readmes, comments };
+  return { functions, classes, files, readmes, comments, loops };
 }
 
 interface Part {

@@ -50,6 +50,16 @@ describe("a measure of the code", () => {
   ])("of comments that are hard to read, %s counts as it is", (line, counts) => {
     expect(Object.values(measuredOf(line).comments)).toEqual(counts);
   });
+
+  test.each([
+    ['for (const one of [a(), b()])\n  await expect(one).rejects.toThrow("x");', { "a.ts": 1 }],
+    ["for (const one of calls) {\n  await expect(one, name).rejects.toMatchObject({ code });\n}", { "a.ts": 1 }],
+    ['for (const one of names) await expect(call(one)).rejects.toThrow("x");', {}],
+    ["for (const one of names) await expect(one.call()).rejects.toThrow();", {}],
+    ["for (const one of names) expect(one).toBe(1);", {}],
+  ])("of loops that expect rejections, %s counts as it is", (text, loops) => {
+    expect(measuredOf(text).loops).toEqual(loops);
+  });
 });
 
 describe("the list of what is above its bound", () => {
@@ -59,6 +69,7 @@ describe("the list of what is above its bound", () => {
     files: { "b.ts": 500 },
     readmes: {},
     comments: { hard: 3 },
+    loops: {},
   };
 
   test("nothing is said while all is as listed", () => {

@@ -88,8 +88,8 @@ test("another tenant has no such token, and a viewer may do nothing with tokens"
   expect(await ids(other)).toEqual([]);
   await expect(world.hosts.tokens.revoke(other, id)).rejects.toMatchObject({ code: "not_found" });
   const viewer = world.principal("matrix", "viewer");
-  for (const call of [world.hosts.tokens.list(viewer), world.hosts.tokens.revoke(viewer, id)])
-    await expect(call).rejects.toMatchObject({ code: "denied" });
+  await expect(world.hosts.tokens.list(viewer)).rejects.toMatchObject({ code: "denied" });
+  await expect(world.hosts.tokens.revoke(viewer, id)).rejects.toMatchObject({ code: "denied" });
   expect(await ids()).toContain(id);
 });
 
