@@ -97,6 +97,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/openid/openid.test.ts",
   "controller/areas/policies/{faults,interface,policies,records}.test.ts",
   "controller/areas/policies/conf/{conf,page}.test.ts",
+  "controller/areas/policies/states/states.test.ts",
   "controller/areas/policies/targets/{interface,targets}.test.ts",
   "controller/areas/hosts/tokens/tokens.test.ts",
   "controller/areas/query/{arrival,graph-host-objects,marked-records,more,patterns,records,row-gate}.test.ts",

@@ -68,6 +68,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/hostinfo": "insert update remove",
   "/matrix/system/policy": "remove",
   "/matrix/system/policygap": "",
+  "/matrix/system/policystate": "",
   "/matrix/system/policyrun": "",
   "/matrix/system/ruleretry": "remove",
   "/matrix/system/tagmove": "",

@@ -153,9 +153,9 @@ export const POLICY_PARALLEL_WRITES = 4;
 export const POLICY_LISTS_READ_MAX = 500;
 /** Attempts of a change that loses races against other writers. */
 export const POLICY_RACES_MAX = 50;
+/** Rows of the states of policies that are handed over at once. */
+export const POLICY_STATES_PER_PAGE = 500;
 export const POLICY_RUN_TTL_DAYS = 30;
-/** Names in an error about what uses a depot or a policy: policies, and hosts of each. */
-export const POLICY_USES_NAMED_MAX = 10;
 /** Bytes of one conf, and of all confs of one host. An agent gets the latter in one message. */
 export const POLICY_CONF_MAX_BYTES = 256 * KIB;
 export const POLICY_CONFS_PER_HOST_MAX_BYTES = 2 * MIB;

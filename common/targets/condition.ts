@@ -12,7 +12,9 @@ import {
 import { conditionFault, targetFault } from "./faults.ts";
 
 /** Columns of the class of hosts that change without a change of the host. */
-export const VITAL_COLUMNS: ReadonlySet<string> = new Set(["status", "seen", "policies", "confs", "vtime", "mtime"]);
+export const VITAL_COLUMNS: ReadonlySet<string> = new Set([
+  ...["status", "statustime", "seen", "policies", "policytimes", "confs", "vtime", "mtime"],
+]);
 const VITALS: ReadonlySet<string> = new Set(VITAL_FACTS);
 /** Functions whose values change with time. */
 const TIMES: ReadonlySet<string> = new Set(["now", "ago"]);

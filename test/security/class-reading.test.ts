@@ -32,6 +32,7 @@ const READING: Readonly<Record<string, string>> = {
   "/matrix/system/policy": "policies:read",
   "/matrix/system/policygap": "policies:read, groups",
   "/matrix/system/policyrun": "policies:read, groups",
+  "/matrix/system/policystate": "policies:read",
   "/matrix/system/ruleretry": "rules:read",
   "/matrix/system/tagmove": "tags:read, groups",
   "/matrix/system/transfer": "objects:read, groups",

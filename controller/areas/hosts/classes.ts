@@ -31,9 +31,13 @@ const HOST_COLUMNS: readonly SystemColumn[] = [
     depot: "Depots on the host: the versions of each as JSON text, by name",
   }),
   ...columns("varchar", { agentversion: "Version of the agent that had a session last; empty: none had" }),
-  ...columns("timestamp", { seen: "Time at which the agent last told facts; empty: never" }),
+  ...columns("timestamp", {
+    seen: "Time at which the agent last told facts; empty: never",
+    statustime: "Time since which the host has its status; empty: it never had one",
+  }),
   ...maps({
     policies: "State of each policy wanted on the host: running, wanted, or failed and why",
+    policytimes: "Time since which each policy has its state, as milliseconds since 1970",
     confs: "SHA-256 of the conf that the agent has in place, by policy",
   }),
   { name: "secret", type: "text", sealed: true },

@@ -58,14 +58,17 @@ export class HostRecords {
   }
 
   async *list(principal: Principal, filter: HostList): AsyncIterable<readonly HostView[]> {
+    for await (const records of this.seen(principal, filter.tag))
+      yield (await this.#views(principal, records)).filter((view) => matches(view, filter));
+  }
+
+  /** The records that the principal sees, with all columns. With `tag`: of hosts that have it. */
+  async *seen(principal: Principal, tag?: string): AsyncIterable<readonly HostRecord[]> {
     const visible = await this.#visible(principal);
-    const where = filter.tag === undefined ? [] : [{ kind: "equals", column: "tags", values: [filter.tag] } as const];
+    const where = tag === undefined ? [] : [{ kind: "equals", column: "tags", values: [tag] } as const];
     const request = { class: classPath(principal), subtree: false, where };
-    for await (const rows of this.#with.objects.unrestricted.read(asOwner(principal), request)) {
-      const records = rows.filter((row) => visible(row.id)).map(recordOf);
-      const views = await this.#views(principal, records);
-      yield views.filter((view) => matches(view, filter));
-    }
+    for await (const rows of this.#with.objects.unrestricted.read(asOwner(principal), request))
+      yield rows.filter((row) => visible(row.id)).map(recordOf);
   }
 
   /** `undefined` if there is no such record, or if the principal may not see it. */

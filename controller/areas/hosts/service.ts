@@ -8,6 +8,7 @@ import { requireOneOf, requirePermission, type Principal } from "../permissions/
 import { HostAgents } from "./agents.ts";
 import { HostComponents, type HostServiceDependencies } from "./components.ts";
 import { HostPeers } from "./peers.ts";
+import { policyReports } from "./policy-reports.ts";
 import type { SaveOptions } from "./records.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
@@ -21,6 +22,7 @@ import type {
   HostCommand,
   Hosts,
   HostSettings,
+  PolicyReport,
   Target,
 } from "./types.ts";
 
@@ -133,8 +135,14 @@ export class HostService implements Hosts {
   }
 
   async exists(principal: Principal, host: string): Promise<boolean> {
-    requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
+    requirePermission(principal, "hosts:read");
     return (await this.#components.records.find(principal, host)) !== undefined;
+  }
+
+  async hasAgent(principal: Principal, host: string): Promise<boolean | undefined> {
+    requireOneOf(principal, ["hosts:read", "policies:run", "policies:write"]);
+    const record = await this.#components.records.find(principal, host);
+    return record && record.isagent === 1;
   }
 
   /** Undefined if there is no such host, or if the principal may not see it. */
@@ -144,6 +152,11 @@ export class HostService implements Hosts {
     if (!record) return undefined;
     const isOnline = await this.isOnline(principal.tenant, host);
     return { hasAgent: record.isagent === 1, isOnline, policies: record.policies, confs: record.confs };
+  }
+
+  policyReports(principal: Principal): AsyncIterable<readonly PolicyReport[]> {
+    requireOneOf(principal, ["hosts:read", "policies:read"]);
+    return policyReports(principal, { records: this.#components.records, objects: this.#with.objects });
   }
 
   async depotsOn(principal: Principal, host: string): Promise<readonly string[]> {

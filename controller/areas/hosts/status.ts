@@ -75,6 +75,7 @@ export class HostStatus {
     const principal = await this.#with.actAs(tenant, "");
     const record = await this.#with.records.find(principal, host);
     if (!record) return;
+    const nowMs = this.#with.runtime.clock.nowMs();
     const safe = Object.fromEntries(
       fitting(
         record,
@@ -83,9 +84,9 @@ export class HostStatus {
     );
     const edits: Edit[] = [
       { column: "config", operation: "add", value: safe },
-      ...statesEdit(values, POLICY_STATE, "policies"),
+      ...policyEdits(values, record, nowMs),
       ...statesEdit(values, CONF_STATE, "confs"),
-      { column: "seen", operation: "set", value: this.#with.runtime.clock.nowMs() },
+      { column: "seen", operation: "set", value: nowMs },
     ];
     await this.#with.records.note(principal, host, edits);
   }
@@ -109,8 +110,12 @@ export class HostStatus {
         // Checked again after each write: the host may have come or gone in the meantime, on any controller.
         if (online === written && !writing.isOld) break;
         written = online;
-        await records.note(await actAs(tenant, ""), host, [
-          { column: "status", operation: "set", value: online ? "online" : "offline" },
+        const principal = await actAs(tenant, "");
+        const status = online ? "online" : "offline";
+        const isSame = (await records.find(principal, host))?.status === status;
+        await records.note(principal, host, [
+          { column: "status", operation: "set", value: status },
+          ...(isSame ? [] : [{ column: "statustime", operation: "set", value: runtime.clock.nowMs() } as const]),
         ]);
       }
       return true;
@@ -138,12 +143,34 @@ interface Writing {
   done: Promise<boolean>;
 }
 
-/** Replaces all states of one kind at once, so those of policies no longer wanted are removed. */
+/** The states of policies, each with the time since which the host has it. */
+function policyEdits(values: Readonly<Record<string, string>>, record: HostRecord, nowMs: number): Edit[] {
+  const states = statesIn(values, POLICY_STATE);
+  if (states === undefined) return [];
+  const times = states.map(([name, state]) => {
+    const isSame = Object.hasOwn(record.policies, name) && record.policies[name] === state;
+    return [name, (isSame && record.policytimes[name]) || String(nowMs)] as const;
+  });
+  return [setMap("policies", states), setMap("policytimes", times)];
+}
+
 function statesEdit(values: Readonly<Record<string, string>>, prefix: string, column: string): Edit[] {
-  if (values[prefix] === undefined) return [];
+  const states = statesIn(values, prefix);
+  return states === undefined ? [] : [setMap(column, states)];
+}
+
+type Entries = readonly (readonly [name: string, text: string])[];
+
+/** All states of one kind; undefined if the agent did not send them. */
+function statesIn(values: Readonly<Record<string, string>>, prefix: string): Entries | undefined {
+  if (values[prefix] === undefined) return undefined;
   const states = Object.entries(values).filter(([name]) => name.startsWith(prefix) && name !== prefix);
-  const named = states.slice(0, POLICY_STATES_MAX).map(([name, state]) => [name.slice(prefix.length), state]);
-  return [{ column, operation: "set", value: Object.fromEntries(named) }];
+  return states.slice(0, POLICY_STATES_MAX).map(([name, state]) => [name.slice(prefix.length), state]);
+}
+
+/** Replaces all entries at once, so those of policies no longer wanted are removed. */
+function setMap(column: string, entries: Entries): Edit {
+  return { column, operation: "set", value: Object.fromEntries(entries) };
 }
 
 const FACT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;

@@ -44,10 +44,13 @@ export interface HostRecord {
   readonly sert: string;
   readonly sshkey: string;
   readonly status: string;
+  /** Since when the host has its status, in ms; absent: it never had one. */
+  readonly statustime: number | undefined;
   readonly tags: readonly string[];
   readonly config: Readonly<Record<string, string>>;
   readonly depot: Readonly<Record<string, string>>;
   readonly policies: Readonly<Record<string, string>>;
+  readonly policytimes: Readonly<Record<string, string>>;
   readonly confs: Readonly<Record<string, string>>;
   readonly secret: string | undefined;
   readonly credentials: Readonly<Record<string, string>>;
@@ -69,10 +72,12 @@ export function recordOf(row: ObjectRow): HostRecord {
     sert: textOf(values.sert),
     sshkey: textOf(values.sshkey),
     status: textOf(values.status),
+    statustime: typeof values.statustime === "number" ? values.statustime : undefined,
     tags: textsOf(values.tags),
     config: mapOf(values.config),
     depot: mapOf(values.depot),
     policies: mapOf(values.policies),
+    policytimes: mapOf(values.policytimes),
     confs: mapOf(values.confs),
     secret: typeof values.secret === "string" ? values.secret : undefined,
     credentials: mapOf(values.credentials),

@@ -170,6 +170,15 @@ export interface AgentState {
   readonly confs: Readonly<Record<string, string>>;
 }
 
+/** The policies of a host as its agent reported them last. */
+export interface PolicyReport extends Pick<AgentState, "hasAgent" | "isOnline" | "policies"> {
+  readonly host: string;
+  /** Since when the host is online or offline; absent: its agent never connected. */
+  readonly statusSinceMs: number | undefined;
+  /** Since when each policy has its state. */
+  readonly sinceMs: Readonly<Record<string, number>>;
+}
+
 export interface DesiredPolicy {
   readonly name: string;
   readonly revision: number;
@@ -327,9 +336,13 @@ export interface Hosts {
   /** The desired state of these hosts changed: connected ones receive it at once, others when they connect. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
+  /** True if an agent enrolled for the host. Undefined if there is no such host, or if the principal may not see it. */
+  hasAgent(principal: Principal, host: string): Promise<boolean | undefined>;
   /** Requires the permission to run deployments. Throws `AppError("not_found")` for an unknown host. */
   settings(principal: Principal, host: string): Promise<HostSettings>;
   agentState(principal: Principal, host: string): Promise<AgentState | undefined>;
+  /** Reports of all hosts that the principal sees, without columns that are hidden from it. */
+  policyReports(principal: Principal): AsyncIterable<readonly PolicyReport[]>;
   /** Names of the depots that the record of the host lists. Empty if there is no such host. */
   depotsOn(principal: Principal, host: string): Promise<readonly string[]>;
   /** Records a depot version on the host record (`depot` map), or removes it. */

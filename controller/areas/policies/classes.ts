@@ -2,6 +2,8 @@ import { DAY_SECONDS, POLICY_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { columns, textColumns, type SystemClass, type SystemColumn } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { policyStateClass } from "./states/class.ts";
+import type { PolicyStates } from "./states/states.ts";
 import type { PolicyRecord } from "./types.ts";
 
 /** Path of the class of policies, relative to the tenant's ospace. */
@@ -15,10 +17,11 @@ export const POLICY_GAP_PATH = "/system/policygap";
 interface PolicyOwner {
   all(principal: Principal): Promise<readonly PolicyRecord[]>;
   remove(principal: Principal, name: string): Promise<void>;
+  readonly states: Pick<PolicyStates, "rows">;
 }
 
 export function policyClasses(policies: PolicyOwner): readonly SystemClass[] {
-  return [policyClass(policies), RUN_CLASS, GAP_CLASS];
+  return [policyClass(policies), RUN_CLASS, GAP_CLASS, policyStateClass(policies.states)];
 }
 
 const POLICY_COLUMNS: readonly SystemColumn[] = [

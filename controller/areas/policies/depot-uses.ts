@@ -1,8 +1,9 @@
 import type { PolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
-import { POLICY_RACES_MAX, POLICY_USES_NAMED_MAX } from "../../../common/limits.ts";
+import { POLICY_RACES_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { counted } from "../../../common/text/counted.ts";
+import { listed } from "../../../common/text/listed.ts";
 import type { DepotChange, DepotDeletion, DepotDeparture, DepotUser } from "../depots/index.ts";
 import type { Hosts } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -106,11 +107,4 @@ export class DepotUses implements DepotUser {
 /** The version of the depot in whose folder the policy runs; undefined if it does not use this depot. */
 function versionOf(spec: PolicySpec, depot: string): string | undefined {
   return spec.kind === "command" && spec.ctype === 0 && spec.depotname === depot ? spec.depotversion : undefined;
-}
-
-/** The first names, and the number of the others. */
-export function listed(names: readonly string[], separator = ", "): string {
-  const more = names.length - POLICY_USES_NAMED_MAX;
-  const shown = names.slice(0, POLICY_USES_NAMED_MAX).join(separator);
-  return more > 0 ? `${shown} and ${more} more` : shown;
 }

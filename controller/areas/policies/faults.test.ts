@@ -11,7 +11,7 @@ import type { KvTxn } from "../../store/kv.ts";
 import { DepotUsers } from "../depots/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { PolicyService } from "./service.ts";
-import { ALONE, NAMED_HOSTS } from "../../../test/helpers/hosts/named-hosts.ts";
+import { ALONE, NAMED_HOSTS, noReports } from "../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const HOSTS = ["h1", "h2", "h3", "h4"];
@@ -29,7 +29,8 @@ const serviceOver = (stores: Stores) =>
     objects: noClasses(),
     actAs: () => Promise.reject(new Error("not asked")),
     hosts: {
-      exists: () => Promise.resolve(true),
+      hasAgent: () => Promise.resolve(true),
+      policyReports: () => noReports(),
       refresh: () => undefined,
       agentState: () => Promise.resolve(undefined),
     },

@@ -15,7 +15,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { policyClasses } from "./classes.ts";
 import { PolicyService } from "./service.ts";
-import { ALONE, NAMED_HOSTS } from "../../../test/helpers/hosts/named-hosts.ts";
+import { ALONE, NAMED_HOSTS, noReports } from "../../../test/helpers/hosts/named-hosts.ts";
 
 const admin = testPrincipal();
 const other = testPrincipal("administrator", "second");
@@ -56,7 +56,8 @@ function serviceOver(over: Stores): PolicyService {
     objects: noClasses(),
     actAs: (tenant) => Promise.resolve(testPrincipal("administrator", tenant)),
     hosts: {
-      exists: (_principal, host) => Promise.resolve(/^h\d+$/.test(host)),
+      hasAgent: (_principal, host) => Promise.resolve(/^h\d+$/.test(host) || undefined),
+      policyReports: () => noReports(),
       agentState: () => Promise.resolve(undefined),
       refresh: (tenant, hosts) => void refreshed.push({ tenant, hosts }),
     },
@@ -364,6 +365,7 @@ test("policies are rows of /system/policy that MQL may only delete", async () =>
     "/system/policy",
     "/system/policyrun",
     "/system/policygap",
+    "/system/policystate",
   ]);
   await onHosts(log({ priority: ["day"], translation: { day: { mon: 1 } } }), "h1");
   const [policy] = classes;

@@ -3,6 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { POLICY_RACES_MAX } from "../../../common/limits.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../common/revisions.ts";
 import { fileName } from "../../../common/paths.ts";
+import { listed } from "../../../common/text/listed.ts";
 import { requireSomeMember } from "../../../common/members.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -16,7 +17,7 @@ import { PolicyAssignments } from "./assignments.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
 import { PolicyConfs } from "./conf/service.ts";
 import { ConfStore } from "./conf/store.ts";
-import { DepotUses, listed } from "./depot-uses.ts";
+import { DepotUses } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
 import { changedInput } from "./input.ts";
 import { NamedByPolicies } from "./named.ts";
@@ -29,6 +30,7 @@ import {
   type StoredTargets,
 } from "./store.ts";
 import type { HoldLimit } from "./targets/next.ts";
+import { PolicyStates } from "./states/states.ts";
 import { PolicyTargets } from "./targets/service.ts";
 import type { PolicyInput } from "./types.ts";
 
@@ -37,7 +39,7 @@ export interface PolicyDependencies {
   readonly runtime: Runtime;
   readonly rules: Pick<Rules, "load">;
   readonly depots: Pick<Depots, "toDeploy" | "users">;
-  readonly hosts: Pick<Hosts, "exists" | "refresh" | "agentState">;
+  readonly hosts: Pick<Hosts, "refresh" | "agentState" | "hasAgent" | "policyReports">;
   readonly targets: Pick<HostTargets, "hosts" | "among" | "existing">;
   /** Users with their present rights. Absent: none is known, so expressions match no host when they are evaluated again. */
   readonly authors?: Authors;
@@ -73,6 +75,7 @@ const NO_TARGETS: StoredTargets = { hosts: [], deployed: false, tags: [] };
 export class PolicyService implements DesiredStateSource {
   readonly confs: PolicyConfs;
   readonly targets: PolicyTargets;
+  readonly states: PolicyStates;
   readonly #store: PolicyStore;
   readonly #runtime: Runtime;
   readonly #named: NamedByPolicies;
@@ -99,6 +102,7 @@ export class PolicyService implements DesiredStateSource {
       named: this.#named,
       visible: (principal) => this.list(principal),
     });
+    this.states = new PolicyStates({ hosts, policies: this });
     depots.users.add(new DepotUses({ store, hosts, clock: runtime.clock, visible: names }));
   }
 

@@ -126,14 +126,26 @@ describe("policies", () => {
     await odp("host set web-1 --tag europe");
     expect((await odp("policy deploy load")).code).toBe(1);
     expect((await odp("policy deploy load --host web-1")).err).toContain("odp policy status load");
-    expect(await json("policy status load")).toMatchObject([{ host: "web-1", online: "offline" }]);
+    const unable = {
+      host: "web-1",
+      state: "unable",
+      message: "This host has no agent. Policies run on hosts with an agent.",
+    };
+    expect(await json("policy status load")).toMatchObject([unable]);
+    expect(await json("policy drift")).toMatchObject([{ policy: "load", ...unable }]);
     expect((await odp("policy list")).out).toMatch(/^load +command +deployed +web-1/m);
     expect((await odp("policy deploy load --host web-* --host tag:none")).err).toContain("load runs on web-1 once");
-    expect(await json("policy status load")).toMatchObject([{ host: "web-1", online: "offline" }]);
+    expect(await json("policy status load")).toMatchObject([unable]);
     const { out } = await odp("policy show load -o json");
-    const err = "warning: tag:none matches no host now.\n";
+    const warnings = [
+      "There is no agent on web-1: the policy runs there once one has joined.",
+      "tag:none matches no host now.",
+    ];
+    const err = warnings.map((text) => `warning: ${text}\n`).join("");
     expect(await odp("policy apply", { stdin: out })).toMatchObject({ code: 0, err });
     await odp("policy undeploy load");
+    expect((await odp("policy status load")).err).toContain("load is not deployed");
+    expect(await json("policy drift")).toEqual([]);
     expect((await odp("policy remove load")).code).toBe(0);
     expect(await json("policy list")).toEqual([]);
   });

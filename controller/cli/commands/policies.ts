@@ -33,13 +33,17 @@ const STATUS: View = {
   name: "host",
   columns: [
     column("host"),
-    column("host is", { member: "online" }),
-    column("policy is", { member: "state" }),
+    column("state"),
+    column("since", { isTime: true }),
     column("last run", { member: "ended", isTime: true }),
     column("result"),
     column("records"),
     column("message"),
   ],
+};
+const DRIFT: View = {
+  name: "host",
+  columns: [column("policy"), column("host"), column("state"), column("since", { isTime: true }), column("message")],
 };
 const APPLIED: View = { name: "name", columns: [column("name"), column("kind"), column("result")] };
 
@@ -73,6 +77,13 @@ export const POLICY_COMMANDS: CommandDeclaration = {
       summary: "show for each host of a policy whether it runs, and its last run",
       arguments: [POLICY],
       run: status,
+    },
+    {
+      name: "drift",
+      summary: "show the hosts that do not run what they are to run, of all policies",
+      details:
+        "A host that runs a policy it is not to run is shown as well, as leaving. The reason is the message. Nothing is printed if all is as it should be.",
+      run: drift,
     },
     {
       name: "deploy",
@@ -165,38 +176,54 @@ async function status(call: Call): Promise<void> {
   const { shell } = call;
   const [client, signal] = [await shell.client(), shell.ended()];
   const policy = await policyNamed(client, call.text("policy"), signal);
-  const hosts = new Map((await client.call("getHost", {}, { signal })).map((host) => [host.host, host]));
+  const mql = `select host, state, since, message from ${classBeside(policy.class, "policystate")} where policy = ? order by host limit -1`;
+  const states = await rowsOf(client, { mql, values: [policy.name] }, signal);
   const runs = policy.kind === "command" ? await newestRuns(client, policy, signal) : new Map<string, Row>();
-  const rows = (policy.matched ?? policy.hosts).map((name) => {
-    const [host, run] = [hosts.get(name), runs.get(name)];
+  const rows = states.map(({ host, state, since, message }) => {
+    const run = runs.get(String(host));
     return {
-      host: name,
-      online: host?.status ?? "removed",
-      state: host?.policies[policy.name] ?? policy.status,
-      ended: run?.["ended"],
-      result: run?.["state"],
-      records: run?.["records"],
-      message: run?.["message"],
+      ...{ host, state, since, ended: run?.["ended"], result: run?.["state"], records: run?.["records"] },
+      message: message === "" ? run?.["message"] : message,
     };
   });
   if (policy.hosts.length === 0)
     shell.note(`${policy.name} has no hosts. Run: odp policy deploy ${policy.name} --host <host>`);
+  else if (policy.status === "undeployed")
+    shell.note(`${policy.name} is not deployed. Run: odp policy deploy ${policy.name}`);
   else if (rows.length === 0) shell.note(`No host matches ${policy.hosts.join(", ")} now.`);
   await shell.show(rows, STATUS);
 }
 
+async function drift({ shell }: Call): Promise<void> {
+  const [client, signal] = [await shell.client(), shell.ended()];
+  const [some] = [
+    ...(await client.call("getMonitoringPolicy", {}, { signal })),
+    ...(await client.call("getHost", {}, { signal })),
+  ];
+  // Without policies and hosts nothing can differ.
+  if (some === undefined) return shell.show([], DRIFT);
+  const path = classBeside(some.class, "policystate");
+  const mql = `select policy, host, state, since, message from ${path} where state != 'running' order by policy, host limit -1`;
+  await shell.show(await rowsOf(client, { mql }, signal), DRIFT);
+}
+
 /** The newest run of each host, of the last `CLI_RUNS_MAX` runs. */
 async function newestRuns(client: OdpClient, policy: Policy, signal: AbortSignal): Promise<ReadonlyMap<string, Row>> {
-  const path = policy.class.replace(/[^/]+$/, "policyrun");
+  const path = classBeside(policy.class, "policyrun");
   const mql = `select host, state, ended, records, message from ${path} where policy = ? order by vtime desc limit ${CLI_RUNS_MAX}`;
-  const runs = await client.call(
-    "postMxobjectMql",
-    { body: { mql, values: [policy.name] } },
-    { signal, isRepeatable: true },
-  );
   const newest = new Map<string, Row>();
-  for (const run of runs) if (!newest.has(String(run["host"]))) newest.set(String(run["host"]), run);
+  for (const run of await rowsOf(client, { mql, values: [policy.name] }, signal))
+    if (!newest.has(String(run["host"]))) newest.set(String(run["host"]), run);
   return newest;
+}
+
+function rowsOf(client: OdpClient, body: { mql: string; values?: string[] }, signal: AbortSignal) {
+  return client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
+}
+
+/** Path of the platform's class of this name, from the path of another one. */
+function classBeside(path: string, name: string): string {
+  return path.replace(/[^/]+$/, name);
 }
 
 async function deploy(call: Call): Promise<void> {

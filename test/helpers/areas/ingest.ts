@@ -13,6 +13,7 @@ import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../time/clock.ts";
 import { testEntries } from "./config.ts";
 import { openTestEngine } from "../engines/engine.ts";
+import { noReports } from "../hosts/named-hosts.ts";
 import { testPrincipal, testRuntime } from "../time/runtime.ts";
 import { visibleObjects } from "../../../controller/areas/query/index.ts";
 
@@ -23,6 +24,7 @@ export const BASE_MS = Date.now();
 export const POLICY_RECORD_CLASSES = policyClasses({
   all: () => Promise.resolve([]),
   remove: () => Promise.resolve(),
+  states: { rows: () => noReports() },
 }).filter(({ kind }) => kind === "record");
 export const POLICY_RECORD_PATHS = { runs: POLICY_RUN_PATH, gaps: POLICY_GAP_PATH };
 

@@ -19,3 +19,6 @@ export const ALONE: Controllers = {
   has: () => true,
   onChange: () => () => undefined,
 };
+
+/** Reports of agents, for tests without hosts. */
+export async function* noReports(): AsyncGenerator<never> {}

@@ -30,14 +30,18 @@ import { realClock } from "../time/clock.ts";
 import { openTestEngine } from "../engines/engine.ts";
 import { openTestHttp } from "../http/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../time/runtime.ts";
-import { ALONE, NAMED_HOSTS } from "../hosts/named-hosts.ts";
+import { ALONE, NAMED_HOSTS, noReports } from "../hosts/named-hosts.ts";
 
 /** Maximum number of hosts in all concurrent executions. */
 export const MONITORING_RUNS_MAX = 256;
 
 /** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
 export class ScriptedHosts
-  implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh" | "agentState" | "depotsOn">
+  implements
+    Pick<
+      Hosts,
+      "dispatch" | "noteDepot" | "exists" | "hasAgent" | "refresh" | "agentState" | "policyReports" | "depotsOn"
+    >
 {
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
@@ -67,6 +71,14 @@ export class ScriptedHosts
 
   exists(_principal: unknown, host: string): Promise<boolean> {
     return Promise.resolve(/^h\d+$/.test(host));
+  }
+
+  async hasAgent(_principal: unknown, host: string): Promise<boolean | undefined> {
+    return (await this.exists(undefined, host)) || undefined;
+  }
+
+  policyReports(): AsyncIterable<never> {
+    return noReports();
   }
 
   async agentState(_principal: unknown, host: string): Promise<AgentState | undefined> {

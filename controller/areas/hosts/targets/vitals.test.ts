@@ -5,6 +5,8 @@ test.each([
   ["tags", ["a"], true],
   ["status", "online", false],
   ["seen", 1, false],
+  ["statustime", 1, false],
+  ["policytimes", {}, false],
   ["config", { load_1m: "2", pid: "7" }, false],
   ["config", { load_1m: "2", site: "a" }, true],
 ])("%s: %j changes targets: %s", (column, value, changes) => {

@@ -55,12 +55,12 @@ export class PolicyTargets {
   async #placed(principal: Principal, list: readonly string[], { former, warn }: Placing): Promise<Placed> {
     const { named } = this.#with;
     if (!list.some(isExpression)) {
-      const hosts = await named.hosts(principal, list);
+      const hosts = await named.hosts(principal, list, warn);
       return { hosts, deployed: hosts.length > 0, entries: undefined };
     }
     requireAllOwnGrants(principal);
     const entries = { list: [...new Set(list)], by: principal.user };
-    const { warnings, ...found } = await named.resolved(principal, list);
+    const { warnings, ...found } = await named.resolved(principal, list, warn);
     for (const warning of warnings) warn?.(warning);
     if (!isEvaluated(former) || !former.deployed || !isSame(former.entries.list, entries.list))
       return { hosts: found.hosts, deployed: true, entries };
@@ -76,7 +76,7 @@ export class PolicyTargets {
     if (list.length === 0) throw new AppError("invalid", `The policy ${name} has no hosts to be deployed to.`);
     if (list.some(isExpression)) return { ...now, ...(await this.#placed(principal, list, { former: now, warn })) };
     // The stored names are not checked: their hosts may have been removed.
-    await this.#with.named.hosts(principal, hosts);
+    await this.#with.named.hosts(principal, hosts, warn);
     if (list.length > POLICY_HOSTS_MAX) throw tooManyHosts();
     return { ...now, hosts: list, deployed: true };
   }

@@ -1,0 +1,29 @@
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { HostRecords } from "./records.ts";
+import { classPath, type HostRecord } from "./store.ts";
+import type { PolicyReport } from "./types.ts";
+
+interface Dependencies {
+  readonly records: Pick<HostRecords, "seen">;
+  readonly objects: Pick<Objects, "visible">;
+}
+
+/** The policies of each host that the principal sees, as their agents reported them. */
+export async function* policyReports(
+  principal: Principal,
+  { records, objects }: Dependencies,
+): AsyncIterable<readonly PolicyReport[]> {
+  const filter = await objects.visible.records(principal, classPath(principal));
+  for await (const page of records.seen(principal))
+    yield page.map((record) => reportOf(record.host, { ...NOT_REPORTED, ...filter.shown(record) }));
+}
+
+/** Members that are shown if the columns are hidden from the principal. */
+const NOT_REPORTED = { isagent: 0, status: "", statustime: undefined, policies: {}, policytimes: {} };
+
+function reportOf(host: string, record: HostRecord): PolicyReport {
+  const { isagent, status, statustime, policies, policytimes } = record;
+  const sinceMs = Object.fromEntries(Object.entries(policytimes).map(([name, text]) => [name, Number(text)]));
+  return { host, hasAgent: isagent === 1, isOnline: status === "online", statusSinceMs: statustime, policies, sinceMs };
+}

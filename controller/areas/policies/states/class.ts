@@ -1,0 +1,26 @@
+import type { Row } from "../../../../common/value.ts";
+import { columns, type SystemClass } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+
+/** Class with the state of each policy on each host, relative to the tenant's ospace. */
+export const POLICY_STATE_PATH = "/system/policystate";
+
+/** The states are computed when they are read. */
+export function policyStateClass(states: { rows(principal: Principal): AsyncIterable<readonly Row[]> }): SystemClass {
+  return {
+    path: POLICY_STATE_PATH,
+    columns: [
+      ...columns("varchar", {
+        policy: "Name of the policy on the host",
+        host: "Host that is to run the policy, or whose agent reported it last",
+        state: "running, waiting, failed, away, unable (no agent), leaving (not wanted any more) or removed (no host)",
+      }),
+      ...columns("boolean", { wanted: "True: the policy is deployed to the host" }),
+      ...columns("text", { message: "Why the policy does not run there; empty: it runs" }),
+      ...columns("timestamp", { since: "Time since which it is in that state, as far as it is known" }),
+    ],
+    keys: ["policy", "host"],
+    guard: { reading: { permission: "policies:read" } },
+    provide: (principal) => states.rows(principal),
+  };
+}

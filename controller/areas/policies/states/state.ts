@@ -1,0 +1,53 @@
+import type { PolicyReport } from "../../hosts/index.ts";
+
+/** The state of one policy on one host, with the reason why it does not run. */
+export interface PolicyState {
+  readonly state: "running" | "waiting" | "failed" | "away" | "unable" | "leaving" | "removed";
+  /** Empty while it runs. */
+  readonly message: string;
+  /** Absent: not known. */
+  readonly sinceMs?: number | undefined;
+}
+
+/** The reports of agents: `failed` is followed by the reason. */
+const FAILED = /^failed(?:: )?/;
+
+/** The state of a policy that is to run on the host. */
+export function wantedState(policy: string, host: PolicyReport): PolicyState {
+  if (!host.hasAgent)
+    return { state: "unable", message: "This host has no agent. Policies run on hosts with an agent." };
+  const reported = reportOf(policy, host);
+  if (!host.isOnline) {
+    const last = reported === undefined ? "" : ` It was last reported as ${reported}.`;
+    return { state: "away", message: `The agent is not connected.${last}`, sinceMs: host.statusSinceMs };
+  }
+  const sinceMs = host.sinceMs[policy];
+  if (reported === undefined)
+    return { state: "waiting", message: "The agent has not reported the policy yet.", sinceMs };
+  if (reported === "running") return { state: "running", message: "", sinceMs };
+  if (FAILED.test(reported)) return { state: "failed", message: reported.replace(FAILED, ""), sinceMs };
+  return { state: "waiting", message: "The agent has the policy and has not started it yet.", sinceMs };
+}
+
+/** The state of a policy that the host is not to run, but that its agent reported last. */
+export function unwantedState(policy: string, host: PolicyReport): PolicyState {
+  const sinceMs = host.sinceMs[policy];
+  return {
+    state: "leaving",
+    message: host.isOnline
+      ? "The host is not to run the policy. Its agent has not reported yet that it ended it."
+      : "The host is not to run the policy. Its agent is not connected, and runs the policy until it is.",
+    sinceMs,
+  };
+}
+
+/** The state of a policy on a host of its list that has no record, or none that the reader sees. */
+export const REMOVED: PolicyState = {
+  state: "removed",
+  message: "There is no such host. The policy runs there once a host of this name joins.",
+};
+
+/** A policy may be named like a member of all objects. */
+function reportOf(policy: string, { policies }: PolicyReport): string | undefined {
+  return Object.hasOwn(policies, policy) ? policies[policy] : undefined;
+}

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts/hosts.ts";
+import { ALONE } from "../../../../test/helpers/hosts/named-hosts.ts";
+import { realClock } from "../../../../test/helpers/time/clock.ts";
+import { testRuntime } from "../../../../test/helpers/time/runtime.ts";
+import { HOST_STATES_MIN_INTERVAL_MS } from "../../../../common/limits.ts";
+import type { Row } from "../../../../common/value.ts";
+import { DepotUsers } from "../../depots/index.ts";
+import { HostTargets } from "../../hosts/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import { QueryService } from "../../query/index.ts";
+import type { Rule } from "../../rules/index.ts";
+import { policyClasses, PolicyService } from "../index.ts";
+
+const admin = testPrincipalOf();
+const LATER_MS = HOST_STATES_MIN_INTERVAL_MS;
+let laterMs = 0;
+let world: TestHosts;
+let policies: PolicyService;
+let query: QueryService;
+const agents: BareAgent[] = [];
+
+beforeEach(async () => {
+  laterMs = 0;
+  const clock = {
+    ...realClock,
+    nowMs: () => realClock.nowMs() + laterMs,
+    monotonicMs: () => realClock.monotonicMs() + laterMs,
+  };
+  world = await openTestHosts({ runtime: testRuntime(clock) });
+  const { objects, runtime, hosts, engine } = world;
+  query = new QueryService({ objects, runtime });
+  policies = new PolicyService({
+    ...{ stores: engine, runtime, objects, hosts, controllers: ALONE },
+    targets: new HostTargets({ query }),
+    rules: { load: () => Promise.resolve({} as Rule) },
+    depots: { toDeploy: () => Promise.reject(new Error("not asked")), users: new DepotUsers() },
+    actAs: () => Promise.resolve(admin),
+    limit: { percent: 20, hosts: 5 },
+  });
+  for (const definition of policyClasses(policies)) objects.registerSystemClass(definition);
+});
+
+afterEach(async () => {
+  for (const agent of agents.splice(0)) agent.close();
+  await policies.targets.close();
+  await world[Symbol.asyncDispose]();
+});
+
+const place = (name: string, hosts: readonly string[], warn?: (text: string) => void) =>
+  policies.save(admin, {
+    spec: { kind: "command", name, rule: "/r", command: "true", ctype: 1, interval: 1, unit: "hour" },
+    hosts,
+    ...(warn && { warn }),
+  });
+const reports = (states: Readonly<Record<string, string>>) => ({
+  $case: "heartbeat" as const,
+  value: {
+    values: {
+      "policy/": "",
+      ...Object.fromEntries(Object.entries(states).map(([name, state]) => [`policy/${name}`, state])),
+    },
+  },
+});
+
+/** An agent with a session, which has reported these states of policies. */
+async function agentOn(host: string, states: Readonly<Record<string, string>>): Promise<BareAgent> {
+  const agent = new BareAgent(world.agentPort, await world.enrol(host));
+  agents.push(agent);
+  await agent.hello();
+  agent.send(reports(states));
+  await expect.poll(async () => (await hostOf(host)).policies).toEqual(states);
+  await expect
+    .poll(async () => (await rowsOf(`/matrix/system/hostinfo where host = '${host}'`))[0]?.["status"])
+    .toBe("online");
+  return agent;
+}
+
+const hostOf = (host: string) => world.hosts.get(admin, host);
+const rowsOf = (from: string, principal: Principal = admin): Promise<readonly Row[]> =>
+  query.rows(principal, `select * from ${from} order by policy, host`.replace(/hostinfo(.*) order by.*/, "hostinfo$1"));
+const statesOf = async (principal?: Principal) =>
+  (await rowsOf("/matrix/system/policystate", principal)).map(({ policy, host, state, wanted, message }) =>
+    [policy, host, state, wanted, message].join(" | "),
+  );
+
+test("each policy has a state on each host that is to run it, with the reason why it does not", async () => {
+  await agentOn("up", { p: "running", q: "failed: The folder /logs is not there.", old: "running" });
+  await agentOn("new", { p: "wanted" });
+  await world.enrol("never");
+  const gone = await agentOn("gone", { p: "running" });
+  gone.close();
+  for (const host of ["plain", "removed"]) await world.hosts.save(admin, { host });
+  await place("p", ["up", "new", "never", "gone", "plain", "removed"]);
+  await place("q", ["up", "new"]);
+  await world.hosts.remove(admin, "removed");
+  await expect.poll(async () => (await hostOf("gone")).status).toBe("offline");
+  await expect
+    .poll(() => statesOf())
+    .toEqual([
+      "old | up | leaving | false | The host is not to run the policy. Its agent has not reported yet that it ended it.",
+      "p | gone | away | true | The agent is not connected. It was last reported as running.",
+      "p | never | away | true | The agent is not connected.",
+      "p | new | waiting | true | The agent has the policy and has not started it yet.",
+      "p | plain | unable | true | This host has no agent. Policies run on hosts with an agent.",
+      "p | removed | removed | true | There is no such host. The policy runs there once a host of this name joins.",
+      "p | up | running | true | ",
+      "q | new | waiting | true | The agent has not reported the policy yet.",
+      "q | up | failed | true | The folder /logs is not there.",
+    ]);
+  await policies.undeploy(admin, "p");
+  expect((await statesOf()).filter((state) => state.startsWith("p"))).toEqual([
+    "p | gone | leaving | false | The host is not to run the policy. Its agent is not connected, and runs the policy until it is.",
+    "p | new | leaving | false | The host is not to run the policy. Its agent has not reported yet that it ended it.",
+    "p | up | leaving | false | The host is not to run the policy. Its agent has not reported yet that it ended it.",
+  ]);
+});
+
+test("a state says since when it is so: a report of the same state keeps the time", async () => {
+  const agent = await agentOn("up", { p: "running", q: "running" });
+  await place("p", ["up"]);
+  await place("q", ["up"]);
+  const since = async () =>
+    Object.fromEntries(
+      (await rowsOf("/matrix/system/policystate")).map(({ policy, since }) => [policy, Number(since)]),
+    );
+  const first = await since();
+  laterMs += LATER_MS;
+  agent.send(reports({ p: "running", q: "failed: late" }));
+  await expect.poll(async () => (await hostOf("up")).policies["q"]).toBe("failed: late");
+  const second = await since();
+  expect(second["p"]).toBe(first["p"]);
+  expect(second["q"]).toBeGreaterThanOrEqual((first["q"] ?? NaN) + LATER_MS);
+  laterMs += LATER_MS;
+  agent.close();
+  await expect.poll(async () => (await statesOf()).every((state) => state.includes("away"))).toBe(true);
+  expect((await since())["p"]).toBeGreaterThanOrEqual((first["p"] ?? NaN) + 2 * LATER_MS);
+});
+
+test("a reader gets no state of hosts and policies that rules hide", async () => {
+  for (const host of ["seen", "hidden"]) await world.hosts.save(admin, { host });
+  await agentOn("seen", { secret: "running" });
+  await place("p", ["seen", "hidden"]);
+  await place("secret", ["seen"]);
+  const all = { class: "/matrix", access: "write" as const };
+  const narrow: Principal = {
+    ...admin,
+    data: [
+      all,
+      { ...all, class: "/matrix/system/hostinfo", where: "host = 'seen'" },
+      { ...all, class: "/matrix/system/policy", where: "name = 'p'" },
+    ],
+  };
+  expect((await statesOf(narrow)).map((state) => state.split(" | ").slice(0, 3))).toEqual([
+    ["p", "hidden", "removed"],
+    ["p", "seen", "waiting"],
+  ]);
+  await policies.undeploy(admin, "secret");
+  expect((await statesOf(narrow)).filter((state) => state.startsWith("secret"))).toEqual([]);
+});
+
+test("a policy that is placed on hosts without an agent is stored with a warning that names them", async () => {
+  for (const host of ["plain", "bare"]) await world.hosts.save(admin, { host });
+  await world.enrol("able");
+  const told: string[] = [];
+  const warn = (text: string) => void told.push(text);
+  await place("p", ["plain", "able"], warn);
+  await policies.deploy(admin, "p", ["bare"], { warn });
+  await place("p", ["able"], warn);
+  expect(told).toEqual([
+    "There is no agent on plain: the policy runs there once one has joined.",
+    "There is no agent on bare: the policy runs there once one has joined.",
+  ]);
+  await expect(place("p", ["able", "none"])).rejects.toMatchObject({ code: "not_found" });
+});
