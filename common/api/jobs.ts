@@ -229,7 +229,7 @@ export const JobExecution = Type.Object({
   param: Type.Optional(
     Type.String({
       description:
-        "JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment",
+        'JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; `STDIN!` is the standard input of each command, a text or {"base64": "…"}; the rest is the environment',
     }),
   ),
   receive_output: Type.Optional(Type.Boolean({ description: "waits for the end and answers the output" })),

@@ -20,6 +20,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /job/merge": untried("takes what `POST /job` takes"),
   "PATCH /job/*": untried("takes what `POST /job` takes"),
   "POST /job/batch": tried("`/job/batch` `param`"),
+  "POST /job/exec/*": untried("takes what `GET /job/exec` takes"),
   "POST /job/retry/:runid": untried("takes a `param` as `/job/exec` does"),
   "POST /job/cancel/:runid": NAMES,
   "POST /job/context/:sid": tried("`/job/context`"),

@@ -4211,7 +4211,7 @@ export interface Operations {
         path: string;
       };
       query?: {
-        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment. */
+        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; `STDIN!` is the standard input of each command, a text or {"base64": "…"}; the rest is the environment. */
         param?: string;
         /** waits for the end and answers the output. */
         receive_output?: boolean;
@@ -4565,7 +4565,57 @@ export interface Operations {
         path: string;
       };
       query?: {
-        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment. */
+        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; `STDIN!` is the standard input of each command, a text or {"base64": "…"}; the rest is the environment. */
+        param?: string;
+        /** waits for the end and answers the output. */
+        receive_output?: boolean;
+        /** answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands. */
+        stream?: boolean;
+        /** seconds. */
+        timeout?: number;
+      };
+    };
+    message: unknown;
+    line: {
+      host: string;
+      stream: "stdout" | "stderr";
+      /** base64. */
+      data: string;
+    } | {
+      runid: string;
+      runs: {
+        host: string;
+        state: string;
+        /** exit code of the command. */
+        code?: number;
+        /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
+        signal?: string;
+        message: string;
+      }[];
+      /** bytes that are left out here, because they were read too slowly. */
+      skipped: number;
+      /** why the run failed as a whole. */
+      message?: string;
+    } | {
+      runid: string;
+    };
+  };
+  /**
+   * Executes the job <name>@<dir>.
+   *
+   * `POST /job/exec/{path}`, permission: jobs:run.
+   *
+   * @example
+   * await client.call("postJobExecByPath", { path: { path: "backup@nightly" } });
+   */
+  postJobExecByPath: {
+    request: {
+      path: {
+        /** The rest of the path. A slash in it may also be sent as %2F. 1 to 600 characters. */
+        path: string;
+      };
+      body?: {
+        /** JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; `STDIN!` is the standard input of each command, a text or {"base64": "…"}; the rest is the environment. */
         param?: string;
         /** waits for the end and answers the output. */
         receive_output?: boolean;

@@ -147,6 +147,7 @@ export const TABLE: Readonly<Record<keyof Operations, string>> = {
   getJobDisableByPath: "GET /job/disable/{path}",
   getJobEnableByPath: "GET /job/enable/{path}",
   getJobExecByPath: "GET /job/exec/{path} acts stream",
+  postJobExecByPath: "POST /job/exec/{path} acts streambody",
   getJobExistByPath: "GET /job/exist/{path} reads",
   postJobMerge: "POST /job/merge",
   getJobOutputByRunidByHost: "GET /job/output/{runid}/{host} reads",

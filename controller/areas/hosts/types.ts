@@ -40,6 +40,8 @@ export type HostCommand =
       readonly line: string;
       readonly environment?: Readonly<Record<string, string>>;
       readonly depot?: string;
+      /** Bytes that the command reads from its standard input. Absent: it is empty. */
+      readonly input?: Uint8Array;
     }
   | ({ readonly kind: "deploy" } & DepotToDeploy)
   | {

@@ -111,6 +111,16 @@ describe("an execution", () => {
     });
   });
 
+  test("gives each command the standard input of the call, which its row names but does not contain", async () => {
+    await define({ exec: ["one", "two"] });
+    const { finished } = await runs.execute(admin, "backup@common/x", { param: '{"STDIN!":"secret"}' });
+    await finished;
+    const inputs = hosts.sent.map(({ command }) => Buffer.from(command.input ?? []).toString());
+    expect(inputs).toEqual(["secret", "secret"]);
+    expect(rows.of("h1")[0]?.["params"]).toEqual(["STDIN!"]);
+    expect(JSON.stringify(rows.of("h1"))).not.toContain("secret");
+  });
+
   test("takes the time of the call, then of param, then of the job, then the default", async () => {
     await define({ timeout: 30 });
     const timeouts = async (request: { timeoutSeconds?: number; param?: string }) => {

@@ -31,7 +31,10 @@ const RUN = [
   NAME,
   {
     name: "param",
-    schema: Type.Object({}, { description: "HOST! for another host, timeout; the rest is the environment" }),
+    schema: Type.Object(
+      {},
+      { description: "HOST! for another host, STDIN! for the standard input, timeout; the rest is the environment" },
+    ),
     optional: true,
   },
   { name: "timeout", schema: Type.Integer({ minimum: 1, description: "Seconds" }), optional: true },

@@ -209,19 +209,21 @@ function answerOf({ group, warnings }: SavedGroup): Answer<string> {
 }
 
 function executionRoutes({ jobs, runs, audit }: JobRouteDependencies): readonly Endpoint[] {
+  const executing = {
+    path: "/job/exec/*",
+    permission: "jobs:run",
+    summary: "Executes the job <name>@<dir>",
+    failsInPart: true,
+    input: JobExecution,
+    output: Type.Unknown(),
+    bare: STREAMED,
+    deadlineMs: waitsFor,
+    handler: (call: ExecutionCall) => execute(runs, call),
+  } as const;
   return [
-    endpoint({
-      method: "GET",
-      path: "/job/exec/*",
-      permission: "jobs:run",
-      summary: "Executes the job <name>@<dir>",
-      failsInPart: true,
-      input: JobExecution,
-      output: Type.Unknown(),
-      bare: STREAMED,
-      deadlineMs: waitsFor,
-      handler: (call) => execute(runs, call),
-    }),
+    endpoint({ ...executing, method: "GET" }),
+    // A standard input may be longer than a URL.
+    endpoint({ ...executing, method: "POST", body: "json" }),
     endpoint({
       method: "GET",
       path: "/job/*",

@@ -217,6 +217,7 @@ export const EXAMPLE_REQUESTS = {
   getJobDisableByPath: { path: { path: "backup@nightly" } },
   getJobEnableByPath: { path: { path: "backup@nightly" } },
   getJobExecByPath: { path: { path: "backup@nightly" } },
+  postJobExecByPath: { path: { path: "backup@nightly" } },
   getJobExistByPath: { path: { path: "backup@nightly" } },
   postJobMerge: { body: { name: "backup", dir: "nightly", description: "Every night" } },
   getJobOutputByRunidByHost: {

@@ -42,7 +42,7 @@ export function commandBody(command: HostCommand): Command["body"] {
           environment: { ...command.environment },
           depot: command.depot ?? "",
           streamOutput: true,
-          stdin: Buffer.alloc(0),
+          stdin: Buffer.from(command.input ?? []),
         },
       };
     case "deploy":

@@ -5,7 +5,7 @@ import { AppError, errorText } from "../../../../common/errors.ts";
 import { EXEC_PIPE_GRACE_MS, SSH_CONNECT_MS, SSH_KILL_GRACE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { OutputPiece } from "../types.ts";
-import { environmentText, watchedScript } from "./shell.ts";
+import { giftsText, type ScriptGifts, watchedScript } from "./shell.ts";
 
 export interface SshAddress {
   readonly address: string;
@@ -125,16 +125,15 @@ export class SshConnection {
    */
   async run(
     script: string,
-    options: {
+    options: ScriptGifts & {
       readonly signal: AbortSignal;
-      readonly environment?: Readonly<Record<string, string>>;
       readonly onOutput?: (piece: OutputPiece) => void;
       /** Absent: no limit. */
       readonly outputMaxBytes?: number;
     },
   ): Promise<ScriptEnd> {
     const { outputMaxBytes = Infinity } = options;
-    const variables = environmentText(options.environment ?? {});
+    const gifts = giftsText(options);
     let bytes = 0;
     let tooMuch = false;
     const end = await this.#exec(watchedScript(script), (stream) => {
@@ -147,7 +146,7 @@ export class SshConnection {
       };
       stream.on("data", take(false));
       stream.stderr.on("data", take(true));
-      stream.write(variables);
+      stream.write(gifts);
       return this.#end(stream, options.signal);
     });
     if (tooMuch) throw new AppError("too_large", `A step on the host wrote more than ${outputMaxBytes} bytes.`);

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { environmentText, quoted, scriptOf } from "./shell.ts";
+import { giftsText, quoted, scriptOf } from "./shell.ts";
 
 const HOSTILE = [
   "plain",
@@ -37,5 +37,5 @@ test("a quoted text reaches the program as it is, whatever a shell would make of
 test("a folder is a folder, and the value of a variable its value", () => {
   expect(said(scriptOf("pwd", "/tmp/../tmp"))).toBe("/tmp\n");
   expect(() => said(`exec 2>/dev/null; ${scriptOf("echo ran", "/nowhere'; echo injected; '")}`)).toThrow();
-  expect(() => environmentText({ "A=b;id": "x" })).toThrow("no name of an environment variable");
+  expect(() => giftsText({ environment: { "A=b;id": "x" } })).toThrow("no name of an environment variable");
 });

@@ -29,7 +29,7 @@ import {
 } from "./depots.ts";
 import type { PlacedDepot, SshJournal } from "./journal.ts";
 import { SshJumps, type JumpWay } from "./jumps.ts";
-import { scriptOf } from "./shell.ts";
+import { type ScriptGifts, scriptOf } from "./shell.ts";
 
 export interface SshTransportDependencies {
   readonly runtime: Runtime;
@@ -196,7 +196,8 @@ export class SshTransport implements Transport {
     const placed = command.depot ? await this.#with.journal.depotOf(work.target, command.depot) : undefined;
     if (command.depot && !placed) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
     const script = scriptOf(command.line, placed && workFolder(placed));
-    return this.#script(connection, work, { script, environment: command.environment ?? {} });
+    const { environment = {}, input } = command;
+    return this.#script(connection, work, { script, environment, ...(input && { input }) });
   }
 
   /** Deploys the depot. If its command fails, is cancelled or runs out of time, the former depot is restored. */
@@ -253,14 +254,14 @@ export class SshTransport implements Transport {
   }
 
   async #script(connection: SshConnection, { options, signal, way }: Work, of: Script): Promise<Ending> {
-    const { script, environment = {} } = of;
+    const { script, environment = {}, ...gifts } = of;
     const masked = maskedOutputOf(environment);
     const pass = (data: Uint8Array, stderr: boolean): void => {
       // No output is passed on once the state is final.
       if (!signal.aborted && data.length > 0) options.onOutput?.({ stderr, data });
     };
     const onOutput = ({ data, stderr }: OutputPiece): void => pass(masked?.take(data, stderr) ?? data, stderr);
-    const end = await connection.run(script, { signal, environment, onOutput });
+    const end = await connection.run(script, { ...gifts, signal, environment, onOutput });
     for (const stderr of masked ? [false, true] : []) pass(masked?.rest(stderr) ?? EMPTY, stderr);
     return endingOf(end, way);
   }
@@ -278,9 +279,8 @@ interface Kept {
   readonly before: PlacedDepot | undefined;
 }
 
-interface Script {
+interface Script extends ScriptGifts {
   readonly script: string;
-  readonly environment?: Readonly<Record<string, string>>;
 }
 
 function isMeant(placed: PlacedDepot, { name, version, remotePath }: HostCommand & { kind: "undeploy" }): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseParameters } from "./parameters.ts";
+import { openedGifts, parseParameters } from "./parameters.ts";
 
 test.each([
   ["__proto__", '"x"'],
@@ -18,3 +18,26 @@ test("parameters called like members of every object, and values that say such n
   expect(names).toEqual(["constructor", "toString", "c"]);
   expect(environment).toMatchObject({ constructor: "a", toString: "b", ODP_PARAM_C: "__proto__" });
 });
+
+test.each([
+  ['"a\\nb"', "a\nb"],
+  ['{"base64":"AP8="}', "\x00\xff"],
+  ['""', ""],
+])("STDIN! of %s is the standard input, and is named among what was given", (given, bytes) => {
+  const { environment, names } = parseParameters(`{"a":"1","STDIN!":${given}}`);
+  expect(names).toEqual(["a", "STDIN!"]);
+  const { input, ...gifts } = openedGifts(
+    { open: (text) => text },
+    { tenant: "t", runId: "r" },
+    JSON.stringify(environment),
+  );
+  expect(Buffer.from(input ?? "none").toString("latin1")).toBe(bytes);
+  expect(gifts).toEqual({ environment: { a: "1", ODP_PARAM_A: "1" } });
+});
+
+test.each(["1", "null", "[]", "{}", '{"base64":"A"}', '{"base64":"ÄÄÄÄ"}', '"\\ud800"'])(
+  "a STDIN! of %s is refused",
+  (given) => {
+    expect(() => parseParameters(`{"STDIN!":${given}}`)).toThrow(expect.objectContaining({ code: "invalid" }) as Error);
+  },
+);

@@ -4,6 +4,9 @@ import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../../
 import { requireWellFormed } from "../../../turns/well-formed.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 
+/** Member of `param` with the standard input of the commands. */
+export const INPUT = "STDIN!";
+
 /** The parsed `param` of one execution. */
 export interface Parameters {
   /** Hosts from `HOST!`; absent: the job's own. */
@@ -12,11 +15,20 @@ export interface Parameters {
   readonly groups?: readonly string[];
   readonly timeoutSeconds?: number;
   readonly cmd?: string;
+  /** Variables of the commands, and under `STDIN!`, which is no name of a variable, their standard input in base64. */
   readonly environment: Readonly<Record<string, string>>;
   /** Names of the parameters passed to the command. */
   readonly names: readonly string[];
 }
 
+/** What is given to each command of a run. */
+export interface CommandGifts {
+  readonly environment: Readonly<Record<string, string>>;
+  /** Absent: the standard input is empty. */
+  readonly input?: Uint8Array;
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
  * Names of variables that control shells and programs. A parameter with such a name could make the command run
@@ -26,7 +38,7 @@ const STEERING =
   /^(PATH|IFS|ENV|HOME|SHELL|USER|LOGNAME|PWD|OLDPWD|TERM|TMPDIR|CDPATH|PS\d|PROMPT_COMMAND|EDITOR|PAGER|COMSPEC|SYSTEMROOT|PATHEXT|LD_.*|DYLD_.*|BASH.*|NODE_.*|NPM_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|JDK_.*|GIT_.*|SSH_.*|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|ODP_.*)$/i;
 
 /**
- * Parses `param`. Members whose name ends in `!` override settings of the job. Each other member is passed to the
+ * Parses `param`. Members whose name ends in `!` override settings of the job, or are the standard input. Each other member is passed to the
  * command as the environment variable `ODP_PARAM_<NAME>` (upper case, with `_` for other characters). It is passed
  * under its own name as well, if that is a valid variable name and does not control a program. The text never becomes
  * part of a command line.
@@ -41,8 +53,8 @@ export function parseParameters(param: string | undefined): Parameters {
   const timeoutSeconds = members["timeout"] === undefined ? undefined : seconds(members["timeout"]);
   const cmd = members["cmd"];
   return {
-    environment: environmentOf(members),
-    names: Object.keys(members).filter((name) => isGiven(name, members[name])),
+    environment: { ...environmentOf(members), ...inputOf(members[INPUT]) },
+    names: Object.keys(members).filter((name) => name === INPUT || isGiven(name, members[name])),
     ...(hosts === undefined ? {} : { hosts }),
     ...(groups === undefined ? {} : { groups }),
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
@@ -64,12 +76,14 @@ export function sealedEnvironment(secrets: Pick<SecretBox, "seal">, of: Sealed):
   return secrets.seal(JSON.stringify(of.environment), contextOf(of));
 }
 
-export function openedEnvironment(
+export function openedGifts(
   secrets: Pick<SecretBox, "open">,
   of: Omit<Sealed, "environment">,
   sealed: string,
-): Readonly<Record<string, string>> {
-  return JSON.parse(secrets.open(sealed, contextOf(of))) as Record<string, string>;
+): CommandGifts {
+  const opened = JSON.parse(secrets.open(sealed, contextOf(of))) as Record<string, string>;
+  const { [INPUT]: input, ...environment } = opened;
+  return { environment, ...(input !== undefined && { input: Buffer.from(input, "base64") }) };
 }
 
 interface Sealed {
@@ -132,6 +146,19 @@ function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Rec
     if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;
   }
   return environment;
+}
+
+/** `STDIN!` is a text, or an object whose `base64` has bytes. */
+function inputOf(value: unknown): Readonly<Record<string, string>> {
+  if (value === undefined) return {};
+  if (typeof value === "string") {
+    requireWellFormed(`${INPUT} in param`, value);
+    return { [INPUT]: Buffer.from(value).toString("base64") };
+  }
+  const base64 = typeof value === "object" && value !== null && "base64" in value ? value.base64 : undefined;
+  if (typeof base64 !== "string" || !BASE64.test(base64))
+    throw new AppError("invalid", `${INPUT} in param is neither a text nor {"base64": …} with base64.`);
+  return { [INPUT]: base64 };
 }
 
 function isGiven(name: string, value: unknown): boolean {

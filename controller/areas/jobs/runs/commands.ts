@@ -15,7 +15,7 @@ import type {
 import { encodedLine, OutputText } from "../output/encoding.ts";
 import type { OpenRun } from "./open-runs.ts";
 import type { RunOutput } from "../output/output.ts";
-import { openedEnvironment } from "../definitions/parameters.ts";
+import { type CommandGifts, openedGifts } from "../definitions/parameters.ts";
 import type { RunName } from "../output/outputs.ts";
 import type { Run } from "./plan.ts";
 import type { ProxiedHosts } from "../groups/proxied.ts";
@@ -185,20 +185,19 @@ export class RunCommands {
   #send(run: Run, { host, group, line }: Command, options: DispatchOptions): Promise<CommandOutcome> {
     const { hosts, proxied } = this.#with;
     const { principal } = run.order;
-    const command = { kind: "exec", line, environment: this.#environment(run, host) } as const;
+    const command = { kind: "exec", line, ...this.#gifts(run, host) } as const;
     return group !== undefined && proxied
       ? proxied.dispatch(principal, { group, host }, { command, options })
       : hosts.dispatch(principal, host, command, options);
   }
 
-  #environment({ id: runId, order }: Run, host: string): Readonly<Record<string, string>> {
+  #gifts({ id: runId, order }: Run, host: string): CommandGifts {
     const { secrets, access } = this.#with;
     const { principal, sealed, sid } = order;
     const { tenant, ospace, user } = principal;
-    return {
-      ...openedEnvironment(secrets, { tenant, runId }, sealed),
-      ...access?.environmentOf({ runId, host, tenant, ospace, user, sid }),
-    };
+    const { environment, ...gifts } = openedGifts(secrets, { tenant, runId }, sealed);
+    const ofAccess = access?.environmentOf({ runId, host, tenant, ospace, user, sid });
+    return { ...gifts, environment: { ...environment, ...ofAccess } };
   }
 
   /**

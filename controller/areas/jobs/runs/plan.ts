@@ -10,7 +10,7 @@ import { commandLines } from "../definitions/definition.ts";
 import { encodedLine } from "../output/encoding.ts";
 import { contextId, formatJobName } from "../definitions/names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
-import { parseParameters, sealedEnvironment, type Parameters } from "../definitions/parameters.ts";
+import { INPUT, parseParameters, sealedEnvironment, type Parameters } from "../definitions/parameters.ts";
 import { retryOf, wholeTimeMs } from "./retries.ts";
 import { serverScriptOf, type RunScripts } from "../definitions/stages.ts";
 import { authorOf, type StoredJob } from "../store.ts";
@@ -57,6 +57,8 @@ export async function plannedRun(
   const parameters = parseParameters(request.param);
   const scripts = scriptsOf(job);
   const isOnHosts = !scripts?.serverjs;
+  if (!isOnHosts && INPUT in parameters.environment)
+    throw new AppError("invalid", `The job ${formatJobName(job)} runs as a script, which has no ${INPUT}.`);
   const { hosts, behind } = isOnHosts ? await targets(job, parameters) : NO_TARGETS;
   if (isOnHosts && hosts.length === 0) throw noHost(job, parameters);
   refuseTooMany(hosts.length);

@@ -81,6 +81,14 @@ beforeEach(() => {
   onCommand = async () => ({});
 });
 
+test("a job that runs as a script takes no standard input", async () => {
+  await define({ exec: [" serverjs /ns/x.js "], host: [] });
+  await expect(controller("a").execute(admin, "scripted", { param: '{"STDIN!":"x"}' })).rejects.toMatchObject({
+    code: "invalid",
+    message: "The job scripted runs as a script, which has no STDIN!.",
+  });
+});
+
 test("begin runs before all hosts and end after them, which learns how each ended; both leave rows and output", async () => {
   await define({ begin: "B", end: "E", timeout: 30 });
   onScript = async ({ onSaid, text }) => {

@@ -16,7 +16,7 @@ import type { RunEndings } from "./endings.ts";
 import type { ExecutionJournal, StageEnd, VersionedExecution } from "./executions.ts";
 import { keyOf, outputNote } from "../output/outputs.ts";
 import type { RunOutput } from "../output/output.ts";
-import { openedEnvironment } from "../definitions/parameters.ts";
+import { openedGifts } from "../definitions/parameters.ts";
 import type { Run } from "./plan.ts";
 import { placeOf, type Stage } from "../definitions/stages.ts";
 import type { Authors, HostRun } from "../types.ts";
@@ -191,7 +191,7 @@ export class ExecutionScripts {
 
   #inputOf({ id, order, startedMs }: Run): { readonly [member: string]: Value } {
     const { principal, name, dir, sid, hosts, sealed } = order;
-    const env = openedEnvironment(this.#with.secrets, { tenant: principal.tenant, runId: id }, sealed);
+    const { environment: env } = openedGifts(this.#with.secrets, { tenant: principal.tenant, runId: id }, sealed);
     return { runid: id, sid, name, dir, user: principal.user, hosts: [...hosts], stime: startedMs, env };
   }
 

@@ -34,6 +34,22 @@ export function commandsContract({ run, exec }: TargetSubject): void {
   it("gives commands no input to wait for", async () => {
     expect((await exec("cat; echo done")).out).toBe("done\n");
   });
+
+  it("gives a command its input, byte for byte, also one that does not read it", async () => {
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    const input = Buffer.concat([
+      all,
+      Buffer.from("\\n %s <, . 'q' \"q\"\n"),
+      Buffer.alloc(40_000, "0123456789ab\n"),
+      all,
+    ]);
+    const line = "od -An -v -tx1 | tr -d ' \\n'";
+    const { out } = await run({ kind: "exec", line, input });
+    expect(out).toBe(input.toString("hex"));
+    expect((await run({ kind: "exec", line: "cat; cat", input: Buffer.from("once") })).out).toBe("once");
+    const unread = await run({ kind: "exec", line: "echo unread; exit 3", input });
+    expect([unread.out, unread.err, unread.outcome.code]).toEqual(["unread\n", "", 3]);
+  });
 }
 
 /** Tests of concurrent commands, with different ids and with the same id. */

@@ -74,6 +74,7 @@ export const HOST_CALLS: ExampleCalls = {
   "GET /job/disable/*": { "*": JOB },
   "GET /job/enable/*": { "*": JOB },
   "GET /job/exec/*": { "*": JOB },
+  "POST /job/exec/*": { "*": JOB },
   "POST /job/batch": { jobs: [{ name: JOB, timeout: 60 }] },
   "GET /job/output/:runid/:host": { runid: RUN, host: HOST, from: 0 },
   "POST /job/cancel/:runid": { runid: RUN },
