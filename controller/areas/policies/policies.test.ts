@@ -96,6 +96,12 @@ const names = async (host: string, tenant = "matrix") =>
 const revision = async (host: string) => (await policies.desired("matrix", host)).revision;
 
 describe("saving", () => {
+  test("warns of members without effect", async () => {
+    const told: string[] = [];
+    await policies.save(admin, { spec: command({ attrs: { timezone: "UTC" } }), warn: (text) => void told.push(text) });
+    expect(told).toEqual(["The attribute timezone has no effect; did you mean time_zone?"]);
+  });
+
   test("with hosts it is deployed at once: the hosts are told and get the whole spec", async () => {
     expect(await onHosts(command(), "h1", "h2", "h1")).toMatchObject({
       id: "policy:uptime",

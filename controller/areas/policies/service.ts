@@ -19,6 +19,7 @@ import { PolicyConfs } from "./conf/service.ts";
 import { ConfStore } from "./conf/store.ts";
 import { DepotUses } from "./depot-uses.ts";
 import { DesiredPolicies } from "./desired.ts";
+import { idleMembers } from "./idle-members.ts";
 import { changedInput } from "./input.ts";
 import { NamedByPolicies } from "./named.ts";
 import {
@@ -170,6 +171,7 @@ export class PolicyService implements DesiredStateSource {
     if (next) await this.#refuseOutsideRule(principal, next, targets);
     if (!(await this.#store.write(principal.tenant, name, { seen, targets, ...definition }))) return false;
     await this.#assignments.settle(principal.tenant, name);
+    for (const idle of idleMembers(input.spec)) input.warn?.(idle);
     return true;
   }
 

@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import type { PolicySpec } from "../../../common/api/policies.ts";
+import { idleMembers } from "./idle-members.ts";
+
+const command = { kind: "command", name: "p", rule: "/r", command: "x", ctype: 1, interval: 1, unit: "hour" };
+const log = { kind: "log", name: "p", rule: "/r", dir: "/var/log", match: "x" };
+const idle = (spec: object) => idleMembers(spec as PolicySpec);
+
+test.each([
+  [log, { time_zone: "UTC", encoding: "gbk", heading: "first" }, []],
+  [command, { time_zone: "UTC", encoding: "gbk", owner: "ops" }, []],
+  [log, { timezone: "UTC" }, ["The attribute timezone has no effect; did you mean time_zone?"]],
+  [command, { encodng: "gbk" }, ["The attribute encodng has no effect; did you mean encoding?"]],
+  [command, { heading: "first" }, ["The attribute heading has no effect in a command policy."]],
+])("of a policy %j with the attributes %j, the idle ones that seem to be meant are %j", (policy, attrs, told) => {
+  expect(idle({ ...policy, attrs })).toEqual(told);
+});
+
+test("a plain command with members of a depot is told so", () => {
+  expect(idle({ ...command, depotname: "d", depotversion: "1.0.0", depotcommand: "" })).toEqual([
+    "depotname, depotversion: without effect with ctype 1, which runs a plain command.",
+  ]);
+  expect(idle({ ...command, ctype: 0, depotname: "d", depotversion: "1.0.0", depotcommand: "x" })).toEqual([]);
+});
