@@ -48,7 +48,7 @@ export function scriptOf(line: string, folder?: string): string {
   return folder === undefined ? line : `cd -- ${quoted(folder)} || exit 127\n${line}`;
 }
 
-/** What a script gets from its caller. */
+/** Gifts of the caller to a script. */
 export interface ScriptGifts {
   readonly environment?: Readonly<Record<string, string>>;
   /** Bytes of its standard input; absent: it is empty. */

@@ -21,7 +21,7 @@ export interface Parameters {
   readonly names: readonly string[];
 }
 
-/** What is given to each command of a run. */
+/** Gifts of the caller to each command of a run. */
 export interface CommandGifts {
   readonly environment: Readonly<Record<string, string>>;
   /** Absent: the standard input is empty. */
