@@ -1,12 +1,11 @@
-import type { SFTPWrapper } from "ssh2";
-import { AppError, errorText } from "../../../../common/errors.ts";
-import { mapLimited } from "../../../../common/concurrency.ts";
-import { SSH_STEP_OUTPUT_MAX_BYTES, SSH_UPLOADS_AT_ONCE } from "../../../../common/limits.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { SSH_STEP_OUTPUT_MAX_BYTES } from "../../../../common/limits.ts";
 import { absolutePath, fileName, relativePath } from "../../../../common/paths.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { DepotFile, DepotToDeploy } from "../types.ts";
 import type { SshConnection } from "./connection.ts";
 import { quoted } from "./shell.ts";
+import { upload } from "./upload.ts";
 
 /** Relative to the SSH user's home. */
 const DEFAULT_ROOT = "odp/depots";
@@ -62,7 +61,7 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
   const beside = `${put.place.folder}.new-${put.attempt}`;
   try {
     await makeFolders(connection, beside, put);
-    await upload(connection, blobs, { ...put, beside });
+    await upload(connection, blobs, { files: put.files, folder: beside, signal: put.signal });
     await verify(connection, beside, put);
     await must(connection, switchScript(put.place.folder, beside), put.signal);
   } catch (error) {
@@ -192,66 +191,6 @@ async function makeFolders(connection: SshConnection, beside: string, put: PutDe
   for (const some of portions([...folders], (folder) => folder)) {
     await must(connection, `mkdir -p -- ${some.map(quoted).join(" ")}`, put.signal);
   }
-}
-
-async function upload(
-  connection: SshConnection,
-  blobs: BlobStore,
-  put: PutDepot & { readonly beside: string },
-): Promise<void> {
-  const sftp = await connection.sftp();
-  try {
-    await mapLimited(put.files, SSH_UPLOADS_AT_ONCE, async (file) => {
-      if (put.signal.aborted) throw new AppError("deadline", "The time was over before everything was sent.");
-      await write(sftp, `${put.beside}/${file.path}`, {
-        mode: file.executable ? 0o755 : 0o644,
-        content: blobs.read(file.digest),
-        signal: put.signal,
-      });
-    });
-  } finally {
-    sftp.end();
-  }
-}
-
-async function write(
-  sftp: SFTPWrapper,
-  path: string,
-  file: { mode: number; content: AsyncIterable<Uint8Array>; signal: AbortSignal },
-): Promise<void> {
-  const handle = await open(sftp, path, file.mode);
-  try {
-    let offset = 0;
-    for await (const bytes of file.content) {
-      if (file.signal.aborted) throw new AppError("deadline", "The time was over before everything was sent.");
-      await writeAt(sftp, { handle, path }, { bytes: Buffer.from(bytes), offset });
-      offset += bytes.length;
-    }
-  } finally {
-    await new Promise<void>((resolve) => sftp.close(handle, () => resolve()));
-  }
-}
-
-function open(sftp: SFTPWrapper, path: string, mode: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    sftp.open(path, "wx", { mode }, (error, handle) => (error ? reject(writeError(path, error)) : resolve(handle)));
-  });
-}
-
-function writeAt(
-  sftp: SFTPWrapper,
-  to: { handle: Buffer; path: string },
-  part: { bytes: Buffer; offset: number },
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    sftp.write(to.handle, part.bytes, 0, part.bytes.length, part.offset, (error) =>
-      error ? reject(writeError(to.path, error)) : resolve(),
-    );
-  });
-}
-
-function writeError(path: string, error: unknown): AppError {
-  return new AppError("unavailable", `${path} cannot be written on the host: ${errorText(error)}`, { cause: error });
 }
 
 const DIGESTS = `if command -v sha256sum >/dev/null 2>&1; then sha256sum -b -- "$@"; else shasum -a 256 -b -- "$@"; fi`;
