@@ -13,6 +13,8 @@ import { Installation } from "./installation.ts";
 
 const STEP_DEADLINE_MS = 60_000;
 const ADMIN_PASSWORD = "correct horse battery";
+/** Pages whose examples in TypeScript are one program each. */
+const PAGES = ["client", "start-programmer"];
 const FOUND = {
   rows: [
     [
@@ -53,9 +55,10 @@ async function install(): Promise<void> {
   await run("npm", ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", stdout.trim()]);
   const program = await readFile("test/e2e/client/program.ts", "utf8");
   await writeFile(join(project, "program.ts"), program.replace("../../../common/client/index.ts", "odp-client"));
-  await writeFile(join(project, "page.ts"), pageProgram(await readFile("deploy/docs/client.md", "utf8")));
+  for (const page of PAGES)
+    await writeFile(join(project, `${page}.ts`), pageProgram(await readFile(`deploy/docs/${page}.md`, "utf8")));
   const options = ["--ignoreConfig", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"];
-  await run(resolve("node_modules/.bin/tsc"), [...options, "program.ts", "page.ts"]).catch(
+  await run(resolve("node_modules/.bin/tsc"), [...options, "program.ts", ...PAGES.map((page) => `${page}.ts`)]).catch(
     (error: { stdout?: string }) => {
       throw new Error(error.stdout);
     },
@@ -82,7 +85,13 @@ test("the examples of its page run as they are", async () => {
   for (const name of ["a", "b", "c"]) await odp.mql(`insert into /matrix/box name='${name}', load1=0.5`);
   const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
   const printed = ["smtp.example.com", "3 false 0", "404 name", "3", "a,b,c", "true", "true", `"smtp.example.com"`];
-  expect(await inNode("page.js", "", signed)).toEqual([...printed, "18", "true"]);
+  expect(await inNode("client.js", "", signed)).toEqual([...printed, "18", "true"]);
+});
+
+test("the examples of the first steps of programmers run as they are", async () => {
+  const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
+  const printed = ["A-1 20.5", "Field totl Not Exist; did you mean total?", "/matrix/app/invoice UPDATE"];
+  expect(await inNode("start-programmer.js", "", signed)).toEqual(printed);
 });
 
 const chromium = await startChromium();
