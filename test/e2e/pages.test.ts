@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const PAGES = ["start-operator", "start-author", "start-programmer", "triggers"];
+const PAGES = ["start-operator", "start-author", "start-programmer", "triggers", "policies", "server-scripts"];
 
 test.each(PAGES)("every example of %s.md shows what the page says", async (name) => {
   const page = (await readFile(`deploy/docs/${name}.md`, "utf8")).replaceAll(READERS_URL, odp.url);
