@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startChromium } from "../helpers/programs/chromium.ts";
+import { LINE_ENDS } from "../../controller/http/sockets/line.ts";
 import { pageProgram } from "./client/page.ts";
 import { Installation } from "./installation.ts";
 
@@ -14,7 +15,7 @@ import { Installation } from "./installation.ts";
 const STEP_DEADLINE_MS = 60_000;
 const ADMIN_PASSWORD = "correct horse battery";
 /** Pages whose examples in TypeScript are one program each. */
-const PAGES = ["client", "start-programmer"];
+const PAGES = ["client", "start-programmer", "sockets"];
 const FOUND = {
   rows: [
     [
@@ -70,6 +71,7 @@ async function inNode(file: string, name: string, more: object = {}): Promise<un
   const ws = JSON.stringify(resolve("node_modules/ws/wrapper.mjs"));
   const main = `import { run } from "./${file}";
 import { WebSocket } from ${ws};
+globalThis.WebSocket ??= WebSocket;
 const openSocket = (url, headers) => new WebSocket(url, { headers });
 console.log(JSON.stringify(await run({ ...${JSON.stringify({ url: odp.url, ...more })}, openSocket }, ${JSON.stringify(name)})));`;
   const { stdout } = await run(process.execPath, ["--input-type=module", "--eval", main]);
@@ -86,6 +88,20 @@ test("the examples of its page run as they are", async () => {
   const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
   const printed = ["smtp.example.com", "3 false 0", "404 name", "3", "a,b,c", "true", "true", `"smtp.example.com"`];
   expect(await inNode("client.js", "", signed)).toEqual([...printed, "18", "true"]);
+});
+
+test("the examples of the page about sockets run as they are", async () => {
+  const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
+  const [frame = "", ...others] = (await inNode("sockets.js", "", signed)) as readonly string[];
+  const page = await readFile("deploy/docs/sockets.md", "utf8");
+  expect(page).toContain(`It prints \`${frame}\`.`);
+  expect(others).toEqual(["one,two"]);
+});
+
+test("the page about sockets has every way in which the controller closes one", async () => {
+  const page = await readFile("deploy/docs/sockets.md", "utf8");
+  const stated = [...page.matchAll(/^\| (\d{4}) \| `([^`]+)` \|/gm)].map(([, code, reason]) => [Number(code), reason]);
+  expect(stated.toSorted()).toEqual(LINE_ENDS.toSorted());
 });
 
 test("the examples of the first steps of programmers run as they are", async () => {

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PERMISSIONS } from "../../controller/areas/permissions/index.ts";
 import { Installation } from "./installation.ts";
 import { expectShown } from "./pages/comparison.ts";
 import { inShell, shellExamples } from "./pages/shell.ts";
@@ -33,7 +34,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const PAGES = ["start-operator", "start-author", "start-programmer", "triggers", "policies", "server-scripts"];
+const PAGES = [
+  "start-operator",
+  "start-author",
+  "start-programmer",
+  "triggers",
+  "policies",
+  "server-scripts",
+  "users-and-groups",
+];
 
 test.each(PAGES)("every example of %s.md shows what the page says", async (name) => {
   const page = (await readFile(`deploy/docs/${name}.md`, "utf8")).replaceAll(READERS_URL, odp.url);
@@ -49,4 +58,11 @@ test.each(PAGES)("every example of %s.md shows what the page says", async (name)
     if (expected === undefined) expect.soft([code, output], message).toEqual([0, ""]);
     else expectShown(output, expected, message);
   }
+});
+
+test("users-and-groups.md has every permission", async () => {
+  const page = await readFile("deploy/docs/users-and-groups.md", "utf8");
+  const rows = [...page.matchAll(/^\| `(\w+)` \| ([\w, ]+) \|/gm)];
+  const stated = rows.flatMap(([, area = "", verbs = ""]) => verbs.split(", ").map((verb) => `${area}:${verb}`));
+  expect(stated).toEqual(PERMISSIONS);
 });
