@@ -42,6 +42,9 @@ const PAGES = [
   "policies",
   "server-scripts",
   "users-and-groups",
+  "configuration",
+  "appcontext",
+  "tags",
 ];
 
 test.each(PAGES)("every example of %s.md shows what the page says", async (name) => {
