@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PERMISSIONS } from "../../controller/areas/permissions/index.ts";
+import { freePort } from "../helpers/programs/programs.ts";
 import { Installation } from "./installation.ts";
 import { expectShown } from "./pages/comparison.ts";
 import { inShell, shellExamples } from "./pages/shell.ts";
@@ -15,6 +16,9 @@ import { inShell, shellExamples } from "./pages/shell.ts";
 const ADMIN_PASSWORD = "correct horse battery";
 /** Address of a controller on a reader's machine. */
 const READERS_URL = "http://127.0.0.1:8080";
+
+/** Port of a controller that a page starts itself. */
+const SECOND_PORT = "8090";
 
 let odp: Installation;
 let folder: string;
@@ -45,10 +49,14 @@ const PAGES = [
   "configuration",
   "appcontext",
   "tags",
+  "jobs",
+  "running",
 ];
 
 test.each(PAGES)("every example of %s.md shows what the page says", async (name) => {
-  const page = (await readFile(`deploy/docs/${name}.md`, "utf8")).replaceAll(READERS_URL, odp.url);
+  const page = (await readFile(`deploy/docs/${name}.md`, "utf8"))
+    .replaceAll(READERS_URL, odp.url)
+    .replaceAll(SECOND_PORT, String(await freePort()));
   const examples = shellExamples(page.replaceAll(/^export ODP_PASSWORD=.*$/gm, ""));
   const environment = { ODP_URL: odp.url, ODP_PASSWORD: ADMIN_PASSWORD };
   const shown = await inShell(
