@@ -51,6 +51,7 @@ const PAGES = [
   "tags",
   "jobs",
   "running",
+  "troubleshooting",
 ];
 
 test.each(PAGES)("every example of %s.md shows what the page says", async (name) => {
@@ -76,4 +77,10 @@ test("users-and-groups.md has every permission", async () => {
   const rows = [...page.matchAll(/^\| `(\w+)` \| ([\w, ]+) \|/gm)];
   const stated = rows.flatMap(([, area = "", verbs = ""]) => verbs.split(", ").map((verb) => `${area}:${verb}`));
   expect(stated).toEqual(PERMISSIONS);
+});
+
+test.each(["concepts", "running"])("every statement that %s.md recommends is answered", async (name) => {
+  const statements = [...(await readFile(`deploy/docs/${name}.md`, "utf8")).matchAll(/`(select [^`]+)`/g)];
+  expect(statements.length).toBeGreaterThan(2);
+  for (const [, statement = ""] of statements) await odp.mql(statement);
 });
