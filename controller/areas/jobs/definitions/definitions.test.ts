@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../../common/errors.ts";
-import {
-  JOB_GROUP_HOSTS_MAX,
-  JOB_HOSTS_MAX,
-  JOB_LINE_MAX_BYTES,
-  SCHEDULE_PREVIEW_MAX,
-} from "../../../../common/limits.ts";
+import { JOB_GROUP_HOSTS_MAX, JOB_HOSTS_MAX, JOB_LINE_MAX_BYTES } from "../../../../common/limits.ts";
 import { realClock } from "../../../../test/helpers/time/clock.ts";
 import { MONITORING_RUNS_MAX, multipart, openMonitoring } from "../../../../test/helpers/jobs/monitoring.ts";
 import { MemoryStores } from "../../../../test/helpers/engines/memory/stores.ts";
@@ -51,16 +46,6 @@ const execute = async (name: string, param: object = {}) =>
 const hostsOf = async (name: string, param?: object) => (await execute(name, param)).map(({ host }) => host);
 const group = (name: string, hosts: readonly string[]) =>
   groups.save(admin, { name, gtype: "group", hosts: hosts.map((host) => ({ host })) });
-
-test("the list of jobs has the next times of schedules, as a job has", async () => {
-  await call("POST", "/job", "name=listed&dir=next&exec=true&host=h1&schedule=every+1h");
-  await call("POST", "/job", "name=off&dir=next&exec=true&host=h1&schedule=every+1h&enable=0");
-  const { message } = await call("GET", "/job");
-  const next = (name: string) =>
-    (message as { fullname: string; next?: number[] }[]).find((job) => job.fullname === name)?.next;
-  expect([next("listed@next")?.length, next("off@next")]).toEqual([SCHEDULE_PREVIEW_MAX, undefined]);
-  for (const name of ["listed@next", "off@next"]) await call("DELETE", `/job/${name}`);
-});
 
 test("every form a client sends a definition in means the same", async () => {
   const members = { name: "forms", dir: "common/x", exec: ["one", "two"], host: ["h1"], tag: ["a"], timeout: 9 };
