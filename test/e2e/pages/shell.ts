@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
  */
 
 /** Time for all examples of a page. */
-const PAGE_DEADLINE_MS = 60_000;
+const PAGE_DEADLINE_MS = 200_000;
 
 export interface Example {
   readonly command: string;
