@@ -13,6 +13,8 @@ import { Installation } from "./installation.ts";
 /** The npm package of the typed client, in an empty project: compiled strictly, then run in Node and in Chromium. */
 
 const STEP_DEADLINE_MS = 60_000;
+/** A line of the package, the message and the stack. */
+const UNCAUGHT_MAX_CHARACTERS = 4_000;
 const ADMIN_PASSWORD = "correct horse battery";
 /** Pages whose examples in TypeScript are one program each. */
 const PAGES = ["client", "start-programmer", "sockets"];
@@ -108,6 +110,14 @@ test("the examples of the first steps of programmers run as they are", async () 
   const signed = { user: "matrix.admin", password: ADMIN_PASSWORD };
   const printed = ["A-1 20.5", "Field totl Not Exist; did you mean total?", "/matrix/app/invoice UPDATE"];
   expect(await inNode("start-programmer.js", "", signed)).toEqual(printed);
+});
+
+test("a failure that a program does not catch is shown without the code of the package", async () => {
+  const main = `import { OdpClient } from "odp-client"; await new OdpClient({ url: "${odp.url}" }).call("getHost");`;
+  const failed = run(process.execPath, ["--input-type=module", "--eval", main]);
+  const { stderr } = (await failed.catch((error: unknown) => error)) as { readonly stderr: string };
+  expect(stderr).toContain("OdpError: Nobody is signed in.");
+  expect(stderr.length).toBeLessThan(UNCAUGHT_MAX_CHARACTERS);
 });
 
 const chromium = await startChromium();
