@@ -22,3 +22,11 @@ export const CLI_UPLOAD_MAX_BYTES = 512 * MIB;
 export const CLI_RUNS_MAX = 1_000;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;
+/** Calls of one command that are under way at once, as one for each group. */
+export const CLI_CALLS_AT_ONCE = 8;
+/** Entries of a console log that a command shows, and that it reads by one call. */
+export const CLI_LOG_LINES_MAX = 1_000;
+/** As above, if the user says nothing. */
+export const CLI_LOG_LINES_DEFAULT = 100;
+/** Calls by which a command reads a console log up to the present. */
+export const CLI_LOG_PAGES_MAX = 100;
