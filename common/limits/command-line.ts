@@ -38,3 +38,5 @@ export const CLI_RUN_HOSTS_MAX = 10_000;
 export const CLI_RUN_POLL_MS = 500;
 /** Looks in a row that find no further host, after which a run counts as over. */
 export const CLI_RUN_POLLS_SETTLED = 4;
+/** Pause before a command connects again to follow notifications. */
+export const CLI_RECONNECT_MS = 2_000;
