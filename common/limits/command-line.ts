@@ -40,3 +40,5 @@ export const CLI_RUN_POLL_MS = 500;
 export const CLI_RUN_POLLS_SETTLED = 4;
 /** Pause before a command connects again to follow notifications. */
 export const CLI_RECONNECT_MS = 2_000;
+/** Runs whose ids complete a word, the newest. */
+export const CLI_COMPLETED_RUNS_MAX = 50;

@@ -45,12 +45,13 @@ export function failuresOf(runs: readonly HostEnd[]): readonly string[] {
     .map(endText);
 }
 
-/** A line for each host, and `3 hosts: 2 ok, 1 failed`. */
+/** A line for each host and script of the job, and `3 hosts: 2 ok, 1 failed`. Names of scripts begin with a hyphen. */
 export function recapOf(runs: readonly HostEnd[]): readonly string[] {
+  const hosts = runs.filter(({ host }) => !host.startsWith("-"));
   const counts = new Map<string, number>();
-  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  for (const { state } of hosts) counts.set(state, (counts.get(state) ?? 0) + 1);
   const states = [...counts].map(([state, count]) => `${count} ${state}`);
-  const total = [counted(runs.length, "host"), ...(states.length > 0 ? [states.join(", ")] : [])].join(": ");
+  const total = [counted(hosts.length, "host"), ...(states.length > 0 ? [states.join(", ")] : [])].join(": ");
   return [...runs.map(endText), total];
 }
 

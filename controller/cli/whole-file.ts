@@ -14,7 +14,10 @@ export async function writeWhole(
 ): Promise<number> {
   const draft = join(dirname(path), `.${basename(path)}.${random.next().toString(36).slice(2)}.part`);
   const file = await open(draft, "wx").catch((error: unknown) => {
-    throw new AppError("invalid", `${path} cannot be written: ${(error as Error).message}`, { cause: error });
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new AppError("invalid", `${path} cannot be written: ${code ?? message} in ${dirname(path)}`, {
+      cause: error,
+    });
   });
   try {
     let bytes = 0;

@@ -97,6 +97,7 @@ test("a script of the controller or of this machine is run with its input, and i
   expect([err, code]).toEqual(["", 130]);
   expect(JSON.parse(out.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ level: 2 });
   expect((await odp("script logs /tools/sum.js -f -o csv")).code).toBe(64);
+  expect((await odp("script logs tools/sum.js --level info")).out).toContain("adding 1");
   expect((await odp("script logs /tools/sum.js --limit 0 -o name")).out).toBe("");
   expect((await odp(["__complete", "--", "script", "run", "/to"])).out).toBe("/tools/sum.js\n");
 });

@@ -1,6 +1,6 @@
 import type { OdpClient } from "../../../common/client/index.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CLI_RUNS_MAX } from "../../../common/limits.ts";
+import { CLI_COMPLETED_RUNS_MAX, CLI_RUNS_MAX } from "../../../common/limits.ts";
 import { attach } from "../attach.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
@@ -34,7 +34,7 @@ const RUNS: View = {
     column("tries", { isWide: true }),
   ],
 };
-const RUN = { name: "runid", summary: "id of the run, as odp job runs shows it" } as const;
+const RUN = { name: "runid", summary: "id of the run, as odp job runs shows it", completes: "runs" } as const;
 
 /** Commands of `odp job` about runs. */
 export const RUN_COMMANDS: readonly CommandDeclaration[] = [
@@ -97,10 +97,17 @@ async function runs(call: Call): Promise<void> {
 }
 
 /** Class of runs, below the name space of the tenant. The jobs of the platform are in every tenant. */
-async function runClass(client: OdpClient, signal: AbortSignal): Promise<string> {
+async function runClass(client: OdpClient, signal?: AbortSignal): Promise<string> {
   const [job] = await client.call("getJob", {}, { signal });
   if (job === undefined) throw new UsageError("You see no job, so you see no runs.");
   return job.class.replace(/[^/]+$/, "jobrun");
+}
+
+/** Ids of the newest runs, for completion. */
+export async function newestRuns(client: OdpClient): Promise<readonly string[]> {
+  const mql = `select runid from ${await runClass(client)} order by stime desc limit ${CLI_COMPLETED_RUNS_MAX}`;
+  const rows = await client.call("postMxobjectMql", { body: { mql } }, { isRepeatable: true });
+  return [...new Set(rows.map(({ runid }) => String(runid)))];
 }
 
 async function attachTo(call: Call): Promise<number> {

@@ -138,5 +138,5 @@ function inputOf(call: Call): unknown {
 }
 
 function logs(call: Call): Promise<number | void> {
-  return showLog(call, { kind: "serverjs", name: call.text("script") });
+  return showLog(call, { kind: "serverjs", name: `/${call.text("script").replace(/^\/+/, "")}` });
 }

@@ -11,7 +11,7 @@ const VIEW: View = {
     column("tenant", { member: "name", isWhole: true }),
     column("full name", { member: "fullname" }),
     column("ospace"),
-    column("quotas", { member: "config" }),
+    column("quotas", { of: ({ config }) => Object.entries(config ?? {}).map(([name, value]) => `${name}=${value}`) }),
     column("beyond", { of: ({ use }) => (use as { readonly beyond?: unknown } | undefined)?.beyond }),
     column("data goes", { member: "purgeAtMs", isTime: true }),
     column("title", { isWide: true }),

@@ -36,6 +36,7 @@ export type NamedThing =
   | "hosts"
   | "policies"
   | "jobs"
+  | "runs"
   | "depots"
   | "users"
   | "groups"

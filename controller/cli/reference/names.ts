@@ -1,5 +1,6 @@
 import type { OdpClient } from "../../../common/client/index.ts";
 import { allGroups } from "../commands/groups.ts";
+import { newestRuns } from "../commands/runs.ts";
 import { scriptPaths } from "../commands/scripts.ts";
 import { userNodes } from "../commands/users.ts";
 import type { NamedThing } from "../declared/declaration.ts";
@@ -16,5 +17,6 @@ export const NAMES: Readonly<Record<NamedThing, (client: OdpClient) => Promise<r
   tenants: async (client) => (await client.call("getCompanys")).map(({ name }) => name),
   classes: async (client) => (await client.call("getMxobjectSchemaClassList")).map(({ name }) => name),
   rules: async (client) => (await client.call("getMxobjectRule")).map(({ key }) => key),
+  runs: newestRuns,
   scripts: async (client) => await scriptPaths(client),
 };
