@@ -29,7 +29,7 @@ export interface AttachOptions {
   readonly isKnown: boolean;
 }
 
-/** What the rows of a run tell of it. */
+/** Row of a run on one host. */
 interface RunRow {
   readonly host: string;
   readonly job: string;
