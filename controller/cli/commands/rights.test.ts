@@ -35,6 +35,17 @@ test("a user is added with a password from the standard input, changed, moved an
   expect((await odp("user list -o name")).out).not.toContain("ana\n");
 });
 
+test("one's own password takes the present one as well", async () => {
+  const { odp } = commands;
+  await odp("user add kim --password-stdin --administrator yes", { stdin: "kestrel over oslo" });
+  const asKim = (present: string, stdin: string) =>
+    odp("user set kim --password-stdin", { stdin, environment: { ODP_USER: "matrix.kim", ODP_PASSWORD: present } });
+  expect((await asKim("kestrel over oslo", "osprey over bergen\n")).code).toBe(64);
+  expect((await asKim("kestrel over oslo", "wrong\nosprey over bergen\n")).code).toBe(1);
+  expect(await asKim("kestrel over oslo", "kestrel over oslo\nosprey over bergen\n")).toMatchObject({ code: 0 });
+  expect((await asKim("osprey over bergen", "osprey over bergen\nkestrel over oslo\n")).code).toBe(0);
+});
+
 test("a group is added below another one, and its members come and go", async () => {
   const { odp, json } = commands;
   await odp("user add eva --password-stdin", { stdin: "kestrel over oslo" });

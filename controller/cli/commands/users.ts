@@ -5,7 +5,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration, FlagDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, type View } from "../formats/columns.ts";
-import { newPassword } from "./passwords.ts";
+import { newPassword, ownPassword } from "./passwords.ts";
 import { PASSWORD_STDIN } from "./words.ts";
 
 /** A user or an organisation, without those in it. */
@@ -27,13 +27,14 @@ const VIEW: View = {
   ],
 };
 const USER = { name: "user", summary: "name of the user, or its path", completes: "users" } as const;
+const YES_OR_NO = ["yes", "no"] as const;
 const DETAIL_FLAGS: readonly FlagDeclaration[] = [
   { name: "email", value: "address", summary: "address of mail; all of them, in this order", isRepeated: true },
   { name: "first-name", value: "name", summary: "first name" },
   { name: "last-name", value: "name", summary: "last name" },
   { name: "remark", value: "text", summary: "note about the user" },
+  { name: "administrator", value: "yes|no", summary: "yes: the user may do everything", choices: YES_OR_NO },
 ];
-const YES_OR_NO = ["yes", "no"] as const;
 
 /** `odp user` */
 export const USER_COMMANDS: CommandDeclaration = {
@@ -54,7 +55,7 @@ export const USER_COMMANDS: CommandDeclaration = {
       name: "add",
       summary: "add a user, with a password that is asked for",
       details:
-        "Without a terminal, the password is the first line of the standard input. A new user may do nothing until a group has it: odp group add-member.",
+        "Without a terminal, the password is the first line of the standard input. A new user may do little until it is in a group: odp group add-member /operators <user>.",
       arguments: [{ name: "name", summary: "name of the new user" }],
       flags: [
         { name: "in", value: "path", summary: "organisation that the user is in", default: "/" },
@@ -68,6 +69,8 @@ export const USER_COMMANDS: CommandDeclaration = {
     {
       name: "set",
       summary: "change what is given of a user",
+      details:
+        "A new password of your own takes the present one as well: it is asked for first, or is the first line for --password-stdin.",
       arguments: [USER],
       flags: [
         ...DETAIL_FLAGS,
@@ -132,11 +135,13 @@ async function show(call: Call): Promise<void> {
 function detailsOf(call: Call): object {
   const [email, firstname] = [call.list("email"), call.optional("first-name")];
   const [lastname, remark] = [call.optional("last-name"), call.optional("remark")];
+  const administrator = call.optional("administrator");
   return {
     ...(email.length > 0 && { email }),
     ...(firstname !== undefined && { firstname }),
     ...(lastname !== undefined && { lastname }),
     ...(remark !== undefined && { remark }),
+    ...(administrator !== undefined && { isadmin: administrator === "yes" }),
   };
 }
 
@@ -171,10 +176,16 @@ async function set(call: Call): Promise<void> {
   const { id: userid, username } = await userNamed(client, call.text("user"), { signal, mayBeOrganisation: true });
   const body = {
     ...details,
-    ...(asksPassword && { passwd: await newPassword(call, `New password of ${username}: `) }),
+    ...(asksPassword && (await passwordsOf(call, username))),
   };
   if (Object.keys(body).length > 0) await client.call("postAdminUsersByUserid", { path: { userid }, body }, { signal });
   if (to !== undefined) await client.call("getAdminUsersByUserid", { path: { userid }, query: { to } }, { signal });
+}
+
+async function passwordsOf(call: Call, username: string): Promise<{ readonly passwd: string }> {
+  const [, ...caller] = ((await call.shell.access()).user ?? "").split(".");
+  if (caller.join(".") === username) return ownPassword(call);
+  return { passwd: await newPassword(call, `New password of ${username}: `) };
 }
 
 async function remove(call: Call): Promise<void> {
