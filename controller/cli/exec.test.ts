@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { exec, exitCodeOf, lineOf } from "./exec.ts";
+import { exec, lineOf } from "./exec.ts";
+import { exitCodeOf } from "./run-ends.ts";
 
 describe("odp exec", () => {
   test("passes on the two streams apart and in order, and ends as the command did", async () => {

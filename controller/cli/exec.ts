@@ -1,19 +1,10 @@
-import { constants } from "node:os";
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
-import { counted } from "../../common/text/counted.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
+import { exitCodeOf, FAILED, failuresOf, recapOf, type HostEnd } from "./run-ends.ts";
 
-/** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
-const CODE_OF_STATE: Readonly<Record<string, number>> = {
-  timeout: 124,
-  expired: 124,
-  cancelled: 130,
-  unreachable: 255,
-};
-const FAILED = 1;
 /** A command may be silent for as long as it runs, and its user may leave it at any time. */
 const SILENCE_MS = CLIENT_WAIT_MAX_MS;
 
@@ -57,14 +48,6 @@ interface Piece {
   readonly data: string;
 }
 
-interface HostEnd {
-  readonly host: string;
-  readonly state: string;
-  readonly code?: number;
-  readonly signal?: string;
-  readonly message: string;
-}
-
 interface End {
   readonly runs: readonly HostEnd[];
   readonly skipped: number;
@@ -96,7 +79,7 @@ function asItComes(write: Write): Shown {
 
 interface Following extends FollowOptions {
   readonly shown: Shown;
-  /** True: tells the id of the run, each host that failed, and how many did. */
+  /** True: tells the id of the run, how it ended on each host, and on how many. */
   readonly isRecapped?: boolean;
 }
 
@@ -149,22 +132,6 @@ export function lineOf(words: readonly string[]): string {
   return command.length === 1 && only !== undefined ? only : command.map(quoted).join(" ");
 }
 
-/** The worst of all hosts. */
-export function exitCodeOf(runs: readonly HostEnd[]): number {
-  return runs.length === 0 ? FAILED : Math.max(...runs.map(codeOf));
-}
-
-function codeOf({ state, code, signal }: HostEnd): number {
-  if (state === "ok") return 0;
-  return CODE_OF_STATE[state] ?? (code || codeOfSignal(signal));
-}
-
-/** As a shell numbers it. */
-function codeOfSignal(name: string | undefined): number {
-  const number = Object.entries(constants.signals).find(([signal]) => signal === name)?.[1];
-  return number === undefined ? FAILED : 128 + number;
-}
-
 function quoted(argument: string): string {
   return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", `'\\''`)}'`;
 }
@@ -173,22 +140,9 @@ function quoted(argument: string): string {
 function notesOf({ runs, skipped, message }: End, isRecapped: boolean): readonly string[] {
   return [
     ...(message === undefined ? [] : [message]),
-    ...runs.flatMap(({ host, state, code, signal, message: why }) =>
-      state === "ok" || (!isRecapped && state === "failed" && code !== undefined && signal === undefined)
-        ? []
-        : [`${host}: ${state}: ${signal === undefined || why.includes(signal) ? why : `${signal}: ${why}`}`],
-    ),
     ...(skipped > 0 ? [`${skipped} bytes of output were left out: they came faster than they were read.`] : []),
-    ...(isRecapped ? [recapOf(runs)] : []),
+    ...(isRecapped ? recapOf(runs) : failuresOf(runs)),
   ];
-}
-
-/** `3 hosts: 2 ok, 1 failed` */
-function recapOf(runs: readonly HostEnd[]): string {
-  const counts = new Map<string, number>();
-  for (const { state } of runs) counts.set(state, (counts.get(state) ?? 0) + 1);
-  const states = [...counts].map(([state, count]) => `${count} ${state}`);
-  return [counted(runs.length, "host"), ...(states.length > 0 ? [states.join(", ")] : [])].join(": ");
 }
 
 function isEnd(line: unknown): line is End {
