@@ -1,6 +1,7 @@
 import type { OdpClient, RequestOf } from "../../common/client/index.ts";
 import { errorText } from "../../common/errors.ts";
 import { CLIENT_WAIT_MAX_MS } from "../../common/limits.ts";
+import { isExpression } from "../../common/targets/index.ts";
 import { printableLines } from "./formats/printable.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
 import { exitCodeOf, FAILED, failuresOf, recapOf, type HostEnd } from "./run-ends.ts";
@@ -18,9 +19,12 @@ export interface FollowOptions {
 }
 
 export interface ExecOptions extends FollowOptions {
+  /** A name, names with commas between, or an expression. */
   readonly host: string;
   readonly command: readonly string[];
   readonly timeoutSeconds: number;
+  /** Standard input of the command; absent: it is empty. */
+  readonly input?: Uint8Array | undefined;
 }
 
 export interface RunOptions extends FollowOptions {
@@ -54,11 +58,23 @@ interface End {
   readonly message?: string;
 }
 
-/** Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. */
-export function exec({ host, command, timeoutSeconds, ...following }: ExecOptions): Promise<number> {
-  const param = JSON.stringify({ cmd: lineOf(command), "HOST!": host, timeout: timeoutSeconds });
-  const query = { param, timeout: timeoutSeconds };
-  return follow("remote_command@system/common", query, { ...following, shown: asItComes(following.write) });
+/**
+ * Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. On hosts of a
+ * list or of an expression, each line is behind the name of its host, and a recap follows.
+ */
+export function exec({ host, command, timeoutSeconds, input, ...following }: ExecOptions): Promise<number> {
+  const isOne = !host.includes(",") && !isExpression(host);
+  const param = JSON.stringify({
+    cmd: lineOf(command),
+    // One text would be cut at the commas of a condition.
+    "HOST!": isExpression(host) ? [host] : host,
+    timeout: timeoutSeconds,
+    ...(input && { "STDIN!": { base64: Buffer.from(input).toString("base64") } }),
+  });
+  const asked = { param, timeout: timeoutSeconds };
+  const shown = isOne ? asItComes(following.write) : new HostLines(following.write);
+  const isLong = input !== undefined;
+  return follow("remote_command@system/common", asked, { ...following, shown, isLong, isRecapped: !isOne });
 }
 
 /** Runs a job, passes on what its hosts write, line by line, and answers the exit code of the call. */
@@ -81,19 +97,25 @@ interface Following extends FollowOptions {
   readonly shown: Shown;
   /** True: tells the id of the run, how it ended on each host, and on how many. */
   readonly isRecapped?: boolean;
+  /** True: what is asked may be too long for a URL. */
+  readonly isLong?: boolean;
 }
 
 async function follow(
   job: string,
-  query: RequestOf<"getJobByPath">["query"],
-  { client, cancel, leave, write, shown, isRecapped = false }: Following,
+  asked: RequestOf<"getJobByPath">["query"] & object,
+  { client, cancel, leave, write, shown, isRecapped = false, isLong = false }: Following,
 ): Promise<number> {
   const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${printableLines(note)}\n`));
-  const request = { path: { path: job }, ...(query && { query }) };
+  const path = { path: job };
+  const options = { signal: leave, silenceMs: SILENCE_MS };
+  const lines = isLong
+    ? client.lines("postJobExecByPath", { path, body: asked }, options)
+    : client.lines("getJobByPath", { path, query: asked }, options);
   let end: End | undefined;
   let stop = (): void => undefined;
   try {
-    for await (const line of client.lines("getJobByPath", request, { signal: leave, silenceMs: SILENCE_MS })) {
+    for await (const line of lines) {
       if (isEnd(line)) end = line;
       else if (isPiece(line)) shown.add(line.host, line.stream, Buffer.from(line.data, "base64"));
       else if (isBegun(line)) {

@@ -1,3 +1,4 @@
+import { CLI_EXEC_INPUT_MAX_BYTES } from "../../../common/limits.ts";
 import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import type { Shell } from "../declared/shell.ts";
@@ -12,18 +13,28 @@ import { HOST, JOB } from "./words.ts";
 export const JOB_COMMANDS: readonly CommandDeclaration[] = [
   {
     name: "exec",
-    summary: "run a command on a host, with its output as it comes and its exit code",
+    summary: "run a command on hosts, with its output as it comes and its exit code",
+    details:
+      "On one host the output is passed on as it is. For names with commas between, a pattern such as web-*, tag:<path>, group:<hostgroup> or where:<condition>, each line is behind the name of its host, and a line for each host follows at the end.",
     arguments: [
-      HOST,
+      { ...HOST, summary: "name of the host; or names with commas between, or an expression" },
       {
         name: "command",
         summary: "one word is a line for the shell of the host; several are passed on as typed",
         isRepeated: true,
       },
     ],
-    flags: [{ name: "timeout", value: "seconds", summary: "how long it may take; before the host", default: "60" }],
+    flags: [
+      { name: "timeout", value: "seconds", summary: "how long it may take; before the host", default: "60" },
+      { name: "stdin", short: "i", summary: "pass the standard input on to the command; before the host" },
+    ],
     exitCodes: RUN_CODES,
-    examples: ["odp exec web-1 uptime", `odp exec web-1 "df -h | head -5"`],
+    examples: [
+      "odp exec web-1 uptime",
+      `odp exec web-1 "df -h | head -5"`,
+      "odp exec tag:role/web -- systemctl is-active nginx",
+      "odp exec -i web-1,web-2 sh < check.sh",
+    ],
     passesThrough: true,
     run: execute,
   },
@@ -74,10 +85,15 @@ async function show(call: Call): Promise<void> {
   await shell.show(await (await shell.client()).call("getJobByPath", { path }, { signal: shell.ended() }), JOB_VIEW);
 }
 
-function execute(call: Call): Promise<number> {
+async function execute(call: Call): Promise<number> {
   const timeoutSeconds = call.number("timeout") ?? 60;
+  const input = call.is("stdin") ? await call.shell.input("-") : undefined;
+  if (input !== undefined && input.length > CLI_EXEC_INPUT_MAX_BYTES)
+    throw new UsageError(
+      `The standard input has more than ${CLI_EXEC_INPUT_MAX_BYTES} bytes: put it on the hosts as a depot.`,
+    );
   return followed(call.shell, (following) =>
-    exec({ ...following, host: call.text("host"), command: call.list("command"), timeoutSeconds }),
+    exec({ ...following, host: call.text("host"), command: call.list("command"), timeoutSeconds, input }),
   );
 }
 
