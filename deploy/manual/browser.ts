@@ -42,7 +42,6 @@ let index: Promise<ManualIndex> | undefined;
 if (field !== null && hits !== null) listen(field, hits);
 
 function listen(input: Element, results: Element): void {
-  results.setAttribute("role", "status");
   input.addEventListener("focus", () => void loaded());
   input.addEventListener("input", () => void show(input, results));
   document.addEventListener("keydown", (event) => {
@@ -77,7 +76,10 @@ async function show(input: Element, results: Element): Promise<void> {
   if (manual === undefined || query !== input.value) return;
   const found = searchManual(manual, query);
   results.hidden = query.trim() === "";
-  results.replaceChildren(...(found.length === 0 ? [element("p", "Nothing found.")] : [listOf(found)]));
+  // Only the number is read aloud while words are typed, not the whole list.
+  const count = element("p", found.length === 0 ? "Nothing found." : `${String(found.length)} sections`);
+  count.setAttribute("role", "status");
+  results.replaceChildren(count, listOf(found));
 }
 
 function listOf(sections: readonly Section[]): Element {
