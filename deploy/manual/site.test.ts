@@ -87,7 +87,7 @@ describe("the manual of this version", () => {
   });
 });
 
-describe("a manual with faults is not built", () => {
+describe("a manual of a few pages", () => {
   const OPENAPI = JSON.stringify({ info: { description: "" }, tags: [], paths: {}, components: {} });
   const GOOD = {
     "README.md": "# List\n\n## Topic\n\n- [A](a.md)\n",
@@ -112,8 +112,17 @@ describe("a manual with faults is not built", () => {
     ["a page in no topic", { "b.md": "# B" }, "b.md is not in the list of pages (README.md)."],
     ["a page without a title", { "a.md": "Text" }, "a.md does not begin with a title."],
     ["HTML in a page", { "a.md": "# A\n\n<b style='color:red'>B</b>" }, "a.md has HTML in it"],
-  ])("%s", async (_name, files, fault) => {
+  ])("is not built with %s", async (_name, files, fault) => {
     await expect(built(files)).rejects.toThrow(fault);
+  });
+
+  test("a page is in the first topic that links to it, and those above all headings come first", async () => {
+    const list = "# List\n\nBegin with [B](b.md).\n\n## Topic\n\n| x | [A](a.md#part), [B](b.md) |\n| - | - |\n";
+    const html = (await built({ "README.md": list, "b.md": "# B" })).get("index.html") ?? "";
+    expect(html.match(/<h2>[^<]*<\/h2>\n<ul><li><a href="[^"]*"/g)?.slice(0, 2)).toEqual([
+      `<h2>Begin here</h2>\n<ul><li><a href="/docs/b"`,
+      `<h2>Topic</h2>\n<ul><li><a href="/docs/a"`,
+    ]);
   });
 
   test("text of a page stays text, and a file outside of the manual is no link", async () => {

@@ -58,15 +58,15 @@ const WORDS: Readonly<Record<string, string>> = { string: "text", boolean: "true
 /** The description, with the bounds and the default value. */
 export function meaningOf(schema: Schema, description = schema.description): string {
   const text = description ?? schema.items?.description ?? schema.anyOf?.find((one) => one.description)?.description;
-  return [text, ...boundsOf(schema)]
-    .filter((part) => part !== undefined && part !== "")
-    .map(sentence)
-    .join(" ");
+  const parts = [text, ...boundsOf(schema)].filter((part) => part !== undefined && part !== "");
+  return parts.map((part) => sentence(part ?? "", schema.enum)).join(" ");
 }
 
-function sentence(text: string | undefined): string {
-  const trimmed = (text ?? "").trim();
-  const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+/** The text as a sentence. It begins with a capital letter, unless its first word is one of the values. */
+function sentence(text: string, choices: readonly unknown[] = []): string {
+  const trimmed = text.trim();
+  const isValue = choices.includes(/^[\w-]+/.exec(trimmed)?.[0]);
+  const begun = isValue ? trimmed : trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.!?:]$/.test(begun) ? begun : `${begun}.`;
 }
 
