@@ -12,6 +12,7 @@ export * from "./limits/files.ts";
 export * from "./limits/general.ts";
 export * from "./limits/hosts.ts";
 export * from "./limits/http.ts";
+export * from "./limits/manual.ts";
 export * from "./limits/objects.ts";
 export * from "./limits/query.ts";
 export * from "./limits/scripting.ts";

@@ -31,6 +31,8 @@ import { HttpMetrics, type Level } from "./http/interface/metrics.ts";
 import type { CallLog } from "./log/calls.ts";
 import { type AllowedMethods, allowedMethods } from "./http/interface/methods.ts";
 import { openApiDocument } from "./http/interface/openapi.ts";
+import type { Manual } from "./http/manual/files.ts";
+import { addManual, MANUAL_PATHS } from "./http/manual/routes.ts";
 import { namesOwnHost } from "./http/connections/origin.ts";
 import { Peers } from "./http/connections/peer.ts";
 import { OpenCalls } from "./http/calls/open-calls.ts";
@@ -92,6 +94,8 @@ export interface HttpParts {
   readonly settings: HttpSettings;
   /** Figures for `/metrics`. */
   readonly levels?: readonly Level[];
+  /** Served at `/docs`. Absent: there is nothing at that path. */
+  readonly manual?: Manual;
   /** Gets every answered call. Absent: they are lines of `runtime.log`. */
   readonly callLog?: CallLog;
 }
@@ -125,13 +129,14 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
     calls: metrics.calls,
     log: parts.callLog ?? ((call) => runtime.log.info(call, "request")),
   });
-  const paths = [...endpoints, ...OWN_PATHS];
+  const paths = [...endpoints, ...readable(parts.manual ? [...OWN_PATHS, ...MANUAL_PATHS] : OWN_PATHS)];
   answerFailures(app, runtime, allowedMethods(paths));
   addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, { readers: new Networks(settings.metricsReaders ?? LOOPBACK), publicNames });
   // Built once and sent to every caller, because it is large. It needs no sign-in.
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
-  app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
+  app.get("/openapi.json", documentSender(document, { type: "application/json; charset=utf-8" }));
+  if (parts.manual) addManual(app, parts.manual);
   const eventStreams = new EventStreams();
   const standing = new Standing();
   signIn.onChange((change) => standing.changed(change));
@@ -280,10 +285,11 @@ function answerFailures(app: FastifyInstance, runtime: Runtime, allowed: Allowed
 }
 
 /** Paths beside the endpoints. */
-const OWN_PATHS = ["/healthz", "/readyz", "/metrics", "/openapi.json"].map((path) => ({
-  method: "GET" as const,
-  path,
-}));
+const OWN_PATHS = ["/healthz", "/readyz", "/metrics", "/openapi.json"];
+
+function readable(paths: readonly string[]): readonly Pick<Endpoint, "method" | "path">[] {
+  return paths.map((path) => ({ method: "GET", path }));
+}
 
 function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): void {
   app.get("/healthz", (_request, reply) => reply.send({ status: "ok" }));

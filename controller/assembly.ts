@@ -104,7 +104,8 @@ function agentServerOf({ runtime, stores, hosts }: Services, peers: PeerServices
 function httpOf(services: Services): Promise<FastifyInstance> {
   const { options, points, engine, runtime, stores, tenants, users, groups, access, audit, rowChecks, policies } =
     services;
-  const { dataDir, version, publicNames, trustedProxies, hsts, metricsReaders, bodyMemoryMib, callLog } = options;
+  const { dataDir, version, publicNames, trustedProxies, hsts, metricsReaders, bodyMemoryMib, callLog, manual } =
+    options;
   const areas = points.areas.all;
   return buildHttp({
     runtime,
@@ -129,6 +130,7 @@ function httpOf(services: Services): Promise<FastifyInstance> {
     },
     levels: partsOf(areas, (area) => area.levels),
     ...(callLog && { callLog }),
+    ...(manual && { manual }),
   });
 }
 

@@ -18,6 +18,7 @@ import type { Administrator } from "./areas/users/index.ts";
 import { exposureOf, readSettings, type Settings } from "./settings/config.ts";
 import { Demonstration } from "./local/demo.ts";
 import { LocalAgent } from "./local/agent.ts";
+import { readManual } from "./http/manual/files.ts";
 import { findLocalUser, giveFolder } from "./local/user.ts";
 import { callLog, type CallLog } from "./log/calls.ts";
 import { LogFile } from "./log/file.ts";
@@ -240,9 +241,7 @@ async function prepare(
     bodyMemoryMib,
     fileHistory: settings.fileHistory,
     targetHold: settings.targetHold,
-    outboundNetworks,
-    outboundPublic,
-    dataDir,
+    ...{ outboundNetworks, outboundPublic, dataDir },
     ...(auditAnchorFile && { auditAnchorFile }),
     sshTrustFirstKey,
     licenseKeys,
@@ -251,6 +250,7 @@ async function prepare(
     version: VERSION,
     agentPort,
     workers,
+    manual: await readManual(new URL("manual/", import.meta.url)),
     scripts: new URL("controller-script-worker.js", import.meta.url),
     ...(listening && { listening }),
     ...(calls && { callLog: calls }),

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { build, type BuildOptions } from "esbuild";
 import { buildInto } from "./builds.ts";
 import { COMMAND_LINE, REQUIRE } from "./cli/bundle.ts";
+import { writeSite } from "./manual/files.ts";
 
 /**
  * One bundle per program in `dist/`. The controller keeps its packages outside (some carry binaries), its engines and
  * the main files of its threads apart; the agent is a single file with nothing beside it, so that a host needs
- * Node and this file.
+ * Node and this file. The manual is a folder of finished files.
  */
 const COMMON: BuildOptions = {
   bundle: true,
@@ -47,5 +48,6 @@ await buildInto("dist", name, async (outdir) => {
       minifyWhitespace: true,
       banner: { js: REQUIRE },
     }),
+    writeSite("deploy/docs", join(outdir, "manual")),
   ]);
 });

@@ -5,16 +5,21 @@ import { PLAIN_TEXT, TTL } from "./documented.ts";
 
 const Ttl = Type.Optional(Type.Integer({ description: "Seconds; 0 or absent: for ever", documented: TTL }));
 
-const Text = Type.String({ documented: PLAIN_TEXT });
+export const VariableKey = Type.Object({
+  key: Type.String({ documented: PLAIN_TEXT, description: "Name of the variable" }),
+});
 
-export const VariableKey = Type.Object({ key: Text });
+export const VariableWrite = Type.Object({
+  key: Type.String({ documented: PLAIN_TEXT, description: "Name of the variable" }),
+  ttl: Ttl,
+});
 
-export const VariableWrite = Type.Object({ key: Text, ttl: Ttl });
-
-export const CollectionName = Type.Object({ name: Text });
+export const CollectionName = Type.Object({
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the collection" }),
+});
 
 export const CollectionRead = Type.Object({
-  name: Text,
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the collection" }),
   where: Type.Optional(Type.String({ description: "A condition, such as size > 5 && tags contains 'red'" })),
   type: Type.Optional(
     Type.Union([Type.Literal("first"), Type.Literal("last"), Type.Literal("")], {
@@ -23,15 +28,28 @@ export const CollectionRead = Type.Object({
   ),
 });
 
-export const ItemCreate = Type.Object({ name: Text, ttl: Ttl });
+export const ItemCreate = Type.Object({
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the collection" }),
+  ttl: Ttl,
+});
 
-export const ItemName = Type.Object({ name: Text, id: Text });
+export const ItemName = Type.Object({
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the collection" }),
+  id: Type.String({ documented: PLAIN_TEXT, description: "Id of the item, as its creation answered it" }),
+});
 
-export const ItemWrite = Type.Object({ name: Text, id: Text, ttl: Ttl });
+export const ItemWrite = Type.Object({
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the collection" }),
+  id: Type.String({ documented: PLAIN_TEXT, description: "Id of the item" }),
+  ttl: Ttl,
+});
 
 /** An item, as its text holds it. */
 export const ItemText = Type.Record(Type.String(), Type.Unknown());
 
-export const ItemReply = Type.Object({ id: Type.String() }, { additionalProperties: true });
+export const ItemReply = Type.Object(
+  { id: Type.String({ description: "Id of the item; its other members are those that were stored" }) },
+  { additionalProperties: true },
+);
 
 export const CollectionReply = Type.Union([Type.Array(ItemReply), ItemReply, Type.String()]);

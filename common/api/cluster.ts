@@ -4,21 +4,21 @@ import { SCRUB_RATE_DEFAULT, SCRUB_RATE_MAX } from "../limits.ts";
 export const ClusterInfoInput = Type.Object({});
 
 export const DataNode = Type.Object({
-  datacenter: Type.String(),
-  hostid: Type.String(),
-  isup: Type.Boolean(),
-  peer: Type.String(),
-  port: Type.Integer(),
-  rack: Type.String(),
+  datacenter: Type.String({ description: "Data centre of the node" }),
+  hostid: Type.String({ description: "Id of the node" }),
+  isup: Type.Boolean({ description: "True: the controller is connected to the node" }),
+  peer: Type.String({ description: "Address of the node" }),
+  port: Type.Integer({ description: "Port of CQL" }),
+  rack: Type.String({ description: "Rack of the node" }),
 });
 
 export const LostTenant = Type.Object({
-  tenant: Type.String(),
+  tenant: Type.String({ description: "Name of the tenant" }),
   keyspace: Type.String({ description: "What has to be restored" }),
 });
 
 export const ClusterInfoOutput = Type.Object({
-  datastore: Type.Array(DataNode),
+  datastore: Type.Array(DataNode, { description: "Nodes of Cassandra; empty for the embedded store" }),
   lost: Type.Optional(
     Type.Array(LostTenant, { description: "Tenants whose keyspace is gone; told to the first tenant only" }),
   ),
@@ -26,31 +26,34 @@ export const ClusterInfoOutput = Type.Object({
 
 const Milliseconds = Type.Integer({ description: "Milliseconds since 1970" });
 
-export const ScrubReport = Type.Object({
-  id: Type.String(),
-  user: Type.String({ description: "Who began it" }),
-  state: Type.String({ description: "`running`, `done`, `stopped` or `failed`" }),
-  message: Type.String({ description: "Why it failed" }),
-  startedMs: Milliseconds,
-  endedMs: Type.Optional(Milliseconds),
-  rate: Type.Integer({ description: "Comparisons with the store a second, at most" }),
-  step: Type.String({ description: "`objects`, `indexes`, `sources`, `targets` or `contents`" }),
-  looked: Type.Object(
-    {
-      objects: Type.Integer(),
-      indexes: Type.Integer(),
-      sources: Type.Integer(),
-      targets: Type.Integer(),
-      contents: Type.Integer(),
-    },
-    { description: "Objects, rows of indexes, edges at their sources and at their targets, and contents so far" },
-  ),
-  bytes: Type.Integer({ description: "Of contents" }),
-  missing: Type.Integer({ description: "Rows of indexes and edges that were missing, and are added" }),
-  superfluous: Type.Integer({ description: "Rows of indexes and edges that nothing stands behind, and are removed" }),
-  damaged: Type.Integer({ description: "Contents that are not what their digest says; nothing mends them" }),
-  examples: Type.Array(Type.String(), { description: "The first of what was wrong" }),
-});
+export const ScrubReport = Type.Object(
+  {
+    id: Type.String({ description: "Id of the scrub" }),
+    user: Type.String({ description: "Who began it" }),
+    state: Type.String({ description: "`running`, `done`, `stopped` or `failed`" }),
+    message: Type.String({ description: "Why it failed" }),
+    startedMs: Milliseconds,
+    endedMs: Type.Optional(Milliseconds),
+    rate: Type.Integer({ description: "Comparisons with the store a second, at most" }),
+    step: Type.String({ description: "`objects`, `indexes`, `sources`, `targets` or `contents`" }),
+    looked: Type.Object(
+      {
+        objects: Type.Integer({ description: "Objects" }),
+        indexes: Type.Integer({ description: "Rows of indexes" }),
+        sources: Type.Integer({ description: "Edges at their sources" }),
+        targets: Type.Integer({ description: "Edges at their targets" }),
+        contents: Type.Integer({ description: "Contents of files and depots" }),
+      },
+      { description: "Objects, rows of indexes, edges at their sources and at their targets, and contents so far" },
+    ),
+    bytes: Type.Integer({ description: "Of contents" }),
+    missing: Type.Integer({ description: "Rows of indexes and edges that were missing, and are added" }),
+    superfluous: Type.Integer({ description: "Rows of indexes and edges that nothing stands behind, and are removed" }),
+    damaged: Type.Integer({ description: "Contents that are not what their digest says; nothing mends them" }),
+    examples: Type.Array(Type.String(), { description: "The first of what was wrong" }),
+  },
+  { description: "A comparison of objects with their indexes, edges and contents" },
+);
 
 export const ScrubBegin = Type.Object({
   rate: Type.Optional(
@@ -64,19 +67,29 @@ export const ScrubBegin = Type.Object({
 
 export const ScrubStatusInput = Type.Object({});
 
-export const RowCheckReport = Type.Object({
-  startedMs: Milliseconds,
-  endedMs: Type.Optional(Milliseconds),
-  looked: Type.Integer({ description: "Rows that were read" }),
-  damaged: Type.Integer({
-    description:
-      "Of them, those that cannot be read, have a wrong checksum, or are missing though another row names them",
-  }),
-  tables: Type.Record(Type.String(), Type.Integer(), { description: "The damaged ones by table of the store" }),
-  examples: Type.Array(Type.Object({ table: Type.String(), key: Type.String(), reason: Type.String() }), {
-    description: "The first of them",
-  }),
-});
+export const RowCheckReport = Type.Object(
+  {
+    startedMs: Milliseconds,
+    endedMs: Type.Optional(Milliseconds),
+    looked: Type.Integer({ description: "Rows that were read" }),
+    damaged: Type.Integer({
+      description:
+        "Of them, those that cannot be read, have a wrong checksum, or are missing though another row names them",
+    }),
+    tables: Type.Record(Type.String(), Type.Integer(), { description: "The damaged ones by table of the store" }),
+    examples: Type.Array(
+      Type.Object({
+        table: Type.String({ description: "Table of the store" }),
+        key: Type.String({ description: "Key of the row" }),
+        reason: Type.String({ description: "The fault of the row" }),
+      }),
+      {
+        description: "The first of them",
+      },
+    ),
+  },
+  { description: "A round of the row check" },
+);
 
 export const RowCheck = Type.Object(
   {
@@ -101,7 +114,7 @@ export const AheadInput = Type.Object({
 export const AheadOutput = Type.Object({
   objects: Type.Array(
     Type.Object({
-      id: Type.String(),
+      id: Type.String({ description: "Id of the object" }),
       class: Type.String({ description: "Path of its class" }),
       vtimeMs: Type.Integer({ description: "Time of its last write, in milliseconds since 1970" }),
     }),
@@ -123,7 +136,7 @@ export const RepairsOutput = Type.Object({
         }),
       ),
       everyMs: Type.Integer({ description: "How often it is to be repaired" }),
-      due: Type.Boolean(),
+      due: Type.Boolean({ description: "True: the repair is due" }),
     }),
     { description: "Those that lie on several nodes: none with one copy of everything, or the embedded store" },
   ),

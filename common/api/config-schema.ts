@@ -71,7 +71,7 @@ export const ConfigSchemaKey = Type.Object({ key: Key });
 export const ConfigSchemaReply = Type.Object({
   key: Type.String({ description: "What it was made for: the key that was asked for, or the nearest above it" }),
   ...RULES,
-  version: Type.Optional(Type.Integer()),
-  author: Type.Optional(Type.String()),
+  version: Type.Optional(Type.Integer({ description: "Counts the changes of the schema" })),
+  author: Type.Optional(Type.String({ description: "User who wrote the schema" })),
   changed: Type.Optional(Type.Integer({ description: "Milliseconds since 1970" })),
 });

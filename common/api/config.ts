@@ -29,7 +29,7 @@ export interface ConfigNode {
 
 export const ConfigNodeReply = Type.Unsafe<ConfigNode>(
   Type.Object({
-    key: Type.String(),
+    key: Type.String({ description: "Key of the entry or directory" }),
     value: Type.Optional(Type.String({ description: "Of an entry; ******** stands for a secret" })),
     secret: Flag("The value is secret"),
     ttl: Type.Optional(Type.Integer({ description: "Seconds that are left" })),
@@ -59,15 +59,23 @@ export const ConfigListInput = Type.Object({
 });
 
 const Shown = {
-  value: Type.Optional(Type.String()),
-  secret: Type.Optional(Type.Boolean()),
-  author: Type.Optional(Type.String()),
+  value: Type.Optional(
+    Type.String({
+      description: "Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it",
+    }),
+  ),
+  secret: Type.Optional(Type.Boolean({ description: "True: the value is sealed and never shown" })),
+  author: Type.Optional(Type.String({ description: "User who wrote this version" })),
   changed: Type.Optional(Type.Integer({ description: "Milliseconds since 1970" })),
   expires: Type.Optional(Type.Integer({ description: "Milliseconds since 1970" })),
 };
 
 export const ConfigListReply = Type.Array(
-  Type.Object({ key: Type.String(), version: Type.Optional(Type.Integer()), ...Shown }),
+  Type.Object({
+    key: Type.String({ description: "Key of the entry" }),
+    version: Type.Optional(Type.Integer({ description: "Counts the changes of the key, deletes among them" })),
+    ...Shown,
+  }),
 );
 
 export const ConfigExportInput = Type.Object({
@@ -78,7 +86,7 @@ export const ConfigExportInput = Type.Object({
 /** The file of an export. */
 export const ConfigFile = Type.Array(
   Type.Object({
-    key: Type.String(),
+    key: Type.String({ description: "Key of the entry" }),
     value: Type.String({ description: "******** stands for a secret" }),
     secret: Flag("The value is secret"),
     expires: Type.Optional(Type.String({ description: "ISO 8601, in UTC" })),
@@ -101,23 +109,29 @@ export const ConfigImportInput = Type.Object({
 
 export const ConfigImportReply = Type.Object({
   total: Type.Integer({ description: "Entries of the file" }),
-  created: Type.Integer(),
-  updated: Type.Integer(),
-  unchanged: Type.Integer(),
+  created: Type.Integer({ description: "Entries that are new" }),
+  updated: Type.Integer({ description: "Entries that have another value now" }),
+  unchanged: Type.Integer({ description: "Entries that had this value already" }),
   skipped: Type.Integer({ description: "Told in the warnings" }),
   changes: Type.Optional(
     Type.Array(
-      Type.Object({ key: Type.String(), action: Type.String({ description: "create, update, unchanged or skip" }) }),
+      Type.Object({
+        key: Type.String({ description: "Key of the entry" }),
+        action: Type.String({ description: "create, update, unchanged or skip" }),
+      }),
       { description: "Of a plan: the first thousand" },
     ),
   ),
 });
 
-const Version = Type.Object({
-  version: Type.Integer({ description: "Counts the changes of the key, deletes among them" }),
-  deleted: Type.Optional(Type.Boolean()),
-  ...Shown,
-});
+const Version = Type.Object(
+  {
+    version: Type.Integer({ description: "Counts the changes of the key, deletes among them" }),
+    deleted: Type.Optional(Type.Boolean({ description: "True: this change removed the key" })),
+    ...Shown,
+  },
+  { description: "A version of an entry" },
+);
 
 export const ConfigHistoryReply = Type.Array(Version, { description: "The latest first" });
 
@@ -144,7 +158,16 @@ export const ConfigWatchInput = Type.Object({
 
 /** A frame of a watch: an entry, a key that is gone, or the mark after all present entries. */
 export const ConfigWatchFrame = Type.Union([
-  Type.Object({ key: Type.String(), version: Type.Optional(Type.Integer()), ...Shown }),
-  Type.Object({ key: Type.String(), deleted: Type.Literal(true) }),
-  Type.Object({ ready: Type.Literal(true) }),
+  Type.Object({
+    key: Type.String({ description: "Key of the entry" }),
+    version: Type.Optional(Type.Integer({ description: "Counts the changes of the key, deletes among them" })),
+    ...Shown,
+  }),
+  Type.Object({
+    key: Type.String({ description: "Key that is gone" }),
+    deleted: Type.Literal(true, { description: "The key is gone" }),
+  }),
+  Type.Object({
+    ready: Type.Literal(true, { description: "All present entries have been sent; later frames are changes" }),
+  }),
 ]);

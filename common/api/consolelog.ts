@@ -29,7 +29,12 @@ export const ConsoleLogFollow = Type.Object(selection);
 
 export const ConsoleLogRead = Type.Object({
   ...selection,
-  limit: Type.Integer({ minimum: 1, maximum: CONSOLE_LOG_PAGE_MAX_ROWS, default: CONSOLE_LOG_PAGE_ROWS }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: CONSOLE_LOG_PAGE_MAX_ROWS,
+    default: CONSOLE_LOG_PAGE_ROWS,
+    description: "Entries in a page",
+  }),
 });
 
 export const ConsoleLogName = Type.Object({ name: Name });
@@ -42,9 +47,11 @@ const ConsoleLogEntry = Type.Object({
   edtime: TimeText("Time of the entry"),
   sttime: Type.Optional(TimeText("Begin of the run that wrote the entry; time of the raw record that failed")),
   level: Type.Optional(Type.Integer({ description: "0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic" })),
-  msg: Type.Optional(Type.String()),
-  host: Type.Optional(Type.String()),
-  source: Type.Optional(Type.String()),
+  msg: Type.Optional(Type.String({ description: "Text of the message" })),
+  host: Type.Optional(
+    Type.String({ description: "Host with the record that was parsed; absent for messages of scripts" }),
+  ),
+  source: Type.Optional(Type.String({ description: "File or policy of the record; absent for messages of scripts" })),
   raw: Type.Optional(Type.String({ description: "Raw record, as far as it is kept" })),
   count: Type.Optional(Type.Integer({ description: "Records this stands for" })),
 });

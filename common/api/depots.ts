@@ -4,14 +4,16 @@ import { ABSOLUTE_PATH, ENCODING, FILE_NAME, having, PATH_BELOW } from "./docume
 import { Revision } from "./revision.ts";
 import { HostEntry } from "./targets.ts";
 
-const Name = Type.String({ minLength: 1, maxLength: 255, documented: FILE_NAME });
+const Name = Type.String({ minLength: 1, maxLength: 255, documented: FILE_NAME, description: "Name of the depot" });
 const Version = Type.String({ pattern: "^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}$", description: "three numbers: 1.0.0" });
-const Tags = Type.Array(Type.String({ maxLength: 500 }), { maxItems: 1_000 });
+const Tags = Type.Array(Type.String({ maxLength: 500 }), { maxItems: 1_000, description: "Tags of the depot" });
 
 const description = {
   name: Name,
   version: Version,
-  remark: Type.Optional(Type.String({ maxLength: DEPOT_REMARK_MAX_CHARS })),
+  remark: Type.Optional(
+    Type.String({ maxLength: DEPOT_REMARK_MAX_CHARS, description: "Remark for people; stored and shown as it is" }),
+  ),
   tags: Type.Optional(Tags),
   command: Type.Optional(
     Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS, description: "run in the depot's folder once it is in place" }),
@@ -50,7 +52,12 @@ const FILE_BELOW = { pattern: PATH_BELOW.pattern.replace("^/*", "^") };
 export const DepotFileSelect = Type.Object({
   name: Name,
   version: Version,
-  filepath: Type.String({ minLength: 1, maxLength: 1_024, documented: FILE_BELOW }),
+  filepath: Type.String({
+    minLength: 1,
+    maxLength: 1_024,
+    documented: FILE_BELOW,
+    description: "Path of the file below the folder of the depot",
+  }),
 });
 export const DepotDiffSelect = Type.Object({ name: Name, version: Version, compareVersion: Version });
 
@@ -61,9 +68,16 @@ export const DepotFileChange = Type.Object(
     name: Name,
     version: Version,
     newVersion: Version,
-    filepath: Type.String({ minLength: 1, maxLength: 1_024, documented: FILE_BELOW }),
+    filepath: Type.String({
+      minLength: 1,
+      maxLength: 1_024,
+      documented: FILE_BELOW,
+      description: "Path of the file below the folder of the depot",
+    }),
     type: Type.Union([Type.Literal("M"), Type.Literal("A"), Type.Literal("D")], { description: "modify, add, delete" }),
-    content: Type.Optional(Type.String()),
+    content: Type.Optional(
+      Type.String({ description: "Text of the file, stored in UTF-8; a file part of this call keeps its bytes" }),
+    ),
     remark: description.remark,
     tags: description.tags,
   },
@@ -71,19 +85,21 @@ export const DepotFileChange = Type.Object(
 );
 
 export const DepotSummary = Type.Object({
-  id: Type.String(),
-  class: Type.String(),
-  name: Type.String(),
-  version: Type.String(),
-  versions: Type.Array(Type.String()),
-  remark: Type.String(),
-  tags: Type.Array(Type.String()),
-  command: Type.String(),
-  status: Type.String(),
-  filecount: Type.Integer(),
+  id: Type.String({ description: "Id of the depot as an object" }),
+  class: Type.String({ description: "Class of the depot as an object" }),
+  name: Type.String({ description: "Name of the depot" }),
+  version: Type.String({ description: "The newest version" }),
+  versions: Type.Array(Type.String(), { description: "All versions, the newest last" }),
+  remark: Type.String({ description: "Remark of the newest version" }),
+  tags: Type.Array(Type.String(), { description: "Tags of the depot" }),
+  command: Type.String({
+    description: "Command line that runs in the depot's folder once it is in place; empty: none",
+  }),
+  status: Type.String({ description: "Always ok" }),
+  filecount: Type.Integer({ description: "Number of files of the newest version" }),
   size: Type.Integer({ description: "bytes" }),
   created: Type.Integer({ description: "milliseconds since 1970" }),
-  creator: Type.String(),
+  creator: Type.String({ description: "User who stored the files of the newest version" }),
   revision: Revision,
 });
 export type DepotSummary = Static<typeof DepotSummary>;
@@ -92,19 +108,22 @@ export const DepotRecord = Type.Object({
   ...DepotSummary.properties,
   files: Type.Array(
     Type.Object({
-      path: Type.String(),
-      digest: Type.String(),
+      path: Type.String({ description: "Path below the folder of the depot" }),
+      digest: Type.String({ description: "SHA-256 of the content in hexadecimal digits" }),
       size: Type.Integer({ description: "bytes" }),
-      executable: Type.Boolean(),
+      executable: Type.Boolean({ description: "True: hosts may run the file" }),
     }),
+    { description: "Files of the version" },
   ),
 });
 export type DepotRecord = Static<typeof DepotRecord>;
 
 export const DepotDifference = Type.Object({
-  path: Type.String(),
-  change: Type.Union([Type.Literal("added"), Type.Literal("removed"), Type.Literal("modified")]),
-  binary: Type.Boolean(),
+  path: Type.String({ description: "Path below the folder of the depot" }),
+  change: Type.Union([Type.Literal("added"), Type.Literal("removed"), Type.Literal("modified")], {
+    description: "What the second version did with the file",
+  }),
+  binary: Type.Boolean({ description: "True: the contents are no text, so there is no diff" }),
   /** Absent for binary files, and for files that are too large or differ too much. */
   diff: Type.Optional(Type.String({ description: "unified diff" })),
 });
@@ -114,29 +133,46 @@ const Hosts = Type.Array(HostEntry, { minItems: 1 });
 
 export const Deployment = Type.Object({
   hosts: Hosts,
-  depots: Type.Array(Name, { minItems: 1 }),
+  depots: Type.Array(Name, { minItems: 1, description: "Names of the depots" }),
   versions: Type.Array(Type.String({ documented: VERSION }), { minItems: 1, description: "as many as depots" }),
-  command: Type.Optional(Type.String({ maxLength: DEPOT_COMMAND_MAX_CHARS })),
-  remotepath: Type.Optional(Type.String({ maxLength: 1_024, documented: { pattern: `^$|${ABSOLUTE_PATH.pattern}` } })),
+  command: Type.Optional(
+    Type.String({
+      maxLength: DEPOT_COMMAND_MAX_CHARS,
+      description:
+        "Command line in place of the depot's own. A deployment runs it once the files are in place, an undeployment before it removes them",
+    }),
+  ),
+  remotepath: Type.Optional(
+    Type.String({
+      maxLength: 1_024,
+      documented: { pattern: `^$|${ABSOLUTE_PATH.pattern}` },
+      description: "Absolute path of the folder on the hosts that gets the files; empty: a folder of the agent",
+    }),
+  ),
   timeout: Type.Optional(Type.Integer({ minimum: 1, default: DEPLOY_DEFAULT_S, description: "seconds" })),
   force: Force,
 });
 
 /** Result of deploying one depot to one host. */
 export const DeploymentOutcome = Type.Object({
-  host: Type.String(),
-  depot: Type.String(),
-  version: Type.String(),
-  state: Type.Union([
-    Type.Literal("ok"),
-    Type.Literal("failed"),
-    Type.Literal("timeout"),
-    Type.Literal("unreachable"),
-    Type.Literal("cancelled"),
-    Type.Literal("expired"),
-  ]),
-  code: Type.Optional(Type.Integer()),
-  message: Type.String(),
+  host: Type.String({ description: "Name of the host" }),
+  depot: Type.String({ description: "Name of the depot" }),
+  version: Type.String({ description: "Version of the depot" }),
+  state: Type.Union(
+    [
+      Type.Literal("ok"),
+      Type.Literal("failed"),
+      Type.Literal("timeout"),
+      Type.Literal("unreachable"),
+      Type.Literal("cancelled"),
+      Type.Literal("expired"),
+    ],
+    {
+      description: "How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline",
+    },
+  ),
+  code: Type.Optional(Type.Integer({ description: "Exit code of the command; absent if none ran to its end" })),
+  message: Type.String({ description: "Reason or output of the command; empty: nothing to report" }),
   startedMs: Type.Number({ description: "milliseconds since 1970" }),
   endedMs: Type.Number({ description: "milliseconds since 1970" }),
 });

@@ -42,9 +42,11 @@ export const TrashInput = Type.Object({
 
 export const FormerFileRecord = Type.Object({
   key: Type.String({ description: "Names it in a restore" }),
-  path: Type.String(),
-  type: Type.Union([Type.Literal("file"), Type.Literal("dir")]),
-  cause: Type.Union([Type.Literal("replaced"), Type.Literal("removed")]),
+  path: Type.String({ description: "Path at which it was" }),
+  type: Type.Union([Type.Literal("file"), Type.Literal("dir")], { description: "Kind of entry" }),
+  cause: Type.Union([Type.Literal("replaced"), Type.Literal("removed")], {
+    description: "What ended it: a write of other content, or a removal",
+  }),
   time: Type.Integer({ description: "When it was replaced or removed, in milliseconds since 1970" }),
   user: Type.String({ description: "Who replaced or removed it; empty when a rule hides the owner" }),
   size: Type.Integer({ description: "Bytes of the content; 0 for a folder, and when a rule hides them" }),

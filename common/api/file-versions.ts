@@ -34,7 +34,7 @@ export const VersionList = Type.Object({
 });
 
 export const VersionRecord = Type.Object({
-  name: Type.String(),
+  name: Type.String({ description: "Name of the version" }),
   user: Type.String({ description: "Who kept it" }),
   time: Type.Integer({ description: "When it was kept, in milliseconds since 1970" }),
   entries: Type.Optional(

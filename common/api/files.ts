@@ -2,9 +2,8 @@ import { Type } from "typebox";
 import { FILE_LIST_PAGE_MAX } from "../limits.ts";
 import { having, oneOfWords, PATH_BELOW } from "./documented.ts";
 
-const Flag = Type.Optional(Type.Boolean());
 const FILE_QUESTION = oneOfWords(["dir", "file", "open", "download", "check", "attr", "tag"]);
-const Below = Type.String({ documented: PATH_BELOW });
+const Below = Type.String({ documented: PATH_BELOW, description: "Path of the file or folder" });
 const Path = {
   "*": Below,
   issys: Type.Optional(
@@ -29,7 +28,7 @@ const PageOfFolder = {
 };
 const Notes = {
   attr: Type.Optional(Type.String({ description: "Attributes: the JSON text of an object, empty for none" })),
-  tags: Type.Optional(Type.Array(Type.String())),
+  tags: Type.Optional(Type.Array(Type.String(), { description: "Tags of the file or folder" })),
   index: Type.Optional(
     Type.Boolean({
       description:
@@ -67,7 +66,7 @@ export const RootSearch = Type.Object(SearchQuestion);
 
 /** A place in a file where the words of a query are found. */
 export const FoundPlace = Type.Object({
-  path: Type.String(),
+  path: Type.String({ description: "Path of the file" }),
   name: Type.String({ description: "Last part of the path" }),
   position: Type.Number({
     description: "Number of the line, from 1; of a docx of the paragraph, of an xlsx of the row, of a pdf of the page",
@@ -86,7 +85,7 @@ export const RootIndexing = Type.Object({ issys: Path.issys });
 export const FileRead = Type.Object({
   ...Path,
   ...PageOfFolder,
-  index: Flag,
+  index: Type.Optional(Type.Boolean({ description: "Without effect: clients of earlier versions send it" })),
   type: Type.Optional(
     Type.String({
       description:
@@ -122,7 +121,7 @@ export const FileUpload = Type.Object(FileContent, {
 });
 
 export const FileMove = Type.Object({
-  srcpath: Below,
+  srcpath: Type.String({ documented: PATH_BELOW, description: "Path of the file or folder" }),
   dstpath: Type.String({
     description: "Of rename the whole new path, of copy and move the folder",
     documented: PATH_BELOW,
@@ -163,7 +162,7 @@ export const RootRead = Type.Object(
   {
     issys: Path.issys,
     ...PageOfFolder,
-    index: Flag,
+    index: Type.Optional(Type.Boolean({ description: "Without effect: clients of earlier versions send it" })),
     type: Type.Optional(
       Type.String({
         description: "dir: what lies in the folder; check: whether it is there",
@@ -177,26 +176,26 @@ export const RootWrite = Type.Omit(FileWrite, ["*"]);
 
 /** One file or folder of a listing. */
 export const FileRecord = Type.Object({
-  id: Type.String(),
-  class: Type.String(),
-  name: Type.String(),
-  parent: Type.String(),
-  fullname: Type.String(),
+  id: Type.String({ description: "Id of the file as an object" }),
+  class: Type.String({ description: "Class of the file as an object" }),
+  name: Type.String({ description: "Last part of the path" }),
+  parent: Type.String({ description: "Path of the folder that it is in" }),
+  fullname: Type.String({ description: "Whole path" }),
   ftype: Type.String({ description: "dir for a folder" }),
-  isdir: Type.Boolean(),
+  isdir: Type.Boolean({ description: "True for a folder" }),
   attr: Type.String({ description: "JSON text, or empty" }),
-  size: Type.Number(),
+  size: Type.Number({ description: "Bytes of the content; 0 for a folder" }),
   ctime: Type.Number({ description: "Milliseconds" }),
   mtime: Type.Number({ description: "Last change of the content, milliseconds" }),
   vtime: Type.Number({ description: "Last change of the content, its attributes or tags, milliseconds" }),
-  owner: Type.String(),
-  username: Type.String(),
+  owner: Type.String({ description: "User who wrote the content, or made the folder; empty if rules hide it" }),
+  username: Type.String({ description: "The same as owner" }),
   status: Type.String({
     description:
       "Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found",
   }),
-  tags: Type.Array(Type.String()),
-  ispublic: Type.Boolean(),
+  tags: Type.Array(Type.String(), { description: "Tags of the file or folder" }),
+  ispublic: Type.Boolean({ description: "Always false" }),
   revision: Type.String({ description: "For If-Match of a change" }),
   digest: Type.Optional(
     Type.String({

@@ -11,16 +11,7 @@ import {
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
-import {
-  ENCODING_NAMES,
-  JOB_NAME,
-  oneOfWords,
-  PATH_BELOW,
-  PLAIN_OR_EMPTY,
-  PLAIN_TEXT,
-  SOME,
-  TTL,
-} from "./documented.ts";
+import { ENCODING_NAMES, JOB_NAME, oneOfWords, PATH_BELOW, PLAIN_TEXT, SOME, TTL } from "./documented.ts";
 import { Revision } from "./revision.ts";
 import { HostEntryOrEmpty } from "./targets.ts";
 
@@ -32,21 +23,40 @@ const JOB_FOLDER = { pattern: `^/*$|${PATH_BELOW.pattern}` };
 const ARGUMENT_ENCODING = oneOfWords(ENCODING_NAMES.filter((name) => !name.startsWith("utf-16")));
 
 const members = {
-  description: Type.Optional(Text(4_000)),
+  description: Type.Optional(Type.String({ maxLength: 4_000, description: "Description for people" })),
   group: Type.Optional(Type.String({ maxLength: 4_000, description: "groups of hosts, separated by commas" })),
   groupmode: Type.Optional(
-    Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")]),
+    Type.Union([Type.Literal("one"), Type.Literal("parallel"), Type.Literal("sequence"), Type.Literal("")], {
+      description:
+        "parallel or empty: the hosts side by side; sequence: one after another; one: on one host, chosen by algorithm",
+    }),
   ),
   host: Type.Optional(Type.Array(HostEntryOrEmpty, { maxItems: JOB_HOSTS_MAX })),
-  begin: Type.Optional(Text(64_000)),
-  end: Type.Optional(Text(64_000)),
+  begin: Type.Optional(
+    Type.String({
+      maxLength: 64_000,
+      description: "Script that runs on the controller before the first host; empty: none",
+    }),
+  ),
+  end: Type.Optional(
+    Type.String({
+      maxLength: 64_000,
+      description: "Script that runs on the controller after the last host; empty: none",
+    }),
+  ),
   arg: Type.Optional(
     Type.Array(Type.String({ maxLength: 8_000, documented: { pattern: "^[^\\u0000]*$" } }), {
       maxItems: JOB_COMMANDS_MAX,
       description: "appended to every exec, each as one word",
     }),
   ),
-  argenc: Type.Optional(Type.String({ maxLength: 100, documented: ARGUMENT_ENCODING })),
+  argenc: Type.Optional(
+    Type.String({
+      maxLength: 100,
+      documented: ARGUMENT_ENCODING,
+      description: "Encoding of commands and their output on the hosts; empty: UTF-8",
+    }),
+  ),
   schedule: Type.Optional(
     Type.String({
       maxLength: SCHEDULE_TEXT_MAX_CHARACTERS,
@@ -61,8 +71,12 @@ const members = {
       documented: oneOfWords(["", "roundrobin", "leastload", "random", "sticky"]),
     }),
   ),
-  limit: Type.Optional(Type.Integer()),
-  queue: Type.Optional(Text(200)),
+  limit: Type.Optional(
+    Type.Integer({ description: "Most executions at once, on all controllers together; 0 or less: no limit" }),
+  ),
+  queue: Type.Optional(
+    Type.String({ maxLength: 200, description: "Queue whose jobs run one after another; empty: none" }),
+  ),
   retry: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -87,11 +101,18 @@ const members = {
       description: `for how many days its runs are kept, with their output; 0: ${JOB_RUN_TTL_DAYS}`,
     }),
   ),
-  tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
+  tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000, description: "Tags of the job" })),
 };
 const naming = {
-  name: Type.String({ minLength: 1, maxLength: 200, documented: JOB_NAME }),
-  dir: Type.Optional(Type.String({ maxLength: 300, documented: JOB_FOLDER })),
+  name: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    documented: JOB_NAME,
+    description: "Name of the job, without its folder",
+  }),
+  dir: Type.Optional(
+    Type.String({ maxLength: 300, documented: JOB_FOLDER, description: "Folder of the job; empty: none" }),
+  ),
 };
 const Commands = Type.Array(Type.String({ maxLength: 8_000, documented: { pattern: "^[^\\u0000]+$" } }), {
   maxItems: JOB_COMMANDS_MAX,
@@ -99,7 +120,8 @@ const Commands = Type.Array(Type.String({ maxLength: 8_000, documented: { patter
   documented: SOME,
 });
 const Timeout = (more: object) => Type.Optional(Type.Integer({ ...more, description: "seconds" }));
-const Enable = (more: object) => Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1 }));
+const Enable = (more: object) =>
+  Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1, description: "1: the schedule is on; 0: it is off" }));
 
 /** The definition of a job. */
 export const JobInput = Type.Object({
@@ -123,36 +145,38 @@ export type JobPatch = Static<typeof JobPatch>;
 
 /** A job as clients read it, with all members. */
 export const JobRecord = Type.Object({
-  id: Type.String(),
-  class: Type.String(),
+  id: Type.String({ description: "Id of the job as an object" }),
+  class: Type.String({ description: "Class of the job as an object" }),
   fullname: Type.String({ description: "<name>@<dir>" }),
-  name: Type.String(),
-  dir: Type.String(),
-  description: Type.String(),
-  group: Type.String(),
-  groupmode: Type.String(),
-  host: Type.Array(Type.String()),
-  begin: Type.String(),
-  end: Type.String(),
-  exec: Type.Array(Type.String()),
-  arg: Type.Array(Type.String()),
-  argenc: Type.String(),
-  schedule: Type.String(),
+  name: Type.String({ description: "Name of the job, without its folder" }),
+  dir: Type.String({ description: "Folder of the job; empty: none" }),
+  description: Type.String({ description: "Description for people" }),
+  group: Type.String({ description: "Groups of hosts, separated by commas; empty: none" }),
+  groupmode: Type.String({
+    description: "parallel or empty: the hosts side by side; sequence: one after another; one: on one host",
+  }),
+  host: Type.Array(Type.String(), { description: "Hosts, as names and expressions" }),
+  begin: Type.String({ description: "Script that runs on the controller before the first host; empty: none" }),
+  end: Type.String({ description: "Script that runs on the controller after the last host; empty: none" }),
+  exec: Type.Array(Type.String(), { description: "Command lines" }),
+  arg: Type.Array(Type.String(), { description: "Words that are appended to every command line" }),
+  argenc: Type.String({ description: "Encoding of commands and their output on the hosts; empty: UTF-8" }),
+  schedule: Type.String({ description: "When the job runs by itself; empty: never" }),
   timeout: Type.Integer({ description: "seconds" }),
-  algorithm: Type.String(),
-  limit: Type.Integer(),
-  enable: Type.Integer(),
-  queue: Type.String(),
-  retry: Type.Integer(),
+  algorithm: Type.String({ description: "How groupmode one chooses the host" }),
+  limit: Type.Integer({ description: "Most executions at once, on all controllers together; 0 or less: no limit" }),
+  enable: Type.Integer({ description: "1: the schedule is on; 0: it is off" }),
+  queue: Type.String({ description: "Queue whose jobs run one after another; empty: none" }),
+  retry: Type.Integer({ description: "How often a host that failed is tried again" }),
   retrydelay: Type.Integer({ description: "seconds" }),
-  keep: Type.Integer(),
+  keep: Type.Integer({ description: "Most runs that are kept, the newest; 0: all of the days that they are kept" }),
   keepdays: Type.Integer({ description: "days" }),
   next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
-  tag: Type.Array(Type.String()),
+  tag: Type.Array(Type.String(), { description: "Tags of the job" }),
   system: Type.Boolean({ description: "belongs to the platform" }),
   created: Type.Integer({ description: "milliseconds since 1970" }),
   changed: Type.Integer({ description: "milliseconds since 1970" }),
-  creator: Type.String(),
+  creator: Type.String({ description: "User who made the job" }),
   revision: Revision,
 });
 export type JobRecord = Static<typeof JobRecord>;
@@ -161,8 +185,8 @@ export const JobList = Type.Object({});
 export const JobSelect = Type.Object({ "*": Name });
 
 export const JobOutputSelect = Type.Object({
-  runid: Type.String({ minLength: 1, maxLength: 100 }),
-  host: Type.String({ minLength: 1, maxLength: 255 }),
+  runid: Type.String({ minLength: 1, maxLength: 100, description: "Id of the run" }),
+  host: Type.String({ minLength: 1, maxLength: 255, description: "Host of the run" }),
   from: Type.Optional(Type.Integer({ minimum: 0, description: "bytes of the output that the reader has" })),
   to: Type.Optional(Type.Integer({ minimum: 0, description: "ends before this byte, without waiting for the run" })),
   tail: Type.Optional(
@@ -176,14 +200,17 @@ export const JobOutputSelect = Type.Object({
   ),
 });
 
-const JobOutputEnd = Type.Object({
-  state: Type.String(),
-  code: Type.Optional(Type.Integer()),
-  signal: Type.Optional(
-    Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
-  ),
-  message: Type.String(),
-});
+const JobOutputEnd = Type.Object(
+  {
+    state: Type.String({ description: "ok, failed, timeout, unreachable, cancelled or expired" }),
+    code: Type.Optional(Type.Integer({ description: "Exit code of the command; absent if there is none" })),
+    signal: Type.Optional(
+      Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
+    ),
+    message: Type.String({ description: "Reason of a state that is not ok" }),
+  },
+  { description: "End of the run; absent before" },
+);
 export type JobOutputEnd = Static<typeof JobOutputEnd>;
 
 /**
@@ -191,37 +218,39 @@ export type JobOutputEnd = Static<typeof JobOutputEnd>;
  * the end of the run.
  */
 export const JobOutputPart = Type.Object({
-  from: Type.Optional(Type.Integer()),
-  to: Type.Optional(Type.Integer()),
+  from: Type.Optional(Type.Integer({ description: "Position of the first byte in the output" })),
+  to: Type.Optional(Type.Integer({ description: "Position behind the last byte" })),
   data: Type.Optional(Type.String({ description: "base64" })),
   end: Type.Optional(JobOutputEnd),
 });
 export type JobOutputPart = Static<typeof JobOutputPart>;
 
 const JobRunEnd = Type.Object({
-  host: Type.String(),
-  state: Type.String(),
+  host: Type.String({ description: "Host of the run" }),
+  state: Type.String({ description: "ok, failed, timeout, unreachable, cancelled or expired" }),
   code: Type.Optional(Type.Integer({ description: "exit code of the command" })),
   signal: Type.Optional(
     Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
   ),
-  message: Type.String(),
+  message: Type.String({ description: "Reason of a state that is not ok" }),
 });
 
 /** A line of the streamed output of an execution: a piece, the id of the run, or the end. */
 export const JobOutputLine = Type.Union([
   Type.Object({
-    host: Type.String(),
-    stream: Type.Union([Type.Literal("stdout"), Type.Literal("stderr")]),
+    host: Type.String({ description: "Host with the output" }),
+    stream: Type.Union([Type.Literal("stdout"), Type.Literal("stderr")], {
+      description: "Standard output or standard error",
+    }),
     data: Type.String({ description: "base64" }),
   }),
   Type.Object({
-    runid: Type.String(),
-    runs: Type.Array(JobRunEnd),
+    runid: Type.String({ description: "Id of the run" }),
+    runs: Type.Array(JobRunEnd, { description: "End of each run" }),
     skipped: Type.Integer({ description: "bytes that are left out here, because they were read too slowly" }),
     message: Type.Optional(Type.String({ description: "why the run failed as a whole" })),
   }),
-  Type.Object({ runid: Type.String() }),
+  Type.Object({ runid: Type.String({ description: "Id of the run, as soon as it is known" }) }),
 ]);
 
 export const JobExecution = Type.Object({
@@ -244,7 +273,7 @@ export const JobExecution = Type.Object({
 export type JobExecution = Static<typeof JobExecution>;
 
 export const JobRetry = Type.Object({
-  runid: Type.String({ minLength: 1, maxLength: 100 }),
+  runid: Type.String({ minLength: 1, maxLength: 100, description: "Id of the run whose failed hosts are tried again" }),
   param: Type.Optional(
     Type.String({ description: "JSON object, as of the run that is tried again: what that was given is not kept" }),
   ),
@@ -252,7 +281,7 @@ export const JobRetry = Type.Object({
 });
 
 export const JobCancel = Type.Object({
-  runid: Type.String({ minLength: 1, maxLength: 100 }),
+  runid: Type.String({ minLength: 1, maxLength: 100, description: "Id of the run" }),
   host: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "only there; absent: everywhere" })),
 });
 
@@ -263,7 +292,7 @@ export const JobBatch = Type.Object({
       param: Type.Optional(Type.String({ description: "JSON text of an object" })),
       timeout: Type.Optional(Type.Integer({ description: "seconds" })),
     }),
-    { maxItems: JOB_BATCH_MAX },
+    { maxItems: JOB_BATCH_MAX, description: "Jobs to run, in this order" },
   ),
   timeout: Type.Optional(
     Type.Integer({
@@ -277,92 +306,34 @@ export type JobBatch = Static<typeof JobBatch>;
 /** Results for the jobs of a batch, in their order. */
 export const JobBatchEnds = Type.Array(
   Type.Object({
-    name: Type.String(),
+    name: Type.String({ description: "Name of the job" }),
     runid: Type.Optional(Type.String({ description: "absent when it could not be begun" })),
-    status: Type.Union([Type.Literal("ok"), Type.Literal("error")]),
+    status: Type.Union([Type.Literal("ok"), Type.Literal("error")], {
+      description: "error: the job could not be begun, or did not end as ok",
+    }),
     code: Type.Optional(Type.String({ description: "of an error" })),
     message: Type.String({ description: "the output, the text of an error, or the id of the run" }),
-    runs: Type.Optional(Type.Array(JobRunEnd)),
+    runs: Type.Optional(Type.Array(JobRunEnd, { description: "End of each run of the job" })),
   }),
 );
 export type JobBatchEnds = Static<typeof JobBatchEnds>;
 
-const ContextText = Type.String({ documented: PLAIN_TEXT });
-
 export const ContextRead = Type.Object({
-  sid: ContextText,
+  sid: Type.String({ documented: PLAIN_TEXT, description: "Id of the context: values that the parts of a run share" }),
   prefix: Type.Optional(Type.String({ description: "only names that begin so" })),
 });
 
 export const ContextWrite = Type.Object({
-  sid: ContextText,
-  name: ContextText,
-  value: Type.String(),
+  sid: Type.String({ documented: PLAIN_TEXT, description: "Id of the context: values that the parts of a run share" }),
+  name: Type.String({ documented: PLAIN_TEXT, description: "Name of the value" }),
+  value: Type.String({ description: "The value" }),
   ttl: Type.Optional(Type.Integer({ description: "seconds; 0 or absent: for ever", documented: TTL })),
 });
 
 export const ContextDelete = Type.Object({
-  sid: ContextText,
-  name: Type.Optional(ContextText),
+  sid: Type.String({ documented: PLAIN_TEXT, description: "Id of the context: values that the parts of a run share" }),
+  name: Type.Optional(Type.String({ documented: PLAIN_TEXT, description: "Name of the value that is removed" })),
   clear: Type.Optional(Type.Boolean({ description: "removes all values" })),
 });
 
 export const ContextValues = Type.Record(Type.String(), Type.String());
-
-/** 1 to 65535, or empty. */
-const PORT = "^([1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])?$";
-
-const GroupType = Type.Union([Type.Literal("group"), Type.Literal("proxy")], {
-  description: "proxy: its hosts are behind another one",
-});
-
-export const GroupInput = Type.Object({
-  name: Type.String({ documented: PLAIN_TEXT }),
-  gtype: GroupType,
-  hosts: Type.Array(
-    Type.Object({
-      host: Type.String({ documented: PLAIN_TEXT }),
-      proxy: Type.Optional(Type.String({ description: "the host that leads there", documented: PLAIN_OR_EMPTY })),
-      port: Type.Optional(
-        Type.Union([
-          Type.String({ documented: { pattern: PORT } }),
-          Type.Integer({ documented: { minimum: 1, maximum: 65_535 } }),
-        ]),
-      ),
-      username: Type.Optional(Type.String({ documented: PLAIN_OR_EMPTY })),
-      password: Type.Optional(
-        Type.String({
-          description:
-            "or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes",
-        }),
-      ),
-      sshkey: Type.Optional(
-        Type.String({
-          description:
-            "SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten",
-          documented: { pattern: "^(SHA256:[A-Za-z0-9+/]{43})?$" },
-        }),
-      ),
-    }),
-  ),
-});
-export type GroupInput = Static<typeof GroupInput>;
-
-export const GroupSelect = Type.Object({ gtype: GroupType, name: Type.String() });
-
-export const GroupView = Type.Object({
-  name: Type.String(),
-  gtype: GroupType,
-  hosts: Type.Array(
-    Type.Object({
-      host: Type.String(),
-      proxy: Type.String(),
-      port: Type.String(),
-      username: Type.String(),
-      password: Type.String(),
-      sshkey: Type.String(),
-    }),
-  ),
-  revision: Revision,
-});
-export type GroupView = Static<typeof GroupView>;

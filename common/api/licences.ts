@@ -2,7 +2,7 @@ import { Type } from "typebox";
 
 /** Schemas of `/license`. */
 
-export const LicenceName = Type.Object({ name: Type.String() });
+export const LicenceName = Type.Object({ name: Type.String({ description: "Name of the tenant" }) });
 
 export const LicenceImport = Type.Object({});
 

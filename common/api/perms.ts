@@ -28,7 +28,7 @@ const groupMembers = {
 };
 
 export const GroupCreate = Type.Object({
-  name: Type.String({ minLength: 1, documented: GROUP_NAME }),
+  name: Type.String({ minLength: 1, documented: GROUP_NAME, description: "Name of the group" }),
   ...groupMembers,
 });
 
@@ -37,31 +37,35 @@ export const GroupChange = Type.Object(
     id: Type.Optional(
       Type.String({ description: "Absent: the group that name and parent say", documented: NOT_EMPTY }),
     ),
-    name: Type.Optional(Type.String({ minLength: 1, documented: GROUP_NAME })),
+    name: Type.Optional(Type.String({ minLength: 1, documented: GROUP_NAME, description: "Name of the group" })),
     ...groupMembers,
   },
   { documented: oneOfMembers(["id"], ["name"]) },
 );
 
-export const GroupId = Type.Object({ id: Type.String() });
+export const GroupId = Type.Object({ id: Type.String({ description: "Id of the group" }) });
 
 export const GroupList = Type.Object({
   parent: Type.Optional(Type.String({ description: "Full name of a group; empty: those without one" })),
 });
 
 export const GroupReply = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  fullname: Type.String(),
-  parent: Type.String(),
-  member: Type.Array(Type.String()),
-  fields: Type.Record(Type.String(), Type.String()),
-  readexps: Type.Array(Type.String()),
-  readonly: Type.Array(Type.String()),
-  writable: Type.Array(Type.String()),
-  tags: Type.Array(Type.String()),
-  isParent: Type.Boolean(),
-  isldap: Type.Boolean(),
+  id: Type.String({ description: "Id of the group" }),
+  name: Type.String({ description: "Name of the group, without those above it" }),
+  fullname: Type.String({ description: "Name with those of the groups above it" }),
+  parent: Type.String({ description: "Full name of the group whose name it continues; empty: none" }),
+  member: Type.Array(Type.String(), {
+    description: "U and the full name of a user, or G and the full name of a group",
+  }),
+  fields: Type.Record(Type.String(), Type.String(), { description: "Class path: the columns that members see" }),
+  readexps: Type.Array(Type.String(), { description: "The rows of a tree that members see" }),
+  readonly: Type.Array(Type.String(), { description: "Class paths: members read the objects of these trees" }),
+  writable: Type.Array(Type.String(), {
+    description: "Class paths: members read and write the objects of these trees",
+  }),
+  tags: Type.Array(Type.String(), { description: "Labels of the group" }),
+  isParent: Type.Boolean({ description: "True: names of other groups continue its name" }),
+  isldap: Type.Boolean({ description: "Always false" }),
   revision: Revision,
 });
 
@@ -72,11 +76,14 @@ const Paths = Type.Array(Type.String({ documented: { pattern: `^/$|${ABSOLUTE_PA
   documented: SOME,
 });
 
-const Name = Type.String({ documented: PLAIN_TEXT });
+const Name = Type.String({ documented: PLAIN_TEXT, description: "Name of the API permission" });
 
 export const ApiName = Type.Object({ name: Name });
 
-export const ApiCreate = Type.Object({ name: Type.String({ minLength: 1, documented: PLAIN_TEXT }), path: Paths });
+export const ApiCreate = Type.Object({
+  name: Type.String({ minLength: 1, documented: PLAIN_TEXT, description: "Name of the API permission" }),
+  path: Paths,
+});
 
 export const ApiPaths = Type.Object({ name: Name, path: Paths });
 
@@ -86,9 +93,12 @@ export const ApiGroups = Type.Object({
 });
 
 export const ApiReply = Type.Object({
-  name: Type.String(),
-  pprefix: Type.Array(Type.String()),
-  _group: Type.Object({ _all: Type.Array(Type.String()) }),
+  name: Type.String({ description: "Name of the API permission" }),
+  pprefix: Type.Array(Type.String(), { description: "Folders, each with all below it, and files" }),
+  _group: Type.Object(
+    { _all: Type.Array(Type.String(), { description: "Full names of groups" }) },
+    { description: "Groups with the permission" },
+  ),
   revision: Revision,
 });
 
@@ -103,9 +113,16 @@ export const Explain = Type.Object({
 });
 
 export const ExplainReply = Type.Object({
-  user: Type.String(),
-  groups: Type.Array(Type.String()),
-  allowed: Type.Boolean(),
-  why: Type.Array(Type.String()),
-  who: Type.Array(Type.Object({ group: Type.String(), how: Type.String(), member: Type.Array(Type.String()) })),
+  user: Type.String({ description: "Name of the user" }),
+  groups: Type.Array(Type.String(), { description: "Full names of the user's groups, nested ones included" }),
+  allowed: Type.Boolean({ description: "True: the user may do it" }),
+  why: Type.Array(Type.String(), { description: "Reasons, in words" }),
+  who: Type.Array(
+    Type.Object({
+      group: Type.String({ description: "Full name of the group" }),
+      how: Type.String({ description: "Its right, in words" }),
+      member: Type.Array(Type.String(), { description: "Some users of the group: those whom the caller may see" }),
+    }),
+    { description: "Groups that give the right" },
+  ),
 });

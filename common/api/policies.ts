@@ -7,27 +7,39 @@ import { HostEntry, HostEntryOrEmpty } from "./targets.ts";
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
-export const IntervalUnit = Type.Union([
-  Type.Literal("year"),
-  Type.Literal("month"),
-  Type.Literal("day"),
-  Type.Literal("hour"),
-  Type.Literal("minute"),
-  Type.Literal("second"),
-]);
+export const IntervalUnit = Type.Union(
+  [
+    Type.Literal("year"),
+    Type.Literal("month"),
+    Type.Literal("day"),
+    Type.Literal("hour"),
+    Type.Literal("minute"),
+    Type.Literal("second"),
+  ],
+  { description: "Unit of interval" },
+);
 
 /** Name of the policy attribute, and of the member of a host's `config`, with the zone for times without a zone. */
 export const TIME_ZONE = "time_zone";
 
 const Common = {
-  name: Type.String({ minLength: 1, maxLength: 200, documented: FILE_NAME }),
-  /** Configuration key of the rule that parses the records, such as `/matrix/rules/access`. */
-  rule: Type.String({ minLength: 1, maxLength: 500, documented: RULE_KEY }),
-  /** Regular expression that separates records; a line feed if absent or empty. */
-  delimiter: Type.Optional(Text(1_000)),
-  /** True: the delimiter ends a record instead of beginning it. */
-  delimitereol: Type.Optional(Type.Boolean()),
-  tags: Type.Optional(Type.Array(Text(500))),
+  name: Type.String({ minLength: 1, maxLength: 200, documented: FILE_NAME, description: "Name of the policy" }),
+  rule: Type.String({
+    minLength: 1,
+    maxLength: 500,
+    documented: RULE_KEY,
+    description: "Configuration key of the rule that parses the records, such as /matrix/rules/access",
+  }),
+  delimiter: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      description: "Regular expression that separates records; a line feed if absent or empty",
+    }),
+  ),
+  delimitereol: Type.Optional(
+    Type.Boolean({ description: "True: the delimiter ends a record, instead of beginning one" }),
+  ),
+  tags: Type.Optional(Type.Array(Text(500), { description: "Tags of the policy" })),
   hosts: Type.Optional(Type.Array(HostEntryOrEmpty)),
   attrs: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
@@ -40,35 +52,68 @@ const Common = {
 export const CommandPolicySpec = Type.Object({
   ...Common,
   kind: Type.Literal("command"),
-  command: Type.String({ minLength: 1, maxLength: 8_000 }),
-  /** 0: in the folder of a depot. 1: a plain command. */
-  ctype: Type.Integer({ minimum: 0, maximum: 1 }),
-  depotname: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
-  depotversion: Type.Optional(Type.String({ maxLength: 50, documented: NOT_EMPTY })),
-  depotcommand: Type.Optional(Text(8_000)),
+  command: Type.String({ minLength: 1, maxLength: 8_000, description: "Command line" }),
+  ctype: Type.Integer({
+    minimum: 0,
+    maximum: 1,
+    description: "0: the command runs in the folder of the depot; 1: a plain command",
+  }),
+  depotname: Type.Optional(
+    Type.String({ maxLength: 200, documented: NOT_EMPTY, description: "Depot with the command; required for ctype 0" }),
+  ),
+  depotversion: Type.Optional(
+    Type.String({ maxLength: 50, documented: NOT_EMPTY, description: "Version of the depot; required for ctype 0" }),
+  ),
+  depotcommand: Type.Optional(
+    Type.String({
+      maxLength: 8_000,
+      description: "Command line that runs once the depot is in place; empty: that of the depot",
+    }),
+  ),
   interval: Type.Integer({ minimum: 1, maximum: 1_000_000, description: "in the unit" }),
   unit: IntervalUnit,
-  /** False: the whole output of a run is one record. */
-  split: Type.Optional(Type.Boolean()),
-  /** True: the command runs forever and is restarted when it ends; its output is split as it arrives. */
-  isdaemon: Type.Optional(Type.Boolean()),
+  split: Type.Optional(
+    Type.Boolean({
+      description:
+        "True: output is cut into records; otherwise the whole output of a run that is no daemon is one record",
+    }),
+  ),
+  isdaemon: Type.Optional(
+    Type.Boolean({
+      description: "True: the command runs for ever and is restarted when it ends; its output is cut as it arrives",
+    }),
+  ),
 });
 export type CommandPolicySpec = Static<typeof CommandPolicySpec>;
 
 export const LogPolicySpec = Type.Object({
   ...Common,
   kind: Type.Literal("log"),
-  dir: Type.String({ minLength: 1, maxLength: 4_000, documented: HOST_FOLDER }),
-  /** Regular expression for the file's path below `dir`. Named groups are stored with the records. */
-  match: Type.String({ minLength: 1, maxLength: 1_000 }),
-  /** Only matching records are sent. */
-  matchregexp: Type.Optional(Text(1_000)),
-  /** Group names that order the files of one log, most significant first. */
-  priority: Type.Optional(Type.Array(Text(100))),
-  /** Maps group name and captured text to a number for that order, ascending. */
-  translation: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()))),
-  /** Name of the group in the file pattern that distinguishes one log from another. */
-  differentiator: Type.Optional(Text(100)),
+  dir: Type.String({
+    minLength: 1,
+    maxLength: 4_000,
+    documented: HOST_FOLDER,
+    description: "Folder of the log files on the host",
+  }),
+  match: Type.String({
+    minLength: 1,
+    maxLength: 1_000,
+    description: "Regular expression for the file's path below dir. Named groups are stored with the records",
+  }),
+  matchregexp: Type.Optional(
+    Type.String({ maxLength: 1_000, description: "Regular expression of the records that are sent; empty: all" }),
+  ),
+  priority: Type.Optional(
+    Type.Array(Text(100), { description: "Groups of match that order the files of one log, most significant first" }),
+  ),
+  translation: Type.Optional(
+    Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()), {
+      description: "Group of priority: numbers by captured text, for that order, ascending",
+    }),
+  ),
+  differentiator: Type.Optional(
+    Type.String({ maxLength: 100, description: "Group of match that tells one log from another; empty: none" }),
+  ),
 });
 export type LogPolicySpec = Static<typeof LogPolicySpec>;
 
@@ -119,14 +164,14 @@ export const ConfRemove = Type.Object({ ...PolicySelect.properties, hosts: ConfH
 
 /** The conf of a policy on one host. */
 export const PolicyConf = Type.Object({
-  host: Type.String(),
+  host: Type.String({ description: "Name of the host" }),
   state: Type.Union([Type.Literal("ok"), Type.Literal("waiting"), Type.Literal("unassigned"), Type.Literal("failed")], {
     description:
       "ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed",
   }),
   message: Type.String({ description: "why it is not ok" }),
   digest: Type.String({ description: "SHA-256 of the wanted bytes; empty: the host is to have no conf" }),
-  bytes: Type.Integer(),
+  bytes: Type.Integer({ description: "Size of the wanted conf; 0 without one" }),
 });
 export type PolicyConf = Static<typeof PolicyConf>;
 
@@ -135,22 +180,26 @@ export const PolicyList = Type.Object({});
 /** A policy as clients read it: the members of its kind and its metadata. */
 export const PolicyRecord = Type.Object({
   ...Type.Partial(Type.Object({ ...CommandPolicyInput.properties, ...LogPolicyInput.properties })).properties,
-  id: Type.String(),
-  class: Type.String(),
-  name: Type.String(),
-  kind: Type.Union([Type.Literal("command"), Type.Literal("log")]),
-  rule: Type.String(),
+  id: Type.String({ description: "Id of the policy as an object" }),
+  class: Type.String({ description: "Class of the policy as an object" }),
+  name: Type.String({ description: "Name of the policy" }),
+  kind: Type.Union([Type.Literal("command"), Type.Literal("log")], {
+    description: "command: output of a command; log: lines of files",
+  }),
+  rule: Type.String({ description: "Configuration key of the rule that parses the records" }),
   hosts: Type.Array(Type.String(), { description: "as they were sent: names, and expressions" }),
   matched: Type.Optional(
     Type.Array(Type.String(), {
       description: "hosts that the entries of hosts mean now; only if one is an expression",
     }),
   ),
-  tags: Type.Array(Type.String()),
-  status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")]),
+  tags: Type.Array(Type.String(), { description: "Tags of the policy" }),
+  status: Type.Union([Type.Literal("deployed"), Type.Literal("undeployed")], {
+    description: "deployed: its hosts run it",
+  }),
   created: Type.Integer({ description: "milliseconds since 1970" }),
   changed: Type.Integer({ description: "milliseconds since 1970" }),
-  creator: Type.String(),
+  creator: Type.String({ description: "User who made the policy" }),
   revision: Revision,
 });
 export type PolicyRecord = Static<typeof PolicyRecord>;
@@ -158,7 +207,7 @@ export type PolicyRecord = Static<typeof PolicyRecord>;
 /** Hosts that no entry of a policy matches any more, and that keep the policy until the change is confirmed. */
 export const HeldTargets = Type.Object({
   id: Type.String({ description: "for POST /monitoring/targets/confirm; another one if hosts are added" }),
-  policy: Type.String(),
+  policy: Type.String({ description: "Name of the policy" }),
   since: Type.Integer({ description: "milliseconds since 1970" }),
   username: Type.String({ description: "who saved the hosts of the policy" }),
   matched: Type.Integer({ description: "hosts that have the policy, with those of the change" }),
@@ -167,4 +216,6 @@ export const HeldTargets = Type.Object({
 export type HeldTargets = Static<typeof HeldTargets>;
 
 export const HeldTargetsList = Type.Object({});
-export const HeldTargetsConfirm = Type.Object({ id: Type.String({ minLength: 1, maxLength: 100 }) });
+export const HeldTargetsConfirm = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 100, description: "Id of the held change, as the list has it" }),
+});

@@ -26,9 +26,9 @@ export const RuleQuery = Type.Object({
 
 export const RuleList = Type.Array(
   Type.Object({
-    key: Type.String(),
-    class: Type.String(),
-    type: Type.String(),
+    key: Type.String({ description: "Configuration key of the rule" }),
+    class: Type.String({ description: "Path of the class that its rows go to; empty where its body names classes" }),
+    type: Type.String({ description: "Parser of the rule: text, json, csv or grok" }),
     value: Type.String({ description: "The rule's text" }),
     revision: Revision,
   }),
@@ -45,8 +45,10 @@ const NEW_RULES = [
 
 export const RuleNew = Type.Object(
   {
-    class: Type.String({ minLength: 1 }),
-    type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")]),
+    class: Type.String({ minLength: 1, description: "Path of the class that the rows go to" }),
+    type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")], {
+      description: "Parser of the rule",
+    }),
     fields: Type.Optional(
       Type.Array(Type.String(), {
         description:
@@ -115,10 +117,10 @@ export const RuleTryReply = Type.Object({
       raw: Type.Optional(
         Type.Object(
           {
-            text: Type.String(),
+            text: Type.String({ description: "Text of the record" }),
             time: Type.Number({ description: "Milliseconds since 1970" }),
-            host: Type.String(),
-            source: Type.String(),
+            host: Type.String({ description: "Host that sent the record" }),
+            source: Type.String({ description: "File or command of the record" }),
           },
           { description: "The record of the policy" },
         ),
@@ -130,30 +132,39 @@ export const RuleTryReply = Type.Object({
       ),
       rows: Type.Array(
         Type.Object({
-          class: Type.String(),
-          values: Type.Record(Type.String(), Type.Unknown()),
+          class: Type.String({ description: "Path of the class of the row" }),
+          values: Type.Record(Type.String(), Type.Unknown(), { description: "Values by column" }),
           time: Type.Optional(
             Type.Number({ description: "Milliseconds since 1970, where --time gives the record a time of its own" }),
           ),
         }),
+        { description: "Rows that the rule makes of the record" },
       ),
       errors: Type.Array(
         Type.Object({
-          message: Type.String(),
+          message: Type.String({ description: "The error in words" }),
           line: Type.Optional(Type.Integer({ description: "Of the rule's text, where its body went wrong" })),
-          column: Type.Optional(Type.Integer()),
+          column: Type.Optional(Type.Integer({ description: "Column of the rule's text, from 1" })),
         }),
+        { description: "Why the record, or a row of it, does not fit" },
       ),
     }),
+    { description: "Each record of the sample" },
   ),
-  log: Type.Array(Type.Object({ level: Type.String(), msg: Type.String() })),
+  log: Type.Array(
+    Type.Object({
+      level: Type.String({ description: "Level of the message, such as info" }),
+      msg: Type.String({ description: "Text of the message" }),
+    }),
+    { description: "Messages of the body" },
+  ),
   notCalled: Type.Array(Type.String(), { description: "Functions that bodies called and a trial does not carry out" }),
-  msPerRecord: Type.Number(),
+  msPerRecord: Type.Number({ description: "Mean time for a record, in milliseconds" }),
 });
 
 export const ParseFileQuery = Type.Object({
   rule: Key,
-  filename: Type.String({ minLength: 1, documented: PATH_BELOW }),
+  filename: Type.String({ minLength: 1, documented: PATH_BELOW, description: "Path of the file in the file space" }),
   encoding: Type.Optional(
     Type.String({
       description: "Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent",
@@ -170,11 +181,17 @@ export const ParseFileQuery = Type.Object({
 });
 
 export const ParseFileReply = Type.Object({
-  class: Type.String(),
+  class: Type.String({ description: "Path of the class of the rule" }),
   records: Type.Integer({ description: "Records stored" }),
   removed: Type.Integer({ description: "Records that were removed after an earlier run, and stay so" }),
   failed: Type.Integer({ description: "Lines that could not be parsed or stored" }),
-  errors: Type.Array(Type.Object({ line: Type.Integer(), error: Type.String() })),
+  errors: Type.Array(
+    Type.Object({
+      line: Type.Integer({ description: "Number of the line, from 1" }),
+      error: Type.String({ description: "Reason" }),
+    }),
+    { description: "The first lines that failed" },
+  ),
 });
 
 export const SentLinesQuery = Type.Object({
@@ -204,7 +221,10 @@ export const ExtensionPath = Type.Object({
   }),
 });
 
-const PatternText = Type.String({ documented: { pattern: "^[A-Za-z0-9_]{1,128}$" } });
+const PatternText = Type.String({
+  documented: { pattern: "^[A-Za-z0-9_]{1,128}$" },
+  description: "Name of the pattern",
+});
 
 export const PatternName = Type.Object({ name: PatternText });
 
@@ -220,9 +240,9 @@ export const PatternPut = Type.Object({
 });
 
 export const Pattern = Type.Object({
-  name: Type.String(),
-  pattern: Type.String(),
-  eg: Type.String(),
+  name: Type.String({ description: "Name of the pattern" }),
+  pattern: Type.String({ description: "The regular expression" }),
+  eg: Type.String({ description: "Sample that the pattern was tried on; empty: none" }),
   revision: Revision,
 });
 

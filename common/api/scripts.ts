@@ -27,19 +27,20 @@ export const FunctionsInput = Type.Object({});
 export const FunctionList = Type.Array(
   Type.Object({
     name: Type.String({ description: "As it is called: <object>.<function>" }),
-    object: Type.String(),
-    summary: Type.String(),
+    object: Type.String({ description: "Object that the function belongs to" }),
+    summary: Type.String({ description: "The work of the function, in a sentence" }),
     parameters: Type.Array(
       Type.Object({
-        name: Type.String(),
-        type: Type.String(),
-        title: Type.String(),
-        optional: Type.Boolean(),
+        name: Type.String({ description: "Name of the argument" }),
+        type: Type.String({ description: "Type of the argument" }),
+        title: Type.String({ description: "Meaning of the argument" }),
+        optional: Type.Boolean({ description: "True: the argument may be left out" }),
         list: Type.Boolean({ description: "It takes all arguments from here on" }),
       }),
+      { description: "Arguments, in their order" },
     ),
-    returns: Type.String(),
-    example: Type.String(),
+    returns: Type.String({ description: "The result, in words; empty: none" }),
+    example: Type.String({ description: "A call of the function" }),
     language: Type.Optional(Type.String({ description: "The language whose scripts find it; without it, each" })),
   }),
 );

@@ -3,7 +3,7 @@ import { PLAIN_TEXT } from "./documented.ts";
 
 /** Schemas of `/extend`. */
 
-const Name = Type.String({ documented: PLAIN_TEXT });
+const Name = Type.String({ documented: PLAIN_TEXT, description: "Name of the table" });
 
 export const TableName = Type.Object({ name: Name });
 

@@ -96,7 +96,7 @@ export const TransferReport = Type.Object({
   state: Type.String({ description: "running, done or failed" }),
   total: Type.Integer({ description: "Statements" }),
   done: Type.Integer({ description: "Statements that are written" }),
-  message: Type.String(),
+  message: Type.String({ description: "Reason of a failure; empty otherwise" }),
 });
 
 export const SheetReport = Type.Object({
@@ -105,7 +105,7 @@ export const SheetReport = Type.Object({
   columns: Type.Optional(
     Type.Array(
       Type.Object({
-        heading: Type.String(),
+        heading: Type.String({ description: "Heading in the file" }),
         column: Type.String({ description: "Empty: left out" }),
         type: Type.Optional(Type.String({ description: "Of the column; id, or relation of an edge type" })),
       }),
@@ -120,7 +120,7 @@ export const SheetReport = Type.Object({
   changes: Type.Optional(
     Type.Array(
       Type.Object({
-        row: Type.Integer(),
+        row: Type.Integer({ description: "Number of the row in the file, from 1" }),
         id: Type.Optional(Type.String({ description: "Absent: made up with the object" })),
         action: Type.String({ description: "create or update" }),
       }),

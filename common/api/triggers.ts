@@ -4,22 +4,27 @@ import { Revision } from "./revision.ts";
 
 /** Schemas of `/mxobject/trigger`. */
 
-export const TriggerQuery = Type.Object({ class: Type.String({ minLength: 1 }) });
+export const TriggerQuery = Type.Object({ class: Type.String({ minLength: 1, description: "Path of the class" }) });
 
 export const TriggerName = Type.Object({
-  class: Type.String({ minLength: 1 }),
+  class: Type.String({ minLength: 1, description: "Path of the class" }),
   name: Type.String({ minLength: 1, description: "Letters, digits, `_`, `-` and `.`" }),
 });
 
 const LEVEL = { minimum: -1_000_000, maximum: 1_000_000, multipleOf: 1 };
 const LEVEL_TEXT = { pattern: "^(-?[0-9]{1,6})?$" };
 /** Clients send flags as texts. */
-const Truth = Type.Optional(
-  Type.Union([Type.String({ documented: { pattern: "^([Tt]rue|[Ff]alse)?$" } }), Type.Boolean()]),
-);
+const truth = (description: string) =>
+  Type.Optional(
+    Type.Union([Type.String({ documented: { pattern: "^([Tt]rue|[Ff]alse)?$" } }), Type.Boolean()], { description }),
+  );
 
 export const TriggerPut = Type.Object({
-  class: Type.String({ minLength: 1, documented: CLASS_PATH }),
+  class: Type.String({
+    minLength: 1,
+    documented: CLASS_PATH,
+    description: "Path of the class; its subclasses have the trigger as well",
+  }),
   name: Type.String({
     minLength: 1,
     description: "Letters, digits, `_`, `-` and `.`",
@@ -29,10 +34,19 @@ export const TriggerPut = Type.Object({
   attr: Type.Optional(
     Type.Object(
       {
-        disable: Truth,
-        before: Truth,
-        level: Type.Optional(Type.Union([Type.String({ documented: LEVEL_TEXT }), Type.Number({ documented: LEVEL })])),
-        language: Type.Optional(Type.String({ documented: oneOfWords(["", "lua", "javascript", "js"]) })),
+        disable: truth("True: the trigger does not run"),
+        before: truth("True: the trigger runs before the write and may change or refuse it; otherwise after it"),
+        level: Type.Optional(
+          Type.Union([Type.String({ documented: LEVEL_TEXT }), Type.Number({ documented: LEVEL })], {
+            description: "Order among the triggers of a write, ascending; 0 when absent",
+          }),
+        ),
+        language: Type.Optional(
+          Type.String({
+            documented: oneOfWords(["", "lua", "javascript", "js"]),
+            description: "Language of the script; Lua when absent, unless its first line says otherwise",
+          }),
+        ),
       },
       { description: "Texts: `disable`, `before`, `level`, `language`" },
     ),
@@ -41,10 +55,12 @@ export const TriggerPut = Type.Object({
 
 export const TriggerList = Type.Array(
   Type.Object({
-    class: Type.String(),
+    class: Type.String({ description: "Path of the class" }),
     vtime: Type.Number({ description: "Of the latest change, in milliseconds" }),
-    script: Type.Record(Type.String(), Type.String()),
-    attr: Type.Record(Type.String(), Type.String({ description: "The attributes as JSON" })),
-    revision: Type.Record(Type.String(), Revision),
+    script: Type.Record(Type.String(), Type.String(), { description: "Script of each trigger by name" }),
+    attr: Type.Record(Type.String(), Type.String({ description: "The attributes as JSON" }), {
+      description: "Attributes of each trigger by name",
+    }),
+    revision: Type.Record(Type.String(), Revision, { description: "Revision of each trigger by name" }),
   }),
 );

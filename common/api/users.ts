@@ -11,12 +11,13 @@ const Code = Type.Optional(
 
 /** Sign-in for programs: query, form or JSON. */
 export const SignInInput = Type.Object({
-  /** Absent: the installation's only tenant. */
-  company: Type.Optional(Text(48)),
-  username: Type.String({ minLength: 1, maxLength: 200, documented: PLAIN_TEXT }),
-  password: Type.String({ minLength: 1, maxLength: 4_096 }),
+  company: Type.Optional(
+    Type.String({ maxLength: 48, description: "Name of the tenant. Absent: the installation's only one" }),
+  ),
+  username: Type.String({ minLength: 1, maxLength: 200, documented: PLAIN_TEXT, description: "Name of the user" }),
+  password: Type.String({ minLength: 1, maxLength: 4_096, description: "Password of the user" }),
   code: Code,
-  remember: Type.Optional(Type.Boolean()),
+  remember: Type.Optional(Type.Boolean({ description: "True: a session that outlives the browser" })),
 });
 
 /** The session id, which is also set as cookie. */
@@ -25,10 +26,16 @@ export const SignInOutput = Type.String();
 /** Sign-in for people. The HTML form of existing portals sends the name as `user_name`. */
 export const LoginInput = Type.Object(
   {
-    company: Type.Optional(Text(48)),
-    username: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
-    user_name: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY })),
-    password: Type.Optional(Type.String({ maxLength: 4_096, documented: NOT_EMPTY })),
+    company: Type.Optional(
+      Type.String({ maxLength: 48, description: "Name of the tenant. Absent: the installation's only one" }),
+    ),
+    username: Type.Optional(Type.String({ maxLength: 200, documented: NOT_EMPTY, description: "Name of the user" })),
+    user_name: Type.Optional(
+      Type.String({ maxLength: 200, documented: NOT_EMPTY, description: "The same as username" }),
+    ),
+    password: Type.Optional(
+      Type.String({ maxLength: 4_096, documented: NOT_EMPTY, description: "Password of the user" }),
+    ),
     code: Code,
     ticket: Type.Optional(
       Type.String({
@@ -37,21 +44,33 @@ export const LoginInput = Type.Object(
         documented: NOT_EMPTY,
       }),
     ),
-    remember: Type.Optional(Type.Boolean()),
+    remember: Type.Optional(Type.Boolean({ description: "True: a session that outlives the browser" })),
   },
   { documented: oneOfMembers(["ticket"], ["username", "password"], ["user_name", "password"]) },
 );
 
-export const LoginPageInput = Type.Object({ error: Type.Optional(Text(50)) });
+export const LoginPageInput = Type.Object({
+  error: Type.Optional(Type.String({ maxLength: 50, description: "Code of the error that the page explains" })),
+});
 
-export const LogoutInput = Type.Object({ name: Type.Optional(Text(200)) });
+export const LogoutInput = Type.Object({
+  name: Type.Optional(Type.String({ maxLength: 200, description: "Name of the user; without effect" })),
+});
 
-export const NamedLogoutInput = Type.Object({ name: Text(4_096) });
+export const NamedLogoutInput = Type.Object({
+  name: Type.String({ maxLength: 4_096, description: "Name of the user; without effect" }),
+});
 
 /** As the sign-in for programs, but redirects a browser to `redirect`, a path of this site, or to the start page. */
 export const GoAuthInput = Type.Object({
   ...SignInInput.properties,
-  redirect: Type.Optional(Type.String({ maxLength: 1_000, documented: OWN_PATH })),
+  redirect: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      documented: OWN_PATH,
+      description: "Path of a page of this site to go to; the user's start page when absent",
+    }),
+  ),
 });
 
 /** The password is the raw body. */
@@ -76,25 +95,33 @@ export const UserTreeInput = Type.Object({
   fullname: Type.Optional(Type.String({ description: "Path of an organisation or a user; / or absent: all" })),
 });
 
-const Contacts = Type.Array(Text(256), { maxItems: 32 });
-const Flag = Type.Optional(Type.Boolean());
-
 const DetailMembers = {
-  auth: Type.Optional(Text(64)),
-  grpset: Type.Optional(Type.Array(Text(1_000), { maxItems: 256 })),
-  lastname: Type.Optional(Text(256)),
-  firstname: Type.Optional(Text(256)),
-  gender: Type.Optional(Text(64)),
-  address: Type.Optional(Text(1_000)),
-  email: Type.Optional(Contacts),
-  imaccount: Type.Optional(Text(256)),
+  auth: Type.Optional(Type.String({ maxLength: 64, description: "Way to sign in that clients note; without effect" })),
+  grpset: Type.Optional(
+    Type.Array(Text(1_000), {
+      maxItems: 256,
+      description: "Full names of the groups of the user, in place of the present ones",
+    }),
+  ),
+  lastname: Type.Optional(Type.String({ maxLength: 256, description: "Family name" })),
+  firstname: Type.Optional(Type.String({ maxLength: 256, description: "Given name" })),
+  gender: Type.Optional(Type.String({ maxLength: 64, description: "Gender, as the client writes it" })),
+  address: Type.Optional(Type.String({ maxLength: 1_000, description: "Postal address" })),
+  email: Type.Optional(Type.Array(Text(256), { maxItems: 32, description: "Mail addresses" })),
+  imaccount: Type.Optional(Type.String({ maxLength: 256, description: "Account of a messenger" })),
   wechat: Type.Optional(Type.String({ maxLength: 256, description: "Another name of imaccount" })),
-  mobile: Type.Optional(Contacts),
-  telephone: Type.Optional(Contacts),
-  remark: Type.Optional(Text(4_000)),
-  status: Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 })),
-  isadmin: Flag,
-  isactive: Flag,
+  mobile: Type.Optional(Type.Array(Text(256), { maxItems: 32, description: "Numbers of mobile phones" })),
+  telephone: Type.Optional(Type.Array(Text(256), { maxItems: 32, description: "Numbers of telephones" })),
+  remark: Type.Optional(Type.String({ maxLength: 4_000, description: "Remark for people" })),
+  status: Type.Optional(
+    Type.Integer({
+      minimum: -2_147_483_648,
+      maximum: 2_147_483_647,
+      description: "Number to which clients give a meaning; without effect",
+    }),
+  ),
+  isadmin: Type.Optional(Type.Boolean({ description: "True: the user is an administrator of the tenant" })),
+  isactive: Type.Optional(Type.Boolean({ description: "False: the user cannot sign in" })),
   config: Type.Optional(
     Type.Record(Text(256), Text(4_000), {
       maxProperties: 64,
@@ -113,7 +140,7 @@ export const UserCreateInput = Type.Object(
       maxLength: 8_000,
       description: "Path or id of an organisation; / is the root",
     }),
-    username: Type.String({ maxLength: 200, documented: USER_NAME }),
+    username: Type.String({ maxLength: 200, documented: USER_NAME, description: "Name of the user or organisation" }),
     passwd: Type.Optional(
       Type.String({
         maxLength: 4_096,
@@ -121,17 +148,23 @@ export const UserCreateInput = Type.Object(
         documented: { minLength: PASSWORD_MIN_CHARACTERS },
       }),
     ),
-    otype: Type.Union([Type.Literal("usr"), Type.Literal("org")]),
+    otype: Type.Union([Type.Literal("usr"), Type.Literal("org")], { description: "usr: a user; org: an organisation" }),
     ...DetailMembers,
   },
   { documented: { anyOf: NEW_NODES } },
 );
 
-const UserId = Text(20);
+const UserId = Type.String({ maxLength: 20, description: "Id of the user or organisation" });
 
 export const UserUpdateInput = Type.Object({
   userid: UserId,
-  passwd: Type.Optional(Type.String({ maxLength: 4_096, documented: { minLength: PASSWORD_MIN_CHARACTERS } })),
+  passwd: Type.Optional(
+    Type.String({
+      maxLength: 4_096,
+      documented: { minLength: PASSWORD_MIN_CHARACTERS },
+      description: "New password; ends all sessions and tokens of the user",
+    }),
+  ),
   password: Type.Optional(
     Type.String({ maxLength: 4_096, description: "The caller's present one; required with passwd for oneself" }),
   ),
@@ -153,22 +186,26 @@ export const UserNodeReply = Type.Object({
   fullname: Type.String({ description: "Path from the root" }),
   parent: Type.String({ description: "Path of the organisation it is in; empty for the root" }),
   otype: Type.String({ description: "usr or org" }),
-  isadmin: Type.Optional(Type.Boolean()),
-  isactive: Type.Optional(Type.Boolean()),
-  status: Type.Optional(Type.Integer()),
-  firstname: Type.Optional(Type.String()),
-  lastname: Type.Optional(Type.String()),
-  gender: Type.Optional(Type.String()),
-  address: Type.Optional(Type.String()),
-  imaccount: Type.Optional(Type.String()),
-  wechat: Type.Optional(Type.String()),
-  remark: Type.Optional(Type.String()),
-  auth: Type.Optional(Type.String()),
-  email: Type.Optional(Type.Array(Type.String())),
-  mobile: Type.Optional(Type.Array(Type.String())),
-  telephone: Type.Optional(Type.Array(Type.String())),
-  grpset: Type.Optional(Type.Array(Type.String())),
-  config: Type.Optional(Type.Record(Type.String(), Type.String())),
+  isadmin: Type.Optional(Type.Boolean({ description: "True: an administrator of the tenant" })),
+  isactive: Type.Optional(Type.Boolean({ description: "False: the user cannot sign in" })),
+  status: Type.Optional(Type.Integer({ description: "Number to which clients give a meaning" })),
+  firstname: Type.Optional(Type.String({ description: "Given name" })),
+  lastname: Type.Optional(Type.String({ description: "Family name" })),
+  gender: Type.Optional(Type.String({ description: "Gender, as the client writes it" })),
+  address: Type.Optional(Type.String({ description: "Postal address" })),
+  imaccount: Type.Optional(Type.String({ description: "Account of a messenger" })),
+  wechat: Type.Optional(Type.String({ description: "The same as imaccount" })),
+  remark: Type.Optional(Type.String({ description: "Remark for people" })),
+  auth: Type.Optional(Type.String({ description: "Way to sign in that clients noted" })),
+  email: Type.Optional(Type.Array(Type.String(), { description: "Mail addresses" })),
+  mobile: Type.Optional(Type.Array(Type.String(), { description: "Numbers of mobile phones" })),
+  telephone: Type.Optional(Type.Array(Type.String(), { description: "Numbers of telephones" })),
+  grpset: Type.Optional(Type.Array(Type.String(), { description: "Full names of the groups of the user" })),
+  config: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: "Values to which clients give a meaning, but for time_zone",
+    }),
+  ),
   revision: Type.Optional(Revision),
   nodes: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
     description: "Organisations, then users, by name; nodes of this same form",
@@ -176,8 +213,8 @@ export const UserNodeReply = Type.Object({
 });
 
 export const EndSessionInput = Type.Object({
-  id: Type.String({ pattern: "^[0-9a-f]{64}$" }),
-  password: Type.String({ minLength: 1, maxLength: 4_096 }),
+  id: Type.String({ pattern: "^[0-9a-f]{64}$", description: "Id of the session, as the list of sessions has it" }),
+  password: Type.String({ minLength: 1, maxLength: 4_096, description: "The caller's present password" }),
 });
 
 /** Sent by the page of the user's own account. */
@@ -185,10 +222,12 @@ export const EndSessionsInput = Type.Object({
   id: Type.Optional(
     Type.String({ description: "One of one's sessions; absent or empty: all but this one", maxLength: 64 }),
   ),
-  password: Type.String({ minLength: 1, maxLength: 4_096 }),
+  password: Type.String({ minLength: 1, maxLength: 4_096, description: "The caller's present password" }),
 });
 
-export const OwnIdInput = Type.Object({ id: Type.String({ pattern: "^[0-9a-f]{64}$" }) });
+export const OwnIdInput = Type.Object({
+  id: Type.String({ pattern: "^[0-9a-f]{64}$", description: "Id of one of the caller's own" }),
+});
 
 export const SessionsReply = Type.Array(
   Type.Object({
@@ -202,7 +241,7 @@ export const SessionsReply = Type.Array(
 const SCOPE = { pattern: "^([a-z]+:(\\*|read|write|run)|\\*:(read|write|run))$" };
 
 export const TokenInput = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
+  name: Type.String({ minLength: 1, maxLength: 200, description: "Name of the token, for people" }),
   scopes: Type.Array(Type.String({ maxLength: 100, documented: SCOPE }), {
     minItems: 1,
     maxItems: TOKEN_SCOPES_MAX,
@@ -223,23 +262,25 @@ export const TokenReply = Type.String({ description: "The token, told once: for 
 export const TokensReply = Type.Array(
   Type.Object({
     id: Type.String({ description: "Names the token; it does not sign in" }),
-    name: Type.String(),
-    scopes: Type.Array(Type.String()),
+    name: Type.String({ description: "Name of the token" }),
+    scopes: Type.Array(Type.String(), { description: "Grants of the token" }),
     createdMs: Type.Integer({ description: "milliseconds since 1970" }),
     expiresMs: Type.Integer({ description: "milliseconds since 1970" }),
     remote: Type.String({ description: "Address it was made from" }),
   }),
 );
 
-export const OwnPasswordInput = Type.Object({ password: Type.String({ minLength: 1, maxLength: 4_096 }) });
+export const OwnPasswordInput = Type.Object({
+  password: Type.String({ minLength: 1, maxLength: 4_096, description: "The caller's present password" }),
+});
 
 export const ChangePasswordInput = Type.Object({
   password: Type.String({ minLength: 1, maxLength: 4_096, description: "The present one" }),
-  newpassword: Type.String({ minLength: 1, maxLength: 4_096 }),
+  newpassword: Type.String({ minLength: 1, maxLength: 4_096, description: "The new password" }),
 });
 
 export const SecondFactorReply = Type.Object({
-  active: Type.Boolean(),
+  active: Type.Boolean({ description: "True: signing in takes a second factor" }),
   recoverycodes: Type.Integer({ description: "How many are left" }),
 });
 
@@ -261,9 +302,15 @@ const stops = Type.Object(
   {
     users: Type.Array(Type.String(), { description: "Names of users whose Basic sign-in is refused" }),
     usercount: Type.Integer({ description: "How many there are; `users` names the first of them" }),
-    tokens: Type.Array(Type.Object({ user: Type.String(), name: Type.String() }), {
-      description: "Tokens that are refused",
-    }),
+    tokens: Type.Array(
+      Type.Object({
+        user: Type.String({ description: "Name of the user" }),
+        name: Type.String({ description: "Name of the token" }),
+      }),
+      {
+        description: "Tokens that are refused",
+      },
+    ),
     tokencount: Type.Integer({ description: "How many there are; `tokens` names the first of them" }),
   },
   { description: "Programs that stop until their user has done what the policy requires, by this change" },
@@ -276,6 +323,8 @@ export const SignInPolicyChange = Type.Object({
   firstpasswords: Type.Optional(firstpasswords),
 });
 
-export const SecondFactorCodeInput = Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) });
+export const SecondFactorCodeInput = Type.Object({
+  code: Type.String({ minLength: 1, maxLength: 64, description: "One-time password that the authenticator shows" }),
+});
 
 export const RecoveryCodesReply = Type.Array(Type.String(), { description: "Good once each; told once" });

@@ -1,6 +1,7 @@
 import type { HistoryBounds } from "../areas/files/index.ts";
 import type { DialPeer } from "../grpc/index.ts";
 import type { HstsReach } from "../http/connections/browsers.ts";
+import type { Manual } from "../http/manual/files.ts";
 import type { CallLog } from "../log/calls.ts";
 import type { OpenIdSettings } from "../settings/openid.ts";
 import type { Runtime } from "../runtime.ts";
@@ -58,6 +59,8 @@ export interface AssemblyOptions {
   readonly listening?: () => { readonly host: string; readonly port: number };
   /** The built `worker.ts`, and the number of threads for it. Absent: all tasks run on the main thread. */
   readonly workers?: { readonly file: URL; readonly threads: number };
+  /** See `HttpParts.manual`. */
+  readonly manual?: Manual;
   /** The built `script-worker.ts`; absent: no script runs. */
   readonly scripts?: URL;
   /** Public keys that verify the signatures of licences; none if absent. */

@@ -113,6 +113,41 @@ describe.skipIf(!chromium)("in a browser", () => {
     expect(complaints).toEqual([]);
   });
 
+  test("the manual is read without sign-in and searched by keyboard, and its pages load all that they name", async () => {
+    await page.goto(`${odp.url}/docs`);
+    await page.getByRole("link", { name: "Glossary" }).first().click();
+    await page.getByRole("heading", { level: 1, name: "Glossary" }).waitFor();
+    expect(await page.title()).toBe("Glossary – odp manual");
+    expect(await page.locator("nav [aria-current=page]").textContent()).toBe("Glossary");
+
+    await page.keyboard.press("/");
+    await page.keyboard.type("body_memory");
+    const hit = page.locator("#hits").getByRole("link", { name: "Settings" });
+    await hit.waitFor();
+    await page.keyboard.press("Escape");
+    expect(await hit.isVisible()).toBe(false);
+    // Escape has also emptied the field.
+    await page.keyboard.type("body_memory");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Search" }).waitFor();
+    await page.locator(".hits").getByRole("link", { name: "Settings" }).click();
+    await page.getByRole("heading", { level: 1, name: "Settings" }).waitFor();
+    await page.keyboard.press("Tab");
+    expect(await page.locator(":focus").textContent()).toBe("Skip to the content");
+    expect(complaints).toEqual([]);
+  });
+
+  test("the manual is read and searched without JavaScript, on a narrow screen as well", async () => {
+    await using plain = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } });
+    const narrow = await plain.newPage();
+    await narrow.goto(`${odp.url}/docs/api-jobs`);
+    expect((await narrow.locator("main").boundingBox())?.width).toBeLessThanOrEqual(360);
+    await narrow.getByLabel("Search the manual").fill("glossary");
+    await narrow.getByRole("button", { name: "Search" }).click();
+    await narrow.locator(".hits").getByRole("link").first().click();
+    await narrow.getByRole("heading", { level: 1, name: "Glossary" }).waitFor();
+  });
+
   test("a second factor is taken from the page to a device, asked for at the next sign-in, and leaves no trace in the history", async () => {
     await odp.ok(
       "POST",

@@ -85,7 +85,7 @@ export interface Operations {
       query: {
         /** Configuration key of the rule, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** At least 1 character. */
+        /** Path of the file in the file space. At least 1 character. */
         filename: string;
         /** Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent. */
         encoding?: string;
@@ -94,6 +94,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Path of the class of the rule. */
       class: string;
       /** Records stored. */
       records: number;
@@ -101,8 +102,11 @@ export interface Operations {
       removed: number;
       /** Lines that could not be parsed or stored. */
       failed: number;
+      /** The first lines that failed. */
       errors: {
+        /** Number of the line, from 1. */
         line: number;
+        /** Reason. */
         error: string;
       }[];
     };
@@ -118,9 +122,13 @@ export interface Operations {
   getAdminPermsApi: {
     request: Record<string, never>;
     message: {
+      /** Name of the API permission. */
       name: string;
+      /** Folders, each with all below it, and files. */
       pprefix: string[];
+      /** Groups with the permission. */
       _group: {
+        /** Full names of groups. */
         _all: string[];
       };
       /** Changes with every change of the definition. If-Match of a change checks it. */
@@ -138,7 +146,7 @@ export interface Operations {
   postAdminPermsApi: {
     request: {
       body: {
-        /** At least 1 character. */
+        /** Name of the API permission. At least 1 character. */
         name: string;
         /** Folders, each with all below it, and files. At least 1 item. */
         path: readonly string[];
@@ -158,13 +166,18 @@ export interface Operations {
   getAdminPermsApiByName: {
     request: {
       path: {
+        /** Name of the API permission. */
         name: string;
       };
     };
     message: {
+      /** Name of the API permission. */
       name: string;
+      /** Folders, each with all below it, and files. */
       pprefix: string[];
+      /** Groups with the permission. */
       _group: {
+        /** Full names of groups. */
         _all: string[];
       };
       /** Changes with every change of the definition. If-Match of a change checks it. */
@@ -182,6 +195,7 @@ export interface Operations {
   putAdminPermsApiByName: {
     request: {
       path: {
+        /** Name of the API permission. */
         name: string;
       };
       body: {
@@ -203,6 +217,7 @@ export interface Operations {
   deleteAdminPermsApiByName: {
     request: {
       path: {
+        /** Name of the API permission. */
         name: string;
       };
     };
@@ -220,6 +235,7 @@ export interface Operations {
   putAdminPermsApiByNameGroup: {
     request: {
       path: {
+        /** Name of the API permission. */
         name: string;
       };
       body: {
@@ -241,6 +257,7 @@ export interface Operations {
   deleteAdminPermsApiByNameGroup: {
     request: {
       path: {
+        /** Name of the API permission. */
         name: string;
       };
       query: {
@@ -299,13 +316,21 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the user. */
       user: string;
+      /** Full names of the user's groups, nested ones included. */
       groups: string[];
+      /** True: the user may do it. */
       allowed: boolean;
+      /** Reasons, in words. */
       why: string[];
+      /** Groups that give the right. */
       who: {
+        /** Full name of the group. */
         group: string;
+        /** Its right, in words. */
         how: string;
+        /** Some users of the group: those whom the caller may see. */
         member: string[];
       }[];
     };
@@ -326,17 +351,29 @@ export interface Operations {
       };
     };
     message: {
+      /** Id of the group. */
       id: string;
+      /** Name of the group, without those above it. */
       name: string;
+      /** Name with those of the groups above it. */
       fullname: string;
+      /** Full name of the group whose name it continues; empty: none. */
       parent: string;
+      /** U and the full name of a user, or G and the full name of a group. */
       member: string[];
+      /** Class path: the columns that members see. */
       fields: Record<string, string>;
+      /** The rows of a tree that members see. */
       readexps: string[];
+      /** Class paths: members read the objects of these trees. */
       readonly: string[];
+      /** Class paths: members read and write the objects of these trees. */
       writable: string[];
+      /** Labels of the group. */
       tags: string[];
+      /** True: names of other groups continue its name. */
       isParent: boolean;
+      /** Always false. */
       isldap: boolean;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -355,7 +392,7 @@ export interface Operations {
       body: {
         /** Absent: the group that name and parent say. At least 1 character. */
         id?: string;
-        /** At least 1 character. */
+        /** Name of the group. At least 1 character. */
         name?: string;
         /** Full name of the group whose name it continues; empty: none. */
         parent?: string;
@@ -387,7 +424,7 @@ export interface Operations {
   postAdminPermsGroup: {
     request: {
       body: {
-        /** At least 1 character. */
+        /** Name of the group. At least 1 character. */
         name: string;
         /** Full name of the group whose name it continues; empty: none. */
         parent?: string;
@@ -419,21 +456,34 @@ export interface Operations {
   getAdminPermsGroupById: {
     request: {
       path: {
+        /** Id of the group. */
         id: string;
       };
     };
     message: {
+      /** Id of the group. */
       id: string;
+      /** Name of the group, without those above it. */
       name: string;
+      /** Name with those of the groups above it. */
       fullname: string;
+      /** Full name of the group whose name it continues; empty: none. */
       parent: string;
+      /** U and the full name of a user, or G and the full name of a group. */
       member: string[];
+      /** Class path: the columns that members see. */
       fields: Record<string, string>;
+      /** The rows of a tree that members see. */
       readexps: string[];
+      /** Class paths: members read the objects of these trees. */
       readonly: string[];
+      /** Class paths: members read and write the objects of these trees. */
       writable: string[];
+      /** Labels of the group. */
       tags: string[];
+      /** True: names of other groups continue its name. */
       isParent: boolean;
+      /** Always false. */
       isldap: boolean;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -450,6 +500,7 @@ export interface Operations {
   deleteAdminPermsGroupById: {
     request: {
       path: {
+        /** Id of the group. */
         id: string;
       };
     };
@@ -503,7 +554,9 @@ export interface Operations {
         usercount: number;
         /** Tokens that are refused. */
         tokens: {
+          /** Name of the user. */
           user: string;
+          /** Name of the token. */
           name: string;
         }[];
         /** How many there are; `tokens` names the first of them. */
@@ -541,7 +594,9 @@ export interface Operations {
         usercount: number;
         /** Tokens that are refused. */
         tokens: {
+          /** Name of the user. */
           user: string;
+          /** Name of the token. */
           name: string;
         }[];
         /** How many there are; `tokens` names the first of them. */
@@ -575,21 +630,37 @@ export interface Operations {
       parent: string;
       /** usr or org. */
       otype: string;
+      /** True: an administrator of the tenant. */
       isadmin?: boolean;
+      /** False: the user cannot sign in. */
       isactive?: boolean;
+      /** Number to which clients give a meaning. */
       status?: number;
+      /** Given name. */
       firstname?: string;
+      /** Family name. */
       lastname?: string;
+      /** Gender, as the client writes it. */
       gender?: string;
+      /** Postal address. */
       address?: string;
+      /** Account of a messenger. */
       imaccount?: string;
+      /** The same as imaccount. */
       wechat?: string;
+      /** Remark for people. */
       remark?: string;
+      /** Way to sign in that clients noted. */
       auth?: string;
+      /** Mail addresses. */
       email?: string[];
+      /** Numbers of mobile phones. */
       mobile?: string[];
+      /** Numbers of telephones. */
       telephone?: string[];
+      /** Full names of the groups of the user. */
       grpset?: string[];
+      /** Values to which clients give a meaning, but for time_zone. */
       config?: Record<string, string>;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision?: string;
@@ -623,7 +694,7 @@ export interface Operations {
   getAdminUsersByUserid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
       query: {
@@ -647,41 +718,43 @@ export interface Operations {
   postAdminUsersByUserid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
       body?: {
-        /** 8 to 4096 characters. */
+        /** New password; ends all sessions and tokens of the user. 8 to 4096 characters. */
         passwd?: string;
         /** The caller's present one; required with passwd for oneself. At most 4096 characters. */
         password?: string;
-        /** At most 64 characters. */
+        /** Way to sign in that clients note; without effect. At most 64 characters. */
         auth?: string;
-        /** At most 256 items. */
+        /** Full names of the groups of the user, in place of the present ones. At most 256 items. */
         grpset?: readonly string[];
-        /** At most 256 characters. */
+        /** Family name. At most 256 characters. */
         lastname?: string;
-        /** At most 256 characters. */
+        /** Given name. At most 256 characters. */
         firstname?: string;
-        /** At most 64 characters. */
+        /** Gender, as the client writes it. At most 64 characters. */
         gender?: string;
-        /** At most 1000 characters. */
+        /** Postal address. At most 1000 characters. */
         address?: string;
-        /** At most 32 items. */
+        /** Mail addresses. At most 32 items. */
         email?: readonly string[];
-        /** At most 256 characters. */
+        /** Account of a messenger. At most 256 characters. */
         imaccount?: string;
         /** Another name of imaccount. At most 256 characters. */
         wechat?: string;
-        /** At most 32 items. */
+        /** Numbers of mobile phones. At most 32 items. */
         mobile?: readonly string[];
-        /** At most 32 items. */
+        /** Numbers of telephones. At most 32 items. */
         telephone?: readonly string[];
-        /** At most 4000 characters. */
+        /** Remark for people. At most 4000 characters. */
         remark?: string;
-        /** -2147483648 to 2147483647. */
+        /** Number to which clients give a meaning; without effect. -2147483648 to 2147483647. */
         status?: number;
+        /** True: the user is an administrator of the tenant. */
         isadmin?: boolean;
+        /** False: the user cannot sign in. */
         isactive?: boolean;
         /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
         config?: Record<string, string>;
@@ -701,7 +774,7 @@ export interface Operations {
   deleteAdminUsersByUserid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -719,7 +792,7 @@ export interface Operations {
   getAdminUsersByUseridOpenid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -741,7 +814,7 @@ export interface Operations {
   putAdminUsersByUseridOpenid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user. At most 20 characters. */
         userid: string;
       };
       body: {
@@ -762,7 +835,7 @@ export interface Operations {
   deleteAdminUsersByUseridOpenid: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -779,7 +852,7 @@ export interface Operations {
   deleteAdminUsersByUseridSecondfactor: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -796,7 +869,7 @@ export interface Operations {
   getAdminUsersByUseridSessions: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -822,7 +895,7 @@ export interface Operations {
   deleteAdminUsersByUseridSessions: {
     request: {
       path: {
-        /** At most 20 characters. */
+        /** Id of the user or organisation. At most 20 characters. */
         userid: string;
       };
     };
@@ -866,38 +939,41 @@ export interface Operations {
       body: {
         /** Path or id of an organisation; / is the root. 1 to 8000 characters. */
         parent: string;
-        /** At most 128 characters. */
+        /** Name of the user or organisation. At most 128 characters. */
         username: string;
         /** Required for a user; ignored for an organisation. 8 to 4096 characters. */
         passwd?: string;
+        /** usr: a user; org: an organisation. */
         otype: "usr" | "org";
-        /** At most 64 characters. */
+        /** Way to sign in that clients note; without effect. At most 64 characters. */
         auth?: string;
-        /** At most 256 items. */
+        /** Full names of the groups of the user, in place of the present ones. At most 256 items. */
         grpset?: readonly string[];
-        /** At most 256 characters. */
+        /** Family name. At most 256 characters. */
         lastname?: string;
-        /** At most 256 characters. */
+        /** Given name. At most 256 characters. */
         firstname?: string;
-        /** At most 64 characters. */
+        /** Gender, as the client writes it. At most 64 characters. */
         gender?: string;
-        /** At most 1000 characters. */
+        /** Postal address. At most 1000 characters. */
         address?: string;
-        /** At most 32 items. */
+        /** Mail addresses. At most 32 items. */
         email?: readonly string[];
-        /** At most 256 characters. */
+        /** Account of a messenger. At most 256 characters. */
         imaccount?: string;
         /** Another name of imaccount. At most 256 characters. */
         wechat?: string;
-        /** At most 32 items. */
+        /** Numbers of mobile phones. At most 32 items. */
         mobile?: readonly string[];
-        /** At most 32 items. */
+        /** Numbers of telephones. At most 32 items. */
         telephone?: readonly string[];
-        /** At most 4000 characters. */
+        /** Remark for people. At most 4000 characters. */
         remark?: string;
-        /** -2147483648 to 2147483647. */
+        /** Number to which clients give a meaning; without effect. -2147483648 to 2147483647. */
         status?: number;
+        /** True: the user is an administrator of the tenant. */
         isadmin?: boolean;
+        /** False: the user cannot sign in. */
         isactive?: boolean;
         /** The client gives these their meaning, but for time_zone: the zone in which statements of the user count days. */
         config?: Record<string, string>;
@@ -928,6 +1004,7 @@ export interface Operations {
       body?: Content;
     };
     message: {
+      /** Path of the class of the rule. */
       class?: string;
       /** Records stored. */
       records?: number;
@@ -935,8 +1012,11 @@ export interface Operations {
       removed?: number;
       /** Lines that could not be parsed or stored. */
       failed?: number;
+      /** The first lines that failed. */
       errors?: {
+        /** Number of the line, from 1. */
         line: number;
+        /** Reason. */
         error: string;
       }[];
       /** Of a channel: lines sent. */
@@ -960,23 +1040,30 @@ export interface Operations {
   postAgentEnrol: {
     request: {
       body: {
-        /** At most 200 characters. */
+        /** Id of the token. At most 200 characters. */
         id: string;
-        /** At most 20000 characters. */
+        /** Certificate signing request (PKCS #10), DER in base64. At most 20000 characters. */
         csr: string;
-        /** At most 200 characters. */
+        /** Proof that the agent has the secret of the token: a code over the request, in base64. At most 200 characters. */
         proof: string;
         /** true: the agent was given its name, so a token for another host is refused. */
         named?: boolean;
       };
     };
     message: {
+      /** Certificate of the agent, DER in base64. */
       certificate: string;
+      /** Certificates of the authorities that sign controllers, DER in base64. */
       authorities: string[];
+      /** Name under which the host is enrolled. */
       host: string;
+      /** Name of the tenant. */
       tenant: string;
+      /** Port for agents of this controller. */
       agentPort: number;
+      /** `host:port` of all controllers for agents; empty: the address that the agent enrolled at. */
       controllers: string[];
+      /** Proof that the controller has the secret of the token: a code over the answer, in base64. */
       proof: string;
     };
   };
@@ -991,6 +1078,7 @@ export interface Operations {
   getAgentToken: {
     request: Record<string, never>;
     message: {
+      /** Id of the token, which revokes it. */
       id: string;
       /** the host that may enrol; empty: any host without an enrolment. */
       host: string;
@@ -1015,18 +1103,20 @@ export interface Operations {
   postAgentToken: {
     request: {
       body?: {
-        /** 1 to 255 characters. */
+        /** The only host that may enrol with the token. Absent: any host without an enrolment. 1 to 255 characters. */
         host?: string;
         /** minutes that it holds. 1 to 10080. */
         minutes?: number;
       };
     };
     message: {
+      /** The token, told once. An agent takes it as ODP_AGENT_TOKEN. */
       token: string;
       /** names the token in lists, and revokes it. */
       id: string;
       /** milliseconds since 1970. */
       expires: number;
+      /** Address of this controller for hosts; absent: not known. */
       controller?: string;
     };
   };
@@ -1041,7 +1131,7 @@ export interface Operations {
   deleteAgentTokenById: {
     request: {
       path: {
-        /** 1 to 64 characters. */
+        /** Id of the token, as the list of tokens has it. 1 to 64 characters. */
         id: string;
       };
     };
@@ -1060,17 +1150,26 @@ export interface Operations {
     message: {
       /** As it is called: <object>.<function>. */
       name: string;
+      /** Object that the function belongs to. */
       object: string;
+      /** The work of the function, in a sentence. */
       summary: string;
+      /** Arguments, in their order. */
       parameters: {
+        /** Name of the argument. */
         name: string;
+        /** Type of the argument. */
         type: string;
+        /** Meaning of the argument. */
         title: string;
+        /** True: the argument may be left out. */
         optional: boolean;
         /** It takes all arguments from here on. */
         list: boolean;
       }[];
+      /** The result, in words; empty: none. */
       returns: string;
+      /** A call of the function. */
       example: string;
       /** The language whose scripts find it; without it, each. */
       language?: string;
@@ -1089,17 +1188,26 @@ export interface Operations {
     message: {
       /** As it is called: <object>.<function>. */
       name: string;
+      /** Object that the function belongs to. */
       object: string;
+      /** The work of the function, in a sentence. */
       summary: string;
+      /** Arguments, in their order. */
       parameters: {
+        /** Name of the argument. */
         name: string;
+        /** Type of the argument. */
         type: string;
+        /** Meaning of the argument. */
         title: string;
+        /** True: the argument may be left out. */
         optional: boolean;
         /** It takes all arguments from here on. */
         list: boolean;
       }[];
+      /** The result, in words; empty: none. */
       returns: string;
+      /** A call of the function. */
       example: string;
       /** The language whose scripts find it; without it, each. */
       language?: string;
@@ -1116,6 +1224,7 @@ export interface Operations {
   getAppcontextByKey: {
     request: {
       path: {
+        /** Name of the variable. */
         key: string;
       };
     };
@@ -1132,6 +1241,7 @@ export interface Operations {
   postAppcontextByKey: {
     request: {
       path: {
+        /** Name of the variable. */
         key: string;
       };
       query?: {
@@ -1154,6 +1264,7 @@ export interface Operations {
   deleteAppcontextByKey: {
     request: {
       path: {
+        /** Name of the variable. */
         key: string;
       };
     };
@@ -1170,6 +1281,7 @@ export interface Operations {
   getAppcontextCollectionByName: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
       };
       query?: {
@@ -1180,8 +1292,10 @@ export interface Operations {
       };
     };
     message: ({
+      /** Id of the item; its other members are those that were stored. */
       id: string;
     } & Record<string, unknown>)[] | {
+      /** Id of the item; its other members are those that were stored. */
       id: string;
     } & Record<string, unknown> | string;
   };
@@ -1196,6 +1310,7 @@ export interface Operations {
   postAppcontextCollectionByName: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
       };
       query?: {
@@ -1218,6 +1333,7 @@ export interface Operations {
   deleteAppcontextCollectionByName: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
       };
     };
@@ -1234,11 +1350,14 @@ export interface Operations {
   getAppcontextCollectionByNameById: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
+        /** Id of the item, as its creation answered it. */
         id: string;
       };
     };
     message: {
+      /** Id of the item; its other members are those that were stored. */
       id: string;
     } & Record<string, unknown>;
   };
@@ -1256,7 +1375,9 @@ export interface Operations {
   putAppcontextCollectionByNameById: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
+        /** Id of the item. */
         id: string;
       };
       query?: {
@@ -1282,7 +1403,9 @@ export interface Operations {
   postAppcontextCollectionByNameById: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
+        /** Id of the item. */
         id: string;
       };
       query?: {
@@ -1305,7 +1428,9 @@ export interface Operations {
   deleteAppcontextCollectionByNameById: {
     request: {
       path: {
+        /** Name of the collection. */
         name: string;
+        /** Id of the item, as its creation answered it. */
         id: string;
       };
     };
@@ -1329,29 +1454,46 @@ export interface Operations {
       };
     };
     line: {
+      /** Name of the tenant. */
       tenant: string;
+      /** User who acted; empty: a stranger. */
       user: string;
+      /** Permission that the act needs. */
       permission: string;
+      /** Method and path of the call, or the act in words, such as sign in. */
       action: string;
+      /** Objects that it changed or tried to change, with commas; empty: see action. */
       object: string;
       /** ok, denied or failed. */
       outcome: string;
+      /** Code of the error; ok or empty without one. */
       code: string;
+      /** Address of the caller. */
       remote: string;
+      /** Trace id of the call. */
       traceparent: string;
       /** milliseconds since 1970. */
       timeMs: number;
+      /** Run of the controller that wrote the entry. */
       run: string;
+      /** Number of the entry in the run, from 1. */
       sequence: number;
+      /** Hash of the entry before. */
       previous: string;
+      /** Hash of this entry and of the one before. */
       hash: string;
     } | {
+      /** The last line of a complete export. */
       end: {
+        /** Number of all entries. */
         entries: number;
       };
     } | {
+      /** Why it broke off. */
       error: {
+        /** Code of the error. */
         code: string;
+        /** Text of the error. */
         message: string;
       };
     };
@@ -1372,8 +1514,11 @@ export interface Operations {
       };
     };
     message: {
+      /** Entries that were read. */
       entries: number;
+      /** Runs of controllers whose entries were read. */
       runs: number;
+      /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
       unkeyed: number;
       /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
       uncovered: number;
@@ -1383,6 +1528,7 @@ export interface Operations {
       anchors: number;
       /** why digests are not, or cannot be read, outside the store; absent: they are. */
       anchorFault?: string;
+      /** A fault of the trail. */
       first?: {
         /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
         kind: string;
@@ -1392,18 +1538,25 @@ export interface Operations {
         sequence: number;
         /** milliseconds since 1970. */
         timeMs: number;
+        /** The fault in words. */
         text: string;
       };
+      /** Faults of the trail, oldest first; empty if it is sound. */
       problems: string[];
+      /** Changes that this verification cannot detect. */
       notes: string[];
     };
     line: {
       /** read so far. */
       entries: number;
     } | {
+      /** Result of a verification. */
       report: {
+        /** Entries that were read. */
         entries: number;
+        /** Runs of controllers whose entries were read. */
         runs: number;
+        /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
         unkeyed: number;
         /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
         uncovered: number;
@@ -1413,6 +1566,7 @@ export interface Operations {
         anchors: number;
         /** why digests are not, or cannot be read, outside the store; absent: they are. */
         anchorFault?: string;
+        /** A fault of the trail. */
         first?: {
           /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
           kind: string;
@@ -1422,14 +1576,20 @@ export interface Operations {
           sequence: number;
           /** milliseconds since 1970. */
           timeMs: number;
+          /** The fault in words. */
           text: string;
         };
+        /** Faults of the trail, oldest first; empty if it is sound. */
         problems: string[];
+        /** Changes that this verification cannot detect. */
         notes: string[];
       };
     } | {
+      /** Why it broke off. */
       error: {
+        /** Code of the error. */
         code: string;
+        /** Text of the error. */
         message: string;
       };
     };
@@ -1447,13 +1607,16 @@ export interface Operations {
       body: {
         /** lines of JSON: {entries} from time to time, at the end {report} or {error}. */
         stream?: boolean;
-        /** At most 10000 items. */
+        /** Lines of anchor files that are compared with the trail. At most 10000 items. */
         anchors: readonly string[];
       };
     };
     message: {
+      /** Entries that were read. */
       entries: number;
+      /** Runs of controllers whose entries were read. */
       runs: number;
+      /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
       unkeyed: number;
       /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
       uncovered: number;
@@ -1463,6 +1626,7 @@ export interface Operations {
       anchors: number;
       /** why digests are not, or cannot be read, outside the store; absent: they are. */
       anchorFault?: string;
+      /** A fault of the trail. */
       first?: {
         /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
         kind: string;
@@ -1472,18 +1636,25 @@ export interface Operations {
         sequence: number;
         /** milliseconds since 1970. */
         timeMs: number;
+        /** The fault in words. */
         text: string;
       };
+      /** Faults of the trail, oldest first; empty if it is sound. */
       problems: string[];
+      /** Changes that this verification cannot detect. */
       notes: string[];
     };
     line: {
       /** read so far. */
       entries: number;
     } | {
+      /** Result of a verification. */
       report: {
+        /** Entries that were read. */
         entries: number;
+        /** Runs of controllers whose entries were read. */
         runs: number;
+        /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
         unkeyed: number;
         /** entries that no sealed head names: of the last minute, and of controllers that were killed. */
         uncovered: number;
@@ -1493,6 +1664,7 @@ export interface Operations {
         anchors: number;
         /** why digests are not, or cannot be read, outside the store; absent: they are. */
         anchorFault?: string;
+        /** A fault of the trail. */
         first?: {
           /** altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back. */
           kind: string;
@@ -1502,14 +1674,20 @@ export interface Operations {
           sequence: number;
           /** milliseconds since 1970. */
           timeMs: number;
+          /** The fault in words. */
           text: string;
         };
+        /** Faults of the trail, oldest first; empty if it is sound. */
         problems: string[];
+        /** Changes that this verification cannot detect. */
         notes: string[];
       };
     } | {
+      /** Why it broke off. */
       error: {
+        /** Code of the error. */
         code: string;
+        /** Text of the error. */
         message: string;
       };
     };
@@ -1532,6 +1710,7 @@ export interface Operations {
     message: {
       /** In no order; a page may be empty and have a successor. */
       objects: {
+        /** Id of the object. */
         id: string;
         /** Path of its class. */
         class: string;
@@ -1554,16 +1733,24 @@ export interface Operations {
   getClusterInfo: {
     request: Record<string, never>;
     message: {
+      /** Nodes of Cassandra; empty for the embedded store. */
       datastore: {
+        /** Data centre of the node. */
         datacenter: string;
+        /** Id of the node. */
         hostid: string;
+        /** True: the controller is connected to the node. */
         isup: boolean;
+        /** Address of the node. */
         peer: string;
+        /** Port of CQL. */
         port: number;
+        /** Rack of the node. */
         rack: string;
       }[];
       /** Tenants whose keyspace is gone; told to the first tenant only. */
       lost?: {
+        /** Name of the tenant. */
         tenant: string;
         /** What has to be restored. */
         keyspace: string;
@@ -1589,6 +1776,7 @@ export interface Operations {
         repairedMs?: number;
         /** How often it is to be repaired. */
         everyMs: number;
+        /** True: the repair is due. */
         due: boolean;
       }[];
       /** Whether one of them is. */
@@ -1606,7 +1794,9 @@ export interface Operations {
   getClusterScrub: {
     request: Record<string, never>;
     message: {
+      /** A comparison of objects with their indexes, edges and contents. */
       running?: {
+        /** Id of the scrub. */
         id: string;
         /** Who began it. */
         user: string;
@@ -1624,10 +1814,15 @@ export interface Operations {
         step: string;
         /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
         looked: {
+          /** Objects. */
           objects: number;
+          /** Rows of indexes. */
           indexes: number;
+          /** Edges at their sources. */
           sources: number;
+          /** Edges at their targets. */
           targets: number;
+          /** Contents of files and depots. */
           contents: number;
         };
         /** Of contents. */
@@ -1641,7 +1836,9 @@ export interface Operations {
         /** The first of what was wrong. */
         examples: string[];
       };
+      /** A comparison of objects with their indexes, edges and contents. */
       last?: {
+        /** Id of the scrub. */
         id: string;
         /** Who began it. */
         user: string;
@@ -1659,10 +1856,15 @@ export interface Operations {
         step: string;
         /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
         looked: {
+          /** Objects. */
           objects: number;
+          /** Rows of indexes. */
           indexes: number;
+          /** Edges at their sources. */
           sources: number;
+          /** Edges at their targets. */
           targets: number;
+          /** Contents of files and depots. */
           contents: number;
         };
         /** Of contents. */
@@ -1680,6 +1882,7 @@ export interface Operations {
       due: boolean;
       /** What reads all rows of the tenant again and again. */
       rows: {
+        /** A round of the row check. */
         running?: {
           /** Milliseconds since 1970. */
           startedMs: number;
@@ -1693,11 +1896,15 @@ export interface Operations {
           tables: Record<string, number>;
           /** The first of them. */
           examples: {
+            /** Table of the store. */
             table: string;
+            /** Key of the row. */
             key: string;
+            /** The fault of the row. */
             reason: string;
           }[];
         };
+        /** A round of the row check. */
         last?: {
           /** Milliseconds since 1970. */
           startedMs: number;
@@ -1711,8 +1918,11 @@ export interface Operations {
           tables: Record<string, number>;
           /** The first of them. */
           examples: {
+            /** Table of the store. */
             table: string;
+            /** Key of the row. */
             key: string;
+            /** The fault of the row. */
             reason: string;
           }[];
         };
@@ -1737,6 +1947,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Id of the scrub. */
       id: string;
       /** Who began it. */
       user: string;
@@ -1754,10 +1965,15 @@ export interface Operations {
       step: string;
       /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
       looked: {
+        /** Objects. */
         objects: number;
+        /** Rows of indexes. */
         indexes: number;
+        /** Edges at their sources. */
         sources: number;
+        /** Edges at their targets. */
         targets: number;
+        /** Contents of files and depots. */
         contents: number;
       };
       /** Of contents. */
@@ -1783,6 +1999,7 @@ export interface Operations {
   deleteClusterScrub: {
     request: Record<string, never>;
     message: {
+      /** Id of the scrub. */
       id: string;
       /** Who began it. */
       user: string;
@@ -1800,10 +2017,15 @@ export interface Operations {
       step: string;
       /** Objects, rows of indexes, edges at their sources and at their targets, and contents so far. */
       looked: {
+        /** Objects. */
         objects: number;
+        /** Rows of indexes. */
         indexes: number;
+        /** Edges at their sources. */
         sources: number;
+        /** Edges at their targets. */
         targets: number;
+        /** Contents of files and depots. */
         contents: number;
       };
       /** Of contents. */
@@ -1834,19 +2056,29 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the tenant. */
       name: string;
+      /** Full name for people; empty: none. */
       fullname: string;
+      /** Name space of its classes and keys. */
       ospace: string;
+      /** Title that clients show; empty: none. */
       title: string;
+      /** Address of the tenant's site; empty: none. */
       web: string;
+      /** Data URI or address of an image; empty: none. */
       logo: string;
+      /** Data URI or address of an image; empty: none. */
       icon: string;
+      /** Quotas and replication factor, as texts. */
       config: Record<string, string>;
       /** JSON: expire, server, agent; -1 is no limit. */
       license: string;
       /** What it has, when it has a quota and was counted. */
       use?: {
+        /** Number of objects. */
         objects: number;
+        /** Bytes of stored data. */
         bytes: number;
         /** When it was counted; growth since is added. */
         measuredMs: number;
@@ -1868,14 +2100,15 @@ export interface Operations {
   putCompanys: {
     request: {
       body: {
+        /** Name of the tenant. */
         name: string;
-        /** At most 1024 characters. */
+        /** Full name for people. At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
-        /** At most 1024 characters. */
+        /** Title that clients show. At most 1024 characters. */
         title?: string;
-        /** At most 1024 characters. */
+        /** Address of the tenant's site. At most 1024 characters. */
         web?: string;
         /** Data URI with an image in base64, or the address of one. */
         logo?: string;
@@ -1883,28 +2116,43 @@ export interface Operations {
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
         config?: {
+          /** Copies of each row, settled when the tenant is made; a cluster only. */
           replication_factor?: string;
+          /** Most objects; empty: no quota. */
           max_objects?: string;
+          /** Most bytes of stored data; empty: no quota. */
           max_bytes?: string;
+          /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
+          /** Most calls at once, on each controller; empty: no quota. */
           max_calls?: string;
         } & Record<string, unknown>;
       };
     };
     message: {
+      /** Name of the tenant. */
       name: string;
+      /** Full name for people; empty: none. */
       fullname: string;
+      /** Name space of its classes and keys. */
       ospace: string;
+      /** Title that clients show; empty: none. */
       title: string;
+      /** Address of the tenant's site; empty: none. */
       web: string;
+      /** Data URI or address of an image; empty: none. */
       logo: string;
+      /** Data URI or address of an image; empty: none. */
       icon: string;
+      /** Quotas and replication factor, as texts. */
       config: Record<string, string>;
       /** JSON: expire, server, agent; -1 is no limit. */
       license: string;
       /** What it has, when it has a quota and was counted. */
       use?: {
+        /** Number of objects. */
         objects: number;
+        /** Bytes of stored data. */
         bytes: number;
         /** When it was counted; growth since is added. */
         measuredMs: number;
@@ -1928,14 +2176,15 @@ export interface Operations {
   postCompanys: {
     request: {
       body: {
+        /** Name of the tenant: lower-case letters, digits and _. */
         name: string;
-        /** At most 1024 characters. */
+        /** Full name for people. At most 1024 characters. */
         fullname?: string;
         /** Name space: a slash and one name; the name when absent. */
         ospace?: string;
-        /** At most 1024 characters. */
+        /** Title that clients show. At most 1024 characters. */
         title?: string;
-        /** At most 1024 characters. */
+        /** Address of the tenant's site. At most 1024 characters. */
         web?: string;
         /** Data URI with an image in base64, or the address of one. */
         logo?: string;
@@ -1943,10 +2192,15 @@ export interface Operations {
         icon?: string;
         /** `replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none. */
         config?: {
+          /** Copies of each row, settled when the tenant is made; a cluster only. */
           replication_factor?: string;
+          /** Most objects; empty: no quota. */
           max_objects?: string;
+          /** Most bytes of stored data; empty: no quota. */
           max_bytes?: string;
+          /** Most hosts with an agent; empty: no quota. */
           max_agents?: string;
+          /** Most calls at once, on each controller; empty: no quota. */
           max_calls?: string;
         } & Record<string, unknown>;
         /** Of the administrator; generated when absent. At least 8 characters. */
@@ -1954,6 +2208,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the administrator. */
       username: string;
       /** When it was generated: told once. */
       password?: string;
@@ -1970,23 +2225,34 @@ export interface Operations {
   getCompanysByName: {
     request: {
       path: {
+        /** Name of the tenant. */
         name: string;
       };
     };
     message: {
+      /** Name of the tenant. */
       name: string;
+      /** Full name for people; empty: none. */
       fullname: string;
+      /** Name space of its classes and keys. */
       ospace: string;
+      /** Title that clients show; empty: none. */
       title: string;
+      /** Address of the tenant's site; empty: none. */
       web: string;
+      /** Data URI or address of an image; empty: none. */
       logo: string;
+      /** Data URI or address of an image; empty: none. */
       icon: string;
+      /** Quotas and replication factor, as texts. */
       config: Record<string, string>;
       /** JSON: expire, server, agent; -1 is no limit. */
       license: string;
       /** What it has, when it has a quota and was counted. */
       use?: {
+        /** Number of objects. */
         objects: number;
+        /** Bytes of stored data. */
         bytes: number;
         /** When it was counted; growth since is added. */
         measuredMs: number;
@@ -2008,6 +2274,7 @@ export interface Operations {
   deleteCompanysByName: {
     request: {
       path: {
+        /** Name of the tenant. */
         name: string;
       };
       query?: {
@@ -2028,23 +2295,34 @@ export interface Operations {
   postCompanysByNameRestore: {
     request: {
       path: {
+        /** Name of the tenant. */
         name: string;
       };
     };
     message: {
+      /** Name of the tenant. */
       name: string;
+      /** Full name for people; empty: none. */
       fullname: string;
+      /** Name space of its classes and keys. */
       ospace: string;
+      /** Title that clients show; empty: none. */
       title: string;
+      /** Address of the tenant's site; empty: none. */
       web: string;
+      /** Data URI or address of an image; empty: none. */
       logo: string;
+      /** Data URI or address of an image; empty: none. */
       icon: string;
+      /** Quotas and replication factor, as texts. */
       config: Record<string, string>;
       /** JSON: expire, server, agent; -1 is no limit. */
       license: string;
       /** What it has, when it has a quota and was counted. */
       use?: {
+        /** Number of objects. */
         objects: number;
+        /** Bytes of stored data. */
         bytes: number;
         /** When it was counted; growth since is added. */
         measuredMs: number;
@@ -2093,24 +2371,34 @@ export interface Operations {
       };
     };
     message: {
+      /** A version of an entry. */
       from?: {
         /** Counts the changes of the key, deletes among them. */
         version: number;
+        /** True: this change removed the key. */
         deleted?: boolean;
+        /** Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it. */
         value?: string;
+        /** True: the value is sealed and never shown. */
         secret?: boolean;
+        /** User who wrote this version. */
         author?: string;
         /** Milliseconds since 1970. */
         changed?: number;
         /** Milliseconds since 1970. */
         expires?: number;
       };
+      /** A version of an entry. */
       to: {
         /** Counts the changes of the key, deletes among them. */
         version: number;
+        /** True: this change removed the key. */
         deleted?: boolean;
+        /** Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it. */
         value?: string;
+        /** True: the value is sealed and never shown. */
         secret?: boolean;
+        /** User who wrote this version. */
         author?: string;
         /** Milliseconds since 1970. */
         changed?: number;
@@ -2139,6 +2427,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Key of the entry. */
       key: string;
       /** ******** stands for a secret. */
       value: string;
@@ -2166,6 +2455,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Key of the entry or directory. */
       key: string;
       /** Of an entry; ******** stands for a secret. */
       value?: string;
@@ -2197,9 +2487,13 @@ export interface Operations {
     message: {
       /** Counts the changes of the key, deletes among them. */
       version: number;
+      /** True: this change removed the key. */
       deleted?: boolean;
+      /** Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it. */
       value?: string;
+      /** True: the value is sealed and never shown. */
       secret?: boolean;
+      /** User who wrote this version. */
       author?: string;
       /** Milliseconds since 1970. */
       changed?: number;
@@ -2239,13 +2533,17 @@ export interface Operations {
     message: {
       /** Entries of the file. */
       total: number;
+      /** Entries that are new. */
       created: number;
+      /** Entries that have another value now. */
       updated: number;
+      /** Entries that had this value already. */
       unchanged: number;
       /** Told in the warnings. */
       skipped: number;
       /** Of a plan: the first thousand. */
       changes?: {
+        /** Key of the entry. */
         key: string;
         /** create, update, unchanged or skip. */
         action: string;
@@ -2272,10 +2570,15 @@ export interface Operations {
       };
     };
     message: {
+      /** Key of the entry. */
       key: string;
+      /** Counts the changes of the key, deletes among them. */
       version?: number;
+      /** Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it. */
       value?: string;
+      /** True: the value is sealed and never shown. */
       secret?: boolean;
+      /** User who wrote this version. */
       author?: string;
       /** Milliseconds since 1970. */
       changed?: number;
@@ -2338,7 +2641,9 @@ export interface Operations {
       pattern?: string;
       /** Every value is sealed and shown as ********. */
       secret?: boolean;
+      /** Counts the changes of the schema. */
       version?: number;
+      /** User who wrote the schema. */
       author?: string;
       /** Milliseconds since 1970. */
       changed?: number;
@@ -2444,7 +2749,7 @@ export interface Operations {
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
         /**
-         * 1 to 1000.
+         * Entries in a page. 1 to 1000.
          * @default 200
          */
         limit?: number;
@@ -2459,8 +2764,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2522,8 +2830,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2570,7 +2881,7 @@ export interface Operations {
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
         /**
-         * 1 to 1000.
+         * Entries in a page. 1 to 1000.
          * @default 200
          */
         limit?: number;
@@ -2585,8 +2896,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2648,8 +2962,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2696,7 +3013,7 @@ export interface Operations {
         /** As an earlier read with the same name, levels and times answered it. */
         position?: string;
         /**
-         * 1 to 1000.
+         * Entries in a page. 1 to 1000.
          * @default 200
          */
         limit?: number;
@@ -2711,8 +3028,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2774,8 +3094,11 @@ export interface Operations {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -2821,6 +3144,7 @@ export interface Operations {
   getExtendByName: {
     request: {
       path: {
+        /** Name of the table. */
         name: string;
       };
     };
@@ -2837,6 +3161,7 @@ export interface Operations {
   putExtendByName: {
     request: {
       path: {
+        /** Name of the table. */
         name: string;
       };
       body: {
@@ -2858,6 +3183,7 @@ export interface Operations {
   postExtendByName: {
     request: {
       path: {
+        /** Name of the table. */
         name: string;
       };
       body: {
@@ -2879,6 +3205,7 @@ export interface Operations {
   deleteExtendByName: {
     request: {
       path: {
+        /** Name of the table. */
         name: string;
       };
     };
@@ -2907,8 +3234,11 @@ export interface Operations {
     message: {
       /** Names it in a restore. */
       key: string;
+      /** Path at which it was. */
       path: string;
+      /** Kind of entry. */
       type: "file" | "dir";
+      /** What ended it: a write of other content, or a removal. */
       cause: "replaced" | "removed";
       /** When it was replaced or removed, in milliseconds since 1970. */
       time: number;
@@ -2998,8 +3328,11 @@ export interface Operations {
     message: {
       /** Names it in a restore. */
       key: string;
+      /** Path at which it was. */
       path: string;
+      /** Kind of entry. */
       type: "file" | "dir";
+      /** What ended it: a write of other content, or a removal. */
       cause: "replaced" | "removed";
       /** When it was replaced or removed, in milliseconds since 1970. */
       time: number;
@@ -3038,6 +3371,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the version. */
       name: string;
       /** Who kept it. */
       user: string;
@@ -3090,22 +3424,30 @@ export interface Operations {
         limit?: number;
         /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
         after?: string;
+        /** Without effect: clients of earlier versions send it. */
         index?: boolean;
         /** dir: what lies in the folder; check: whether it is there. */
         type: string;
       };
     };
     message: string | boolean | string[] | {
+      /** Id of the file as an object. */
       id: string;
+      /** Class of the file as an object. */
       class: string;
+      /** Last part of the path. */
       name: string;
+      /** Path of the folder that it is in. */
       parent: string;
+      /** Whole path. */
       fullname: string;
       /** dir for a folder. */
       ftype: string;
+      /** True for a folder. */
       isdir: boolean;
       /** JSON text, or empty. */
       attr: string;
+      /** Bytes of the content; 0 for a folder. */
       size: number;
       /** Milliseconds. */
       ctime: number;
@@ -3113,11 +3455,15 @@ export interface Operations {
       mtime: number;
       /** Last change of the content, its attributes or tags, milliseconds. */
       vtime: number;
+      /** User who wrote the content, or made the folder; empty if rules hide it. */
       owner: string;
+      /** The same as owner. */
       username: string;
       /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
+      /** Tags of the file or folder. */
       tags: string[];
+      /** Always false. */
       ispublic: boolean;
       /** For If-Match of a change. */
       revision: string;
@@ -3142,6 +3488,7 @@ export interface Operations {
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
+        /** Tags of the file or folder. */
         tags?: readonly string[];
         /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
@@ -3177,22 +3524,30 @@ export interface Operations {
         limit?: number;
         /** Only with limit: the member next of the answer's meta, for the page behind it. Absent: the first page. */
         after?: string;
+        /** Without effect: clients of earlier versions send it. */
         index?: boolean;
         /** dir: what lies in the folder; file: the text as message; open, download: the bytes; check: whether it is there; attr: its attributes, JSON text; tag: its tags. open when absent. */
         type?: string;
       };
     };
     message: string | boolean | string[] | {
+      /** Id of the file as an object. */
       id: string;
+      /** Class of the file as an object. */
       class: string;
+      /** Last part of the path. */
       name: string;
+      /** Path of the folder that it is in. */
       parent: string;
+      /** Whole path. */
       fullname: string;
       /** dir for a folder. */
       ftype: string;
+      /** True for a folder. */
       isdir: boolean;
       /** JSON text, or empty. */
       attr: string;
+      /** Bytes of the content; 0 for a folder. */
       size: number;
       /** Milliseconds. */
       ctime: number;
@@ -3200,11 +3555,15 @@ export interface Operations {
       mtime: number;
       /** Last change of the content, its attributes or tags, milliseconds. */
       vtime: number;
+      /** User who wrote the content, or made the folder; empty if rules hide it. */
       owner: string;
+      /** The same as owner. */
       username: string;
       /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
+      /** Tags of the file or folder. */
       tags: string[];
+      /** Always false. */
       ispublic: boolean;
       /** For If-Match of a change. */
       revision: string;
@@ -3236,6 +3595,7 @@ export interface Operations {
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
+        /** Tags of the file or folder. */
         tags?: readonly string[];
         /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
@@ -3271,6 +3631,7 @@ export interface Operations {
         issys?: boolean;
         /** Attributes: the JSON text of an object, empty for none. */
         attr?: string;
+        /** Tags of the file or folder. */
         tags?: readonly string[];
         /** true: include the content in the search, now and after later writes; of a folder all files below. false: take the file out of it. Absent: as it was. */
         index?: boolean;
@@ -3317,6 +3678,7 @@ export interface Operations {
   postFsCopy: {
     request: {
       body: {
+        /** Path of the file or folder. */
         srcpath: string;
         /** Of rename the whole new path, of copy and move the folder. */
         dstpath: string;
@@ -3440,6 +3802,7 @@ export interface Operations {
   postFsMove: {
     request: {
       body: {
+        /** Path of the file or folder. */
         srcpath: string;
         /** Of rename the whole new path, of copy and move the folder. */
         dstpath: string;
@@ -3507,6 +3870,7 @@ export interface Operations {
   postFsRename: {
     request: {
       body: {
+        /** Path of the file or folder. */
         srcpath: string;
         /** Of rename the whole new path, of copy and move the folder. */
         dstpath: string;
@@ -3541,16 +3905,23 @@ export interface Operations {
       };
     };
     message: string | boolean | string[] | {
+      /** Id of the file as an object. */
       id: string;
+      /** Class of the file as an object. */
       class: string;
+      /** Last part of the path. */
       name: string;
+      /** Path of the folder that it is in. */
       parent: string;
+      /** Whole path. */
       fullname: string;
       /** dir for a folder. */
       ftype: string;
+      /** True for a folder. */
       isdir: boolean;
       /** JSON text, or empty. */
       attr: string;
+      /** Bytes of the content; 0 for a folder. */
       size: number;
       /** Milliseconds. */
       ctime: number;
@@ -3558,17 +3929,22 @@ export interface Operations {
       mtime: number;
       /** Last change of the content, its attributes or tags, milliseconds. */
       vtime: number;
+      /** User who wrote the content, or made the folder; empty if rules hide it. */
       owner: string;
+      /** The same as owner. */
       username: string;
       /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
+      /** Tags of the file or folder. */
       tags: string[];
+      /** Always false. */
       ispublic: boolean;
       /** For If-Match of a change. */
       revision: string;
       /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
       digest?: string;
     }[] | {
+      /** Path of the file. */
       path: string;
       /** Last part of the path. */
       name: string;
@@ -3610,16 +3986,23 @@ export interface Operations {
       };
     };
     message: string | boolean | string[] | {
+      /** Id of the file as an object. */
       id: string;
+      /** Class of the file as an object. */
       class: string;
+      /** Last part of the path. */
       name: string;
+      /** Path of the folder that it is in. */
       parent: string;
+      /** Whole path. */
       fullname: string;
       /** dir for a folder. */
       ftype: string;
+      /** True for a folder. */
       isdir: boolean;
       /** JSON text, or empty. */
       attr: string;
+      /** Bytes of the content; 0 for a folder. */
       size: number;
       /** Milliseconds. */
       ctime: number;
@@ -3627,17 +4010,22 @@ export interface Operations {
       mtime: number;
       /** Last change of the content, its attributes or tags, milliseconds. */
       vtime: number;
+      /** User who wrote the content, or made the folder; empty if rules hide it. */
       owner: string;
+      /** The same as owner. */
       username: string;
       /** Search in the content: empty for a file that is not included, indexed, indexing, or why it, or a part of it, is not found. */
       status: string;
+      /** Tags of the file or folder. */
       tags: string[];
+      /** Always false. */
       ispublic: boolean;
       /** For If-Match of a change. */
       revision: string;
       /** SHA-256 of the content in hexadecimal digits. Absent for a folder, and if rules hide it. */
       digest?: string;
     }[] | {
+      /** Path of the file. */
       path: string;
       /** Last part of the path. */
       name: string;
@@ -3683,15 +4071,23 @@ export interface Operations {
   getGroup: {
     request: Record<string, never>;
     message: {
+      /** Name of the group. */
       name: string;
       /** proxy: its hosts are behind another one. */
       gtype: "group" | "proxy";
+      /** Hosts of the group. */
       hosts: {
+        /** Name of the host. */
         host: string;
+        /** The host that leads there; empty: none. */
         proxy: string;
+        /** Port of SSH; empty: 22. */
         port: string;
+        /** User of SSH on the host; empty: that of the record of the host. */
         username: string;
+        /** Mask of the password or private key; empty: none. */
         password: string;
+        /** SHA-256 fingerprint of the key that the host is to show; empty: not known. */
         sshkey: string;
       }[];
       /** Changes with every change of the definition. If-Match of a change checks it. */
@@ -3709,14 +4105,19 @@ export interface Operations {
   putGroup: {
     request: {
       body: {
+        /** Name of the group. */
         name: string;
         /** proxy: its hosts are behind another one. */
         gtype: "group" | "proxy";
+        /** Hosts of the group, in place of the present ones. */
         hosts: readonly {
+          /** Name of the host. */
           host: string;
           /** the host that leads there. */
           proxy?: string;
+          /** Port of SSH; empty: 22. */
           port?: string | number;
+          /** User of SSH on the host. */
           username?: string;
           /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
           password?: string;
@@ -3739,14 +4140,19 @@ export interface Operations {
   postGroup: {
     request: {
       body: {
+        /** Name of the group. */
         name: string;
         /** proxy: its hosts are behind another one. */
         gtype: "group" | "proxy";
+        /** Hosts of the group, in place of the present ones. */
         hosts: readonly {
+          /** Name of the host. */
           host: string;
           /** the host that leads there. */
           proxy?: string;
+          /** Port of SSH; empty: 22. */
           port?: string | number;
+          /** User of SSH on the host. */
           username?: string;
           /** or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes. */
           password?: string;
@@ -3771,6 +4177,7 @@ export interface Operations {
       path: {
         /** proxy: its hosts are behind another one. */
         gtype: "group" | "proxy";
+        /** Name of the group. */
         name: string;
       };
     };
@@ -3788,29 +4195,46 @@ export interface Operations {
   getHost: {
     request: {
       query?: {
-        /** At most 500 characters. */
+        /** Only hosts with this tag or one below it. At most 500 characters. */
         tag?: string;
+        /** true: only hosts that are online; false: only the others. */
         status?: boolean;
       };
     };
     message: {
+      /** Id of the host as an object. */
       id: string;
+      /** Class of the host as an object. */
       class: string;
+      /** Name of the host. */
       host: string;
+      /** Addresses of the host. */
       iplist: string[];
+      /** Domain of the host; empty: none. */
       domain: string;
+      /** Groups of the host. */
       hostgroups: string[];
+      /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
+      /** 1 if the host is for an external agent; 0 otherwise. */
       isextagent: number;
+      /** The same as isextagent. */
       iszabbix: number;
+      /** Text that is kept for clients. */
       sert: string;
+      /** SHA-256 fingerprint of the key that the host shows over SSH; empty: not known. */
       sshkey: string;
+      /** Configuration of the host; secrets are masked. */
       config: Record<string, string>;
+      /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
+      /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
@@ -3827,47 +4251,66 @@ export interface Operations {
   postHost: {
     request: {
       body: {
-        /** 1 to 255 characters. */
+        /** Name of the host; it need not exist yet. 1 to 255 characters. */
         host: string;
-        /** At most 64 items. */
+        /** Addresses of the host. SSH uses the first one. At most 64 items. */
         iplist?: readonly string[];
-        /** At most 255 characters. */
+        /** Domain of the host, for people. At most 255 characters. */
         domain?: string;
-        /** At most 500 items. */
+        /** Groups of the host, for `group:` in lists of hosts. At most 500 items. */
         hostgroups?: readonly string[];
-        /** 0 to 1. */
+        /** 1: the host has an agent. Enrolment sets it by itself. 0 to 1. */
         isagent?: number;
-        /** 0 to 1. */
+        /** 1: the host is for an external agent. 0 to 1. */
         isextagent?: number;
-        /** 0 to 1. */
+        /** 1: the same as 1 of isextagent. 0 to 1. */
         iszabbix?: number;
-        /** At most 65536 characters. */
+        /** Text that is kept for clients; without effect. At most 65536 characters. */
         sert?: string;
+        /** Secret that is kept for clients and never answered. Its mask `******` leaves it, null removes it. */
         secret?: string | null;
+        /** SHA-256 fingerprint of the host's SSH key. Absent: the first connection records it. Empty: removes it. */
         sshkey?: string;
-        /** At most 500 items. */
+        /** Tags of the host, in place of the present ones. At most 500 items. */
         tags?: readonly string[];
+        /** Members are merged, null removes one. SSH needs `username`, `password` or `privatekey` (with `passphrase`), and `port`; also `address`, if neither iplist nor the name reaches the host. `time_zone`: zone for times without a zone in its records, unless the rule or the policy names one. */
         config?: Record<string, unknown>;
       };
     };
     message: {
+      /** Id of the host as an object. */
       id: string;
+      /** Class of the host as an object. */
       class: string;
+      /** Name of the host. */
       host: string;
+      /** Addresses of the host. */
       iplist: string[];
+      /** Domain of the host; empty: none. */
       domain: string;
+      /** Groups of the host. */
       hostgroups: string[];
+      /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
+      /** 1 if the host is for an external agent; 0 otherwise. */
       isextagent: number;
+      /** The same as isextagent. */
       iszabbix: number;
+      /** Text that is kept for clients. */
       sert: string;
+      /** SHA-256 fingerprint of the key that the host shows over SSH; empty: not known. */
       sshkey: string;
+      /** Configuration of the host; secrets are masked. */
       config: Record<string, string>;
+      /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
+      /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
@@ -3885,28 +4328,44 @@ export interface Operations {
   getHostByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the host. 1 to 255 characters. */
         name: string;
       };
     };
     message: {
+      /** Id of the host as an object. */
       id: string;
+      /** Class of the host as an object. */
       class: string;
+      /** Name of the host. */
       host: string;
+      /** Addresses of the host. */
       iplist: string[];
+      /** Domain of the host; empty: none. */
       domain: string;
+      /** Groups of the host. */
       hostgroups: string[];
+      /** 1 for a host whose agent enrolled, or as users set it; 0 otherwise. */
       isagent: number;
+      /** 1 if the host is for an external agent; 0 otherwise. */
       isextagent: number;
+      /** The same as isextagent. */
       iszabbix: number;
+      /** Text that is kept for clients. */
       sert: string;
+      /** SHA-256 fingerprint of the key that the host shows over SSH; empty: not known. */
       sshkey: string;
+      /** Configuration of the host; secrets are masked. */
       config: Record<string, string>;
+      /** Depots on the host by name, each the JSON text of `[{version}]`. */
       depot: Record<string, string>;
+      /** State of each policy that is wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
       policies: Record<string, string>;
       /** SHA-256 of the conf that the agent has in place, by policy. */
       confs: Record<string, string>;
+      /** online while the agent has a session. */
       status: "online" | "offline";
+      /** Tags of the host. */
       tags: string[];
       /** Revision of the definition; facts and states that odp notes leave it as it is. */
       revision: string;
@@ -3923,7 +4382,7 @@ export interface Operations {
   deleteHostByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the host. 1 to 255 characters. */
         name: string;
       };
     };
@@ -3941,36 +4400,57 @@ export interface Operations {
   getJob: {
     request: Record<string, never>;
     message: {
+      /** Id of the job as an object. */
       id: string;
+      /** Class of the job as an object. */
       class: string;
       /** <name>@<dir>. */
       fullname: string;
+      /** Name of the job, without its folder. */
       name: string;
+      /** Folder of the job; empty: none. */
       dir: string;
+      /** Description for people. */
       description: string;
+      /** Groups of hosts, separated by commas; empty: none. */
       group: string;
+      /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host. */
       groupmode: string;
+      /** Hosts, as names and expressions. */
       host: string[];
+      /** Script that runs on the controller before the first host; empty: none. */
       begin: string;
+      /** Script that runs on the controller after the last host; empty: none. */
       end: string;
+      /** Command lines. */
       exec: string[];
+      /** Words that are appended to every command line. */
       arg: string[];
+      /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
       timeout: number;
+      /** How groupmode one chooses the host. */
       algorithm: string;
+      /** Most executions at once, on all controllers together; 0 or less: no limit. */
       limit: number;
+      /** 1: the schedule is on; 0: it is off. */
       enable: number;
+      /** Queue whose jobs run one after another; empty: none. */
       queue: string;
+      /** How often a host that failed is tried again. */
       retry: number;
       /** seconds. */
       retrydelay: number;
+      /** Most runs that are kept, the newest; 0: all of the days that they are kept. */
       keep: number;
       /** days. */
       keepdays: number;
       /** when its schedule comes next, in milliseconds. */
       next?: number[];
+      /** Tags of the job. */
       tag: string[];
       /** belongs to the platform. */
       system: boolean;
@@ -3978,6 +4458,7 @@ export interface Operations {
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the job. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -3996,31 +4477,33 @@ export interface Operations {
   putJob: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the job, without its folder. 1 to 200 characters. */
         name: string;
-        /** At most 300 characters. */
+        /** Folder of the job; empty: none. At most 300 characters. */
         dir?: string;
-        /** At most 4000 characters. */
+        /** Description for people. At most 4000 characters. */
         description?: string;
         /** groups of hosts, separated by commas. At most 4000 characters. */
         group?: string;
+        /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host, chosen by algorithm. */
         groupmode?: "one" | "parallel" | "sequence" | "";
         /** At most 1500 items. */
         host?: readonly string[];
-        /** At most 64000 characters. */
+        /** Script that runs on the controller before the first host; empty: none. At most 64000 characters. */
         begin?: string;
-        /** At most 64000 characters. */
+        /** Script that runs on the controller after the last host; empty: none. At most 64000 characters. */
         end?: string;
         /** appended to every exec, each as one word. At most 50 items. */
         arg?: readonly string[];
-        /** At most 100 characters. */
+        /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
         /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** Most executions at once, on all controllers together; 0 or less: no limit. */
         limit?: number;
-        /** At most 200 characters. */
+        /** Queue whose jobs run one after another; empty: none. At most 200 characters. */
         queue?: string;
         /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
         retry?: number;
@@ -4030,47 +4513,68 @@ export interface Operations {
         keep?: number;
         /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
         keepdays?: number;
-        /** At most 1000 items. */
+        /** Tags of the job. At most 1000 items. */
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
         /** seconds. */
         timeout?: number;
-        /** 0 to 1. */
+        /** 1: the schedule is on; 0: it is off. 0 to 1. */
         enable?: number;
       };
     };
     message: {
+      /** Id of the job as an object. */
       id: string;
+      /** Class of the job as an object. */
       class: string;
       /** <name>@<dir>. */
       fullname: string;
+      /** Name of the job, without its folder. */
       name: string;
+      /** Folder of the job; empty: none. */
       dir: string;
+      /** Description for people. */
       description: string;
+      /** Groups of hosts, separated by commas; empty: none. */
       group: string;
+      /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host. */
       groupmode: string;
+      /** Hosts, as names and expressions. */
       host: string[];
+      /** Script that runs on the controller before the first host; empty: none. */
       begin: string;
+      /** Script that runs on the controller after the last host; empty: none. */
       end: string;
+      /** Command lines. */
       exec: string[];
+      /** Words that are appended to every command line. */
       arg: string[];
+      /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
       timeout: number;
+      /** How groupmode one chooses the host. */
       algorithm: string;
+      /** Most executions at once, on all controllers together; 0 or less: no limit. */
       limit: number;
+      /** 1: the schedule is on; 0: it is off. */
       enable: number;
+      /** Queue whose jobs run one after another; empty: none. */
       queue: string;
+      /** How often a host that failed is tried again. */
       retry: number;
       /** seconds. */
       retrydelay: number;
+      /** Most runs that are kept, the newest; 0: all of the days that they are kept. */
       keep: number;
       /** days. */
       keepdays: number;
       /** when its schedule comes next, in milliseconds. */
       next?: number[];
+      /** Tags of the job. */
       tag: string[];
       /** belongs to the platform. */
       system: boolean;
@@ -4078,6 +4582,7 @@ export interface Operations {
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the job. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -4102,31 +4607,33 @@ export interface Operations {
   postJob: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the job, without its folder. 1 to 200 characters. */
         name: string;
-        /** At most 300 characters. */
+        /** Folder of the job; empty: none. At most 300 characters. */
         dir?: string;
-        /** At most 4000 characters. */
+        /** Description for people. At most 4000 characters. */
         description?: string;
         /** groups of hosts, separated by commas. At most 4000 characters. */
         group?: string;
+        /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host, chosen by algorithm. */
         groupmode?: "one" | "parallel" | "sequence" | "";
         /** At most 1500 items. */
         host?: readonly string[];
-        /** At most 64000 characters. */
+        /** Script that runs on the controller before the first host; empty: none. At most 64000 characters. */
         begin?: string;
-        /** At most 64000 characters. */
+        /** Script that runs on the controller after the last host; empty: none. At most 64000 characters. */
         end?: string;
         /** appended to every exec, each as one word. At most 50 items. */
         arg?: readonly string[];
-        /** At most 100 characters. */
+        /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
         /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** Most executions at once, on all controllers together; 0 or less: no limit. */
         limit?: number;
-        /** At most 200 characters. */
+        /** Queue whose jobs run one after another; empty: none. At most 200 characters. */
         queue?: string;
         /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
         retry?: number;
@@ -4136,7 +4643,7 @@ export interface Operations {
         keep?: number;
         /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
         keepdays?: number;
-        /** At most 1000 items. */
+        /** Tags of the job. At most 1000 items. */
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec: readonly string[];
@@ -4146,43 +4653,64 @@ export interface Operations {
          */
         timeout?: number;
         /**
-         * 0 to 1.
+         * 1: the schedule is on; 0: it is off. 0 to 1.
          * @default 1
          */
         enable?: number;
       };
     };
     message: {
+      /** Id of the job as an object. */
       id: string;
+      /** Class of the job as an object. */
       class: string;
       /** <name>@<dir>. */
       fullname: string;
+      /** Name of the job, without its folder. */
       name: string;
+      /** Folder of the job; empty: none. */
       dir: string;
+      /** Description for people. */
       description: string;
+      /** Groups of hosts, separated by commas; empty: none. */
       group: string;
+      /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host. */
       groupmode: string;
+      /** Hosts, as names and expressions. */
       host: string[];
+      /** Script that runs on the controller before the first host; empty: none. */
       begin: string;
+      /** Script that runs on the controller after the last host; empty: none. */
       end: string;
+      /** Command lines. */
       exec: string[];
+      /** Words that are appended to every command line. */
       arg: string[];
+      /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
       timeout: number;
+      /** How groupmode one chooses the host. */
       algorithm: string;
+      /** Most executions at once, on all controllers together; 0 or less: no limit. */
       limit: number;
+      /** 1: the schedule is on; 0: it is off. */
       enable: number;
+      /** Queue whose jobs run one after another; empty: none. */
       queue: string;
+      /** How often a host that failed is tried again. */
       retry: number;
       /** seconds. */
       retrydelay: number;
+      /** Most runs that are kept, the newest; 0: all of the days that they are kept. */
       keep: number;
       /** days. */
       keepdays: number;
       /** when its schedule comes next, in milliseconds. */
       next?: number[];
+      /** Tags of the job. */
       tag: string[];
       /** belongs to the platform. */
       system: boolean;
@@ -4190,6 +4718,7 @@ export interface Operations {
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the job. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -4223,19 +4752,26 @@ export interface Operations {
     };
     message: unknown;
     line: {
+      /** Host with the output. */
       host: string;
+      /** Standard output or standard error. */
       stream: "stdout" | "stderr";
       /** base64. */
       data: string;
     } | {
+      /** Id of the run. */
       runid: string;
+      /** End of each run. */
       runs: {
+        /** Host of the run. */
         host: string;
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
         /** exit code of the command. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       }[];
       /** bytes that are left out here, because they were read too slowly. */
@@ -4243,6 +4779,7 @@ export interface Operations {
       /** why the run failed as a whole. */
       message?: string;
     } | {
+      /** Id of the run, as soon as it is known. */
       runid: string;
     };
   };
@@ -4264,27 +4801,29 @@ export interface Operations {
         path: string;
       };
       body?: {
-        /** At most 4000 characters. */
+        /** Description for people. At most 4000 characters. */
         description?: string;
         /** groups of hosts, separated by commas. At most 4000 characters. */
         group?: string;
+        /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host, chosen by algorithm. */
         groupmode?: "one" | "parallel" | "sequence" | "";
         /** At most 1500 items. */
         host?: readonly string[];
-        /** At most 64000 characters. */
+        /** Script that runs on the controller before the first host; empty: none. At most 64000 characters. */
         begin?: string;
-        /** At most 64000 characters. */
+        /** Script that runs on the controller after the last host; empty: none. At most 64000 characters. */
         end?: string;
         /** appended to every exec, each as one word. At most 50 items. */
         arg?: readonly string[];
-        /** At most 100 characters. */
+        /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
         /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** Most executions at once, on all controllers together; 0 or less: no limit. */
         limit?: number;
-        /** At most 200 characters. */
+        /** Queue whose jobs run one after another; empty: none. At most 200 characters. */
         queue?: string;
         /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
         retry?: number;
@@ -4294,47 +4833,68 @@ export interface Operations {
         keep?: number;
         /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
         keepdays?: number;
-        /** At most 1000 items. */
+        /** Tags of the job. At most 1000 items. */
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
         /** seconds. */
         timeout?: number;
-        /** 0 to 1. */
+        /** 1: the schedule is on; 0: it is off. 0 to 1. */
         enable?: number;
       };
     };
     message: {
+      /** Id of the job as an object. */
       id: string;
+      /** Class of the job as an object. */
       class: string;
       /** <name>@<dir>. */
       fullname: string;
+      /** Name of the job, without its folder. */
       name: string;
+      /** Folder of the job; empty: none. */
       dir: string;
+      /** Description for people. */
       description: string;
+      /** Groups of hosts, separated by commas; empty: none. */
       group: string;
+      /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host. */
       groupmode: string;
+      /** Hosts, as names and expressions. */
       host: string[];
+      /** Script that runs on the controller before the first host; empty: none. */
       begin: string;
+      /** Script that runs on the controller after the last host; empty: none. */
       end: string;
+      /** Command lines. */
       exec: string[];
+      /** Words that are appended to every command line. */
       arg: string[];
+      /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
       timeout: number;
+      /** How groupmode one chooses the host. */
       algorithm: string;
+      /** Most executions at once, on all controllers together; 0 or less: no limit. */
       limit: number;
+      /** 1: the schedule is on; 0: it is off. */
       enable: number;
+      /** Queue whose jobs run one after another; empty: none. */
       queue: string;
+      /** How often a host that failed is tried again. */
       retry: number;
       /** seconds. */
       retrydelay: number;
+      /** Most runs that are kept, the newest; 0: all of the days that they are kept. */
       keep: number;
       /** days. */
       keepdays: number;
       /** when its schedule comes next, in milliseconds. */
       next?: number[];
+      /** Tags of the job. */
       tag: string[];
       /** belongs to the platform. */
       system: boolean;
@@ -4342,6 +4902,7 @@ export interface Operations {
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the job. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -4377,7 +4938,7 @@ export interface Operations {
   postJobBatch: {
     request: {
       body: {
-        /** At most 100 items. */
+        /** Jobs to run, in this order. At most 100 items. */
         jobs: readonly {
           /** <name>@<dir>. 1 to 600 characters. */
           name: string;
@@ -4391,21 +4952,27 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the job. */
       name: string;
       /** absent when it could not be begun. */
       runid?: string;
+      /** error: the job could not be begun, or did not end as ok. */
       status: "ok" | "error";
       /** of an error. */
       code?: string;
       /** the output, the text of an error, or the id of the run. */
       message: string;
+      /** End of each run of the job. */
       runs?: {
+        /** Host of the run. */
         host: string;
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
         /** exit code of the command. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       }[];
     }[];
@@ -4421,7 +4988,7 @@ export interface Operations {
   postJobCancelByRunid: {
     request: {
       path: {
-        /** 1 to 100 characters. */
+        /** Id of the run. 1 to 100 characters. */
         runid: string;
       };
       body?: {
@@ -4442,6 +5009,7 @@ export interface Operations {
   getJobContextBySid: {
     request: {
       path: {
+        /** Id of the context: values that the parts of a run share. */
         sid: string;
       };
       query?: {
@@ -4462,10 +5030,13 @@ export interface Operations {
   putJobContextBySid: {
     request: {
       path: {
+        /** Id of the context: values that the parts of a run share. */
         sid: string;
       };
       body: {
+        /** Name of the value. */
         name: string;
+        /** The value. */
         value: string;
         /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
@@ -4484,10 +5055,13 @@ export interface Operations {
   postJobContextBySid: {
     request: {
       path: {
+        /** Id of the context: values that the parts of a run share. */
         sid: string;
       };
       body: {
+        /** Name of the value. */
         name: string;
+        /** The value. */
         value: string;
         /** seconds; 0 or absent: for ever. 0 to 315360000. */
         ttl?: number;
@@ -4506,9 +5080,11 @@ export interface Operations {
   deleteJobContextBySid: {
     request: {
       path: {
+        /** Id of the context: values that the parts of a run share. */
         sid: string;
       };
       query?: {
+        /** Name of the value that is removed. */
         name?: string;
         /** removes all values. */
         clear?: boolean;
@@ -4577,19 +5153,26 @@ export interface Operations {
     };
     message: unknown;
     line: {
+      /** Host with the output. */
       host: string;
+      /** Standard output or standard error. */
       stream: "stdout" | "stderr";
       /** base64. */
       data: string;
     } | {
+      /** Id of the run. */
       runid: string;
+      /** End of each run. */
       runs: {
+        /** Host of the run. */
         host: string;
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
         /** exit code of the command. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       }[];
       /** bytes that are left out here, because they were read too slowly. */
@@ -4597,6 +5180,7 @@ export interface Operations {
       /** why the run failed as a whole. */
       message?: string;
     } | {
+      /** Id of the run, as soon as it is known. */
       runid: string;
     };
   };
@@ -4627,19 +5211,26 @@ export interface Operations {
     };
     message: unknown;
     line: {
+      /** Host with the output. */
       host: string;
+      /** Standard output or standard error. */
       stream: "stdout" | "stderr";
       /** base64. */
       data: string;
     } | {
+      /** Id of the run. */
       runid: string;
+      /** End of each run. */
       runs: {
+        /** Host of the run. */
         host: string;
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
         /** exit code of the command. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       }[];
       /** bytes that are left out here, because they were read too slowly. */
@@ -4647,6 +5238,7 @@ export interface Operations {
       /** why the run failed as a whole. */
       message?: string;
     } | {
+      /** Id of the run, as soon as it is known. */
       runid: string;
     };
   };
@@ -4678,31 +5270,33 @@ export interface Operations {
   postJobMerge: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the job, without its folder. 1 to 200 characters. */
         name: string;
-        /** At most 300 characters. */
+        /** Folder of the job; empty: none. At most 300 characters. */
         dir?: string;
-        /** At most 4000 characters. */
+        /** Description for people. At most 4000 characters. */
         description?: string;
         /** groups of hosts, separated by commas. At most 4000 characters. */
         group?: string;
+        /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host, chosen by algorithm. */
         groupmode?: "one" | "parallel" | "sequence" | "";
         /** At most 1500 items. */
         host?: readonly string[];
-        /** At most 64000 characters. */
+        /** Script that runs on the controller before the first host; empty: none. At most 64000 characters. */
         begin?: string;
-        /** At most 64000 characters. */
+        /** Script that runs on the controller after the last host; empty: none. At most 64000 characters. */
         end?: string;
         /** appended to every exec, each as one word. At most 50 items. */
         arg?: readonly string[];
-        /** At most 100 characters. */
+        /** Encoding of commands and their output on the hosts; empty: UTF-8. At most 100 characters. */
         argenc?: string;
         /** [cron] with five or six fields, every 30s|5m|2h|1d, or at <time>; then, each after ;: tz=<zone> missed=skip|last|all overlap=skip|queue|allow jitter=<duration>. At most 500 characters. */
         schedule?: string;
         /** of groupmode one: roundrobin, leastload, random or sticky. At most 100 characters. */
         algorithm?: string;
+        /** Most executions at once, on all controllers together; 0 or less: no limit. */
         limit?: number;
-        /** At most 200 characters. */
+        /** Queue whose jobs run one after another; empty: none. At most 200 characters. */
         queue?: string;
         /** how often a host that failed is tried again; timeout is of each try. 0 to 20. */
         retry?: number;
@@ -4712,47 +5306,68 @@ export interface Operations {
         keep?: number;
         /** for how many days its runs are kept, with their output; 0: 30. 0 to 30. */
         keepdays?: number;
-        /** At most 1000 items. */
+        /** Tags of the job. At most 1000 items. */
         tag?: readonly string[];
         /** command lines for the host's shell. 1 to 50 items. */
         exec?: readonly string[];
         /** seconds. */
         timeout?: number;
-        /** 0 to 1. */
+        /** 1: the schedule is on; 0: it is off. 0 to 1. */
         enable?: number;
       };
     };
     message: {
+      /** Id of the job as an object. */
       id: string;
+      /** Class of the job as an object. */
       class: string;
       /** <name>@<dir>. */
       fullname: string;
+      /** Name of the job, without its folder. */
       name: string;
+      /** Folder of the job; empty: none. */
       dir: string;
+      /** Description for people. */
       description: string;
+      /** Groups of hosts, separated by commas; empty: none. */
       group: string;
+      /** parallel or empty: the hosts side by side; sequence: one after another; one: on one host. */
       groupmode: string;
+      /** Hosts, as names and expressions. */
       host: string[];
+      /** Script that runs on the controller before the first host; empty: none. */
       begin: string;
+      /** Script that runs on the controller after the last host; empty: none. */
       end: string;
+      /** Command lines. */
       exec: string[];
+      /** Words that are appended to every command line. */
       arg: string[];
+      /** Encoding of commands and their output on the hosts; empty: UTF-8. */
       argenc: string;
+      /** When the job runs by itself; empty: never. */
       schedule: string;
       /** seconds. */
       timeout: number;
+      /** How groupmode one chooses the host. */
       algorithm: string;
+      /** Most executions at once, on all controllers together; 0 or less: no limit. */
       limit: number;
+      /** 1: the schedule is on; 0: it is off. */
       enable: number;
+      /** Queue whose jobs run one after another; empty: none. */
       queue: string;
+      /** How often a host that failed is tried again. */
       retry: number;
       /** seconds. */
       retrydelay: number;
+      /** Most runs that are kept, the newest; 0: all of the days that they are kept. */
       keep: number;
       /** days. */
       keepdays: number;
       /** when its schedule comes next, in milliseconds. */
       next?: number[];
+      /** Tags of the job. */
       tag: string[];
       /** belongs to the platform. */
       system: boolean;
@@ -4760,6 +5375,7 @@ export interface Operations {
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the job. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -4780,9 +5396,9 @@ export interface Operations {
   getJobOutputByRunidByHost: {
     request: {
       path: {
-        /** 1 to 100 characters. */
+        /** Id of the run. 1 to 100 characters. */
         runid: string;
-        /** 1 to 255 characters. */
+        /** Host of the run. 1 to 255 characters. */
         host: string;
       };
       query?: {
@@ -4797,15 +5413,21 @@ export interface Operations {
       };
     };
     event: {
+      /** Position of the first byte in the output. */
       from?: number;
+      /** Position behind the last byte. */
       to?: number;
       /** base64. */
       data?: string;
+      /** End of the run; absent before. */
       end?: {
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
+        /** Exit code of the command; absent if there is none. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       };
     };
@@ -4821,7 +5443,7 @@ export interface Operations {
   postJobRetryByRunid: {
     request: {
       path: {
-        /** 1 to 100 characters. */
+        /** Id of the run whose failed hosts are tried again. 1 to 100 characters. */
         runid: string;
       };
       body?: {
@@ -4870,26 +5492,45 @@ export interface Operations {
   getKeyStatus: {
     request: Record<string, never>;
     message: {
+      /** Where the keys come from. */
       source: "file" | "text" | "command";
+      /** Path of the key file on the machine of the controller that answers. */
       file?: string;
+      /** Id of the key that is to seal: the first one of the key source. */
       wanted: string;
+      /** Id of the key that seals on the controller that answers. */
       sealing: string;
+      /** Each key that a sealed value needs or the key source lists. */
       keys: {
+        /** Id of the key. */
         id: string;
+        /** True: the key source lists the key. */
         listed: boolean;
+        /** True: this controller can decrypt with it. */
         opens: boolean;
+        /** Number of sealed values that need the key, by kind. */
         sealed: Record<string, number>;
+        /** Number of all sealed values that need the key. */
         total: number;
       }[];
+      /** Number of values not sealed with the wanted key, without those that expire by themselves. */
       left: number;
+      /** Number of values that need another key until they expire. */
       ending: number;
+      /** Deleted tenants whose data can be restored. Their values are not counted. */
       deletedTenants: string[];
+      /** Keys of each controller that runs. */
       controllers: {
+        /** Id of the run of the controller. */
         id: string;
+        /** Address of the controller. */
         url: string;
+        /** Id of the key that seals there; absent for a controller of an earlier version. */
         sealing?: string;
+        /** Ids of the keys that it can decrypt with; absent for a controller of an earlier version. */
         opening?: string[];
       }[];
+      /** Reason why nothing is being sealed again, or the last error. Absent: nothing prevents it. */
       waiting?: string;
     };
   };
@@ -4932,6 +5573,7 @@ export interface Operations {
   getLicenseInfoByName: {
     request: {
       path: {
+        /** Name of the tenant. */
         name: string;
       };
     };
@@ -5005,13 +5647,13 @@ export interface Operations {
       body: {
         /** At least 1 item. */
         hosts: readonly string[];
-        /** At least 1 item. */
+        /** Names of the depots. At least 1 item. */
         depots: readonly string[];
         /** as many as depots. At least 1 item. */
         versions: readonly string[];
-        /** At most 8000 characters. */
+        /** Command line in place of the depot's own. A deployment runs it once the files are in place, an undeployment before it removes them. At most 8000 characters. */
         command?: string;
-        /** At most 1024 characters. */
+        /** Absolute path of the folder on the hosts that gets the files; empty: a folder of the agent. At most 1024 characters. */
         remotepath?: string;
         /**
          * seconds. At least 1.
@@ -5023,11 +5665,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5046,20 +5694,31 @@ export interface Operations {
   getMonitoringDepot: {
     request: Record<string, never>;
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5082,13 +5741,13 @@ export interface Operations {
   putMonitoringDepot: {
     request: {
       body: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
         /** three numbers: 1.0.0. */
         version: string;
-        /** At most 8000 characters. */
+        /** Remark for people; stored and shown as it is. At most 8000 characters. */
         remark?: string;
-        /** At most 1000 items. */
+        /** Tags of the depot. At most 1000 items. */
         tags?: readonly string[];
         /** run in the depot's folder once it is in place. At most 8000 characters. */
         command?: string;
@@ -5100,28 +5759,43 @@ export interface Operations {
       };
     };
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
+      /** Files of the version. */
       files: {
+        /** Path below the folder of the depot. */
         path: string;
+        /** SHA-256 of the content in hexadecimal digits. */
         digest: string;
         /** bytes. */
         size: number;
+        /** True: hosts may run the file. */
         executable: boolean;
       }[];
     };
@@ -5145,13 +5819,13 @@ export interface Operations {
   postMonitoringDepot: {
     request: {
       body: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
         /** three numbers: 1.0.0. */
         version: string;
-        /** At most 8000 characters. */
+        /** Remark for people; stored and shown as it is. At most 8000 characters. */
         remark?: string;
-        /** At most 1000 items. */
+        /** Tags of the depot. At most 1000 items. */
         tags?: readonly string[];
         /** run in the depot's folder once it is in place. At most 8000 characters. */
         command?: string;
@@ -5162,28 +5836,43 @@ export interface Operations {
       };
     };
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
+      /** Files of the version. */
       files: {
+        /** Path below the folder of the depot. */
         path: string;
+        /** SHA-256 of the content in hexadecimal digits. */
         digest: string;
         /** bytes. */
         size: number;
+        /** True: hosts may run the file. */
         executable: boolean;
       }[];
     };
@@ -5200,7 +5889,7 @@ export interface Operations {
   getMonitoringDepotByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       query?: {
@@ -5209,28 +5898,43 @@ export interface Operations {
       };
     };
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
+      /** Files of the version. */
       files: {
+        /** Path below the folder of the depot. */
         path: string;
+        /** SHA-256 of the content in hexadecimal digits. */
         digest: string;
         /** bytes. */
         size: number;
+        /** True: hosts may run the file. */
         executable: boolean;
       }[];
     };
@@ -5246,7 +5950,7 @@ export interface Operations {
   deleteMonitoringDepotByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       query?: {
@@ -5273,7 +5977,7 @@ export interface Operations {
   getMonitoringDepotDiffByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       query: {
@@ -5284,8 +5988,11 @@ export interface Operations {
       };
     };
     message: {
+      /** Path below the folder of the depot. */
       path: string;
+      /** What the second version did with the file. */
       change: "added" | "removed" | "modified";
+      /** True: the contents are no text, so there is no diff. */
       binary: boolean;
       /** unified diff. */
       diff?: string;
@@ -5302,7 +6009,7 @@ export interface Operations {
   getMonitoringDepotExistByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       query?: {
@@ -5332,47 +6039,63 @@ export interface Operations {
   putMonitoringDepotFile: {
     request: {
       body: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
         /** three numbers: 1.0.0. */
         version: string;
         /** three numbers: 1.0.0. */
         newVersion: string;
-        /** 1 to 1024 characters. */
+        /** Path of the file below the folder of the depot. 1 to 1024 characters. */
         filepath: string;
         /** modify, add, delete. */
         type: "M" | "A" | "D";
+        /** Text of the file, stored in UTF-8; a file part of this call keeps its bytes. */
         content?: string;
-        /** At most 8000 characters. */
+        /** Remark for people; stored and shown as it is. At most 8000 characters. */
         remark?: string;
-        /** At most 1000 items. */
+        /** Tags of the depot. At most 1000 items. */
         tags?: readonly string[];
         uploadfile?: readonly Upload[];
       };
     };
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
+      /** Files of the version. */
       files: {
+        /** Path below the folder of the depot. */
         path: string;
+        /** SHA-256 of the content in hexadecimal digits. */
         digest: string;
         /** bytes. */
         size: number;
+        /** True: hosts may run the file. */
         executable: boolean;
       }[];
     };
@@ -5389,13 +6112,13 @@ export interface Operations {
   getMonitoringDepotFileByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       query: {
         /** three numbers: 1.0.0. */
         version: string;
-        /** 1 to 1024 characters. */
+        /** Path of the file below the folder of the depot. 1 to 1024 characters. */
         filepath: string;
       };
     };
@@ -5421,7 +6144,7 @@ export interface Operations {
   putMonitoringDepotFileByName: {
     request: {
       path: {
-        /** 1 to 255 characters. */
+        /** Name of the depot. 1 to 255 characters. */
         name: string;
       };
       body: {
@@ -5429,41 +6152,57 @@ export interface Operations {
         version: string;
         /** three numbers: 1.0.0. */
         newVersion: string;
-        /** 1 to 1024 characters. */
+        /** Path of the file below the folder of the depot. 1 to 1024 characters. */
         filepath: string;
         /** modify, add, delete. */
         type: "M" | "A" | "D";
+        /** Text of the file, stored in UTF-8; a file part of this call keeps its bytes. */
         content?: string;
-        /** At most 8000 characters. */
+        /** Remark for people; stored and shown as it is. At most 8000 characters. */
         remark?: string;
-        /** At most 1000 items. */
+        /** Tags of the depot. At most 1000 items. */
         tags?: readonly string[];
         uploadfile?: readonly Upload[];
       };
     };
     message: {
+      /** Id of the depot as an object. */
       id: string;
+      /** Class of the depot as an object. */
       class: string;
+      /** Name of the depot. */
       name: string;
+      /** The newest version. */
       version: string;
+      /** All versions, the newest last. */
       versions: string[];
+      /** Remark of the newest version. */
       remark: string;
+      /** Tags of the depot. */
       tags: string[];
+      /** Command line that runs in the depot's folder once it is in place; empty: none. */
       command: string;
+      /** Always ok. */
       status: string;
+      /** Number of files of the newest version. */
       filecount: number;
       /** bytes. */
       size: number;
       /** milliseconds since 1970. */
       created: number;
+      /** User who stored the files of the newest version. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
+      /** Files of the version. */
       files: {
+        /** Path below the folder of the depot. */
         path: string;
+        /** SHA-256 of the content in hexadecimal digits. */
         digest: string;
         /** bytes. */
         size: number;
+        /** True: hosts may run the file. */
         executable: boolean;
       }[];
     };
@@ -5509,11 +6248,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5542,11 +6287,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5575,11 +6326,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5608,11 +6365,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5647,11 +6410,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -5670,51 +6439,65 @@ export interface Operations {
   getMonitoringPolicy: {
     request: Record<string, never>;
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5740,80 +6523,99 @@ export interface Operations {
   postMonitoringPolicy: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
-        /** 1 to 500 characters. */
+        /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
         delimiter?: string;
+        /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
+        /** Tags of the policy. */
         tags?: readonly string[];
         hosts?: readonly string[];
         /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
         attrs?: Record<string, string>;
-        /** 1 to 8000 characters. */
+        /** Command line. 1 to 8000 characters. */
         command: string;
-        /** 0 to 1. */
+        /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
         ctype: number;
-        /** 1 to 200 characters. */
+        /** Depot with the command; required for ctype 0. 1 to 200 characters. */
         depotname?: string;
-        /** 1 to 50 characters. */
+        /** Version of the depot; required for ctype 0. 1 to 50 characters. */
         depotversion?: string;
-        /** At most 8000 characters. */
+        /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
         depotcommand?: string;
         /** in the unit. 1 to 1000000. */
         interval: number;
+        /** Unit of interval. */
         unit: "year" | "month" | "day" | "hour" | "minute" | "second";
+        /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
         split?: boolean;
+        /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5831,56 +6633,70 @@ export interface Operations {
   getMonitoringPolicyByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -5897,92 +6713,113 @@ export interface Operations {
   patchMonitoringPolicyByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
       body?: {
-        /** 1 to 500 characters. */
+        /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule?: string;
-        /** At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
         delimiter?: string;
+        /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
+        /** Tags of the policy. */
         tags?: readonly string[];
         hosts?: readonly string[];
         /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
         attrs?: Record<string, string>;
-        /** 1 to 8000 characters. */
+        /** Command line. 1 to 8000 characters. */
         command?: string;
-        /** 0 to 1. */
+        /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
         ctype?: number;
-        /** 1 to 200 characters. */
+        /** Depot with the command; required for ctype 0. 1 to 200 characters. */
         depotname?: string;
-        /** 1 to 50 characters. */
+        /** Version of the depot; required for ctype 0. 1 to 50 characters. */
         depotversion?: string;
-        /** At most 8000 characters. */
+        /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
         depotcommand?: string;
         /** in the unit. 1 to 1000000. */
         interval?: number;
+        /** Unit of interval. */
         unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+        /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
         split?: boolean;
+        /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
         isdaemon?: boolean;
-        /** 1 to 4000 characters. */
+        /** Folder of the log files on the host. 1 to 4000 characters. */
         dir?: string;
-        /** 1 to 1000 characters. */
+        /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
         match?: string;
-        /** At most 1000 characters. */
+        /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
         matchregexp?: string;
+        /** Groups of match that order the files of one log, most significant first. */
         priority?: readonly string[];
+        /** Group of priority: numbers by captured text, for that order, ascending. */
         translation?: Record<string, Record<string, number>>;
-        /** At most 100 characters. */
+        /** Group of match that tells one log from another; empty: none. At most 100 characters. */
         differentiator?: string;
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6000,7 +6837,7 @@ export interface Operations {
   deleteMonitoringPolicyByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
       query?: {
@@ -6022,11 +6859,12 @@ export interface Operations {
   getMonitoringPolicyConfByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
       /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
       state: "ok" | "waiting" | "unassigned" | "failed";
@@ -6034,6 +6872,7 @@ export interface Operations {
       message: string;
       /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
       digest: string;
+      /** Size of the wanted conf; 0 without one. */
       bytes: number;
     }[];
   };
@@ -6048,7 +6887,7 @@ export interface Operations {
   postMonitoringPolicyDeployByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
       query?: {
@@ -6057,51 +6896,65 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6119,7 +6972,7 @@ export interface Operations {
   putMonitoringPolicyDeployConfByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
       body: {
@@ -6131,6 +6984,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
       /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
       state: "ok" | "waiting" | "unassigned" | "failed";
@@ -6138,6 +6992,7 @@ export interface Operations {
       message: string;
       /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
       digest: string;
+      /** Size of the wanted conf; 0 without one. */
       bytes: number;
     }[];
   };
@@ -6195,75 +7050,93 @@ export interface Operations {
   postMonitoringPolicyLog: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
-        /** 1 to 500 characters. */
+        /** Configuration key of the rule that parses the records, such as /matrix/rules/access. 1 to 500 characters. */
         rule: string;
-        /** At most 1000 characters. */
+        /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
         delimiter?: string;
+        /** True: the delimiter ends a record, instead of beginning one. */
         delimitereol?: boolean;
+        /** Tags of the policy. */
         tags?: readonly string[];
         hosts?: readonly string[];
         /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
         attrs?: Record<string, string>;
-        /** 1 to 4000 characters. */
+        /** Folder of the log files on the host. 1 to 4000 characters. */
         dir: string;
-        /** 1 to 1000 characters. */
+        /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
         match: string;
-        /** At most 1000 characters. */
+        /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
         matchregexp?: string;
+        /** Groups of match that order the files of one log, most significant first. */
         priority?: readonly string[];
+        /** Group of priority: numbers by captured text, for that order, ascending. */
         translation?: Record<string, Record<string, number>>;
-        /** At most 100 characters. */
+        /** Group of match that tells one log from another; empty: none. At most 100 characters. */
         differentiator?: string;
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6281,56 +7154,70 @@ export interface Operations {
   postMonitoringPolicyUndeployByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
     };
     message: {
+      /** Name of the policy. */
       name: string;
+      /** Configuration key of the rule that parses the records. */
       rule: string;
-      /** At most 1000 characters. */
+      /** Regular expression that separates records; a line feed if absent or empty. At most 1000 characters. */
       delimiter?: string;
+      /** True: the delimiter ends a record, instead of beginning one. */
       delimitereol?: boolean;
+      /** Tags of the policy. */
       tags: string[];
       /** as they were sent: names, and expressions. */
       hosts: string[];
       /** time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs. */
       attrs?: Record<string, string>;
-      /** 1 to 8000 characters. */
+      /** Command line. 1 to 8000 characters. */
       command?: string;
-      /** 0 to 1. */
+      /** 0: the command runs in the folder of the depot; 1: a plain command. 0 to 1. */
       ctype?: number;
-      /** 1 to 200 characters. */
+      /** Depot with the command; required for ctype 0. 1 to 200 characters. */
       depotname?: string;
-      /** 1 to 50 characters. */
+      /** Version of the depot; required for ctype 0. 1 to 50 characters. */
       depotversion?: string;
-      /** At most 8000 characters. */
+      /** Command line that runs once the depot is in place; empty: that of the depot. At most 8000 characters. */
       depotcommand?: string;
       /** in the unit. 1 to 1000000. */
       interval?: number;
+      /** Unit of interval. */
       unit?: "year" | "month" | "day" | "hour" | "minute" | "second";
+      /** True: output is cut into records; otherwise the whole output of a run that is no daemon is one record. */
       split?: boolean;
+      /** True: the command runs for ever and is restarted when it ends; its output is cut as it arrives. */
       isdaemon?: boolean;
-      /** 1 to 4000 characters. */
+      /** Folder of the log files on the host. 1 to 4000 characters. */
       dir?: string;
-      /** 1 to 1000 characters. */
+      /** Regular expression for the file's path below dir. Named groups are stored with the records. 1 to 1000 characters. */
       match?: string;
-      /** At most 1000 characters. */
+      /** Regular expression of the records that are sent; empty: all. At most 1000 characters. */
       matchregexp?: string;
+      /** Groups of match that order the files of one log, most significant first. */
       priority?: string[];
+      /** Group of priority: numbers by captured text, for that order, ascending. */
       translation?: Record<string, Record<string, number>>;
-      /** At most 100 characters. */
+      /** Group of match that tells one log from another; empty: none. At most 100 characters. */
       differentiator?: string;
+      /** Id of the policy as an object. */
       id: string;
+      /** Class of the policy as an object. */
       class: string;
+      /** command: output of a command; log: lines of files. */
       kind: "command" | "log";
       /** hosts that the entries of hosts mean now; only if one is an expression. */
       matched?: string[];
+      /** deployed: its hosts run it. */
       status: "deployed" | "undeployed";
       /** milliseconds since 1970. */
       created: number;
       /** milliseconds since 1970. */
       changed: number;
+      /** User who made the policy. */
       creator: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -6348,7 +7235,7 @@ export interface Operations {
   deleteMonitoringPolicyUndeployConfByName: {
     request: {
       path: {
-        /** 1 to 200 characters. */
+        /** Name of the policy. 1 to 200 characters. */
         name: string;
       };
       query: {
@@ -6357,6 +7244,7 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
       /** ok: the host has what is wanted. waiting: its agent has not confirmed it. unassigned: the policy is not deployed to the host, which gets the conf with the policy. failed: nothing was changed. */
       state: "ok" | "waiting" | "unassigned" | "failed";
@@ -6364,6 +7252,7 @@ export interface Operations {
       message: string;
       /** SHA-256 of the wanted bytes; empty: the host is to have no conf. */
       digest: string;
+      /** Size of the wanted conf; 0 without one. */
       bytes: number;
     }[];
   };
@@ -6380,6 +7269,7 @@ export interface Operations {
     message: {
       /** for POST /monitoring/targets/confirm; another one if hosts are added. */
       id: string;
+      /** Name of the policy. */
       policy: string;
       /** milliseconds since 1970. */
       since: number;
@@ -6402,13 +7292,14 @@ export interface Operations {
   postMonitoringTargetsConfirm: {
     request: {
       query: {
-        /** 1 to 100 characters. */
+        /** Id of the held change, as the list has it. 1 to 100 characters. */
         id: string;
       };
     };
     message: {
       /** for POST /monitoring/targets/confirm; another one if hosts are added. */
       id: string;
+      /** Name of the policy. */
       policy: string;
       /** milliseconds since 1970. */
       since: number;
@@ -6435,13 +7326,13 @@ export interface Operations {
       body: {
         /** At least 1 item. */
         hosts: readonly string[];
-        /** At least 1 item. */
+        /** Names of the depots. At least 1 item. */
         depots: readonly string[];
         /** as many as depots. At least 1 item. */
         versions: readonly string[];
-        /** At most 8000 characters. */
+        /** Command line in place of the depot's own. A deployment runs it once the files are in place, an undeployment before it removes them. At most 8000 characters. */
         command?: string;
-        /** At most 1024 characters. */
+        /** Absolute path of the folder on the hosts that gets the files; empty: a folder of the agent. At most 1024 characters. */
         remotepath?: string;
         /**
          * seconds. At least 1.
@@ -6453,11 +7344,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6505,11 +7402,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6538,11 +7441,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6571,11 +7480,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6604,11 +7519,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6643,11 +7564,17 @@ export interface Operations {
       };
     };
     message: {
+      /** Name of the host. */
       host: string;
+      /** Name of the depot. */
       depot: string;
+      /** Version of the depot. */
       version: string;
+      /** How it ended. unreachable: there is no way to the host. expired: no end was known at the deadline. */
       state: "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
+      /** Exit code of the command; absent if none ran to its end. */
       code?: number;
+      /** Reason or output of the command; empty: nothing to report. */
       message: string;
       /** milliseconds since 1970. */
       startedMs: number;
@@ -6671,13 +7598,16 @@ export interface Operations {
   postMxobjectActiontoclass: {
     request: {
       body: {
-        /** At least 1 item. */
+        /** An object or a list of objects. Each has the member `class`; an update with a full `id` may omit it. At least 1 item. */
         data: readonly Record<string, unknown>[];
+        /** insert: new objects; update: changes of objects that exist. insert when absent. */
         ctype?: "insert" | "update";
       };
     };
     message: {
+      /** Number of objects that were written. */
       count: number;
+      /** Ids of the inserted objects, in the order of data. */
       ids?: string[];
     };
   };
@@ -6765,9 +7695,11 @@ export interface Operations {
       total: number;
       /** Statements that are written. */
       done: number;
+      /** Reason of a failure; empty otherwise. */
       message: string;
       /** How the headings of a file were understood. */
       columns?: {
+        /** Heading in the file. */
         heading: string;
         /** Empty: left out. */
         column: string;
@@ -6786,6 +7718,7 @@ export interface Operations {
       updated?: number;
       /** Of such a plan: the first thousand rows. */
       changes?: {
+        /** Number of the row in the file, from 1. */
         row: number;
         /** Absent: made up with the object. */
         id?: string;
@@ -6831,9 +7764,11 @@ export interface Operations {
       total: number;
       /** Statements that are written. */
       done: number;
+      /** Reason of a failure; empty otherwise. */
       message: string;
       /** How the headings of a file were understood. */
       columns?: {
+        /** Heading in the file. */
         heading: string;
         /** Empty: left out. */
         column: string;
@@ -6852,6 +7787,7 @@ export interface Operations {
       updated?: number;
       /** Of such a plan: the first thousand rows. */
       changes?: {
+        /** Number of the row in the file, from 1. */
         row: number;
         /** Absent: made up with the object. */
         id?: string;
@@ -6873,11 +7809,15 @@ export interface Operations {
   getMxobjectMql: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Statements, separated by semicolons; absent if they are the body. At least 1 character. */
         mql: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Values for `?` placeholders: one list of values per execution, or the values of one execution. */
         values?: readonly unknown[];
+        /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
     };
@@ -6895,20 +7835,28 @@ export interface Operations {
   postMxobjectMql: {
     request: {
       query?: {
-        /** At least 1 character. */
+        /** Statements, separated by semicolons; absent if they are the body. At least 1 character. */
         mql?: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Values for `?` placeholders: one list of values per execution, or the values of one execution. */
         values?: readonly unknown[];
+        /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
       /** The statements. */
       body: Content | {
-        /** At least 1 character. */
+        /** Statements, separated by semicolons; absent if they are the body. At least 1 character. */
         mql: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Values for `?` placeholders: one list of values per execution, or the values of one execution. */
         values?: readonly unknown[];
+        /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the answer before. */
         cursor?: string;
+        /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
     };
@@ -6931,8 +7879,11 @@ export interface Operations {
       };
     };
     message: {
+      /** Configuration key of the rule. */
       key: string;
+      /** Path of the class that its rows go to; empty where its body names classes. */
       class: string;
+      /** Parser of the rule: text, json, csv or grok. */
       type: string;
       /** The rule's text. */
       value: string;
@@ -6994,8 +7945,9 @@ export interface Operations {
   postMxobjectRuleNew: {
     request: {
       body: {
-        /** At least 1 character. */
+        /** Path of the class that the rows go to. At least 1 character. */
         class: string;
+        /** Parser of the rule. */
         type: "text" | "json" | "csv" | "grok";
         /** Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields. */
         fields?: readonly string[];
@@ -7040,38 +7992,52 @@ export interface Operations {
     message: {
       /** Of the rule; empty where its body names classes, and of a pattern. */
       class: string;
+      /** Each record of the sample. */
       records: {
         /** Of the sample, from 1. */
         line: number;
         /** The record of the policy. */
         raw?: {
+          /** Text of the record. */
           text: string;
           /** Milliseconds since 1970. */
           time: number;
+          /** Host that sent the record. */
           host: string;
+          /** File or command of the record. */
           source: string;
         };
         /** Of pattern: what it captures of the record, by name. */
         fields?: Record<string, string | number>;
+        /** Rows that the rule makes of the record. */
         rows: {
+          /** Path of the class of the row. */
           class: string;
+          /** Values by column. */
           values: Record<string, unknown>;
           /** Milliseconds since 1970, where --time gives the record a time of its own. */
           time?: number;
         }[];
+        /** Why the record, or a row of it, does not fit. */
         errors: {
+          /** The error in words. */
           message: string;
           /** Of the rule's text, where its body went wrong. */
           line?: number;
+          /** Column of the rule's text, from 1. */
           column?: number;
         }[];
       }[];
+      /** Messages of the body. */
       log: {
+        /** Level of the message, such as info. */
         level: string;
+        /** Text of the message. */
         msg: string;
       }[];
       /** Functions that bodies called and a trial does not carry out. */
       notCalled: string[];
+      /** Mean time for a record, in milliseconds. */
       msPerRecord: number;
     };
   };
@@ -7086,68 +8052,110 @@ export interface Operations {
   getMxobjectSchemaClass: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Path of the class. At least 1 character. */
         class: string;
       };
     };
     message: {
+      /** Number of the class; 1 for the root. */
       cid: number;
+      /** Number of the nearest superclass that the reader may see; -1 if there is none. */
       pid: number;
+      /** Path of the class. */
       name: string;
+      /** Another name for people; empty: none. */
       alias: string;
+      /** A short name for people; empty: none. */
       nickname: string;
+      /** Remark for people; empty: none. */
       remedy: string;
+      /** Paths of the direct subclasses. */
       child: string[];
+      /** The same as child. */
       subclass: string[];
+      /** All fields, including inherited ones. */
       fields: {
+        /** Name of the field. */
         name: string;
+        /** The same as name. */
         colname: string;
+        /** Title for people; empty: none. */
         title: string;
+        /** The same as title. */
         dispname: string;
+        /** Type of the field as in MQL, without its parameters. */
         type: string;
+        /** The same as type. */
         ftype: string;
+        /** How values are indexed, such as `{"type":"string"}`. */
         loption: Record<string, unknown>;
+        /** Element types of map, set and list; labels of enum; options of bucket; otherwise an empty list. */
         fparam: unknown;
+        /** True: the field has an index. */
         isindex: boolean;
+        /** True: the field is one of the keys. */
         iskey: boolean;
+        /** Always false: relations are edges. */
         isrel: boolean;
+        /** Always empty. */
         note: string;
+        /** Always empty. */
         remedy: string;
+        /** Type in which values are stored. */
         btype: string;
         /** Last change of the class that defines the field, in milliseconds since 1970. */
         mtime: number;
+        /** Path of the class that defines the field. */
         class: string;
+        /** Progress of an index that was added to a class with objects. */
         indexing?: {
+          /** ready: queries use the index. write-only, backfill: it is being added. retiring: it is being removed. */
           state: string;
+          /** Objects that are indexed already, during a backfill. */
           done?: number;
+          /** Objects to index, during a backfill. */
           total?: number;
+          /** Reason why the index will not become ready. */
           problem?: string;
         };
       }[];
+      /** Names of the fields that make the id. */
       keys: string[];
+      /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
       keymode: "manu" | "uuid" | "md5";
+      /** The same as a number. 2: md5; 1: uuid; 0: manu. */
       keymethod: number;
+      /** entity: objects that change; record: rows that are written once. */
       kind: "entity" | "record";
-      /** 0 to 1. */
+      /** 1: a search finds the words of its objects. 0 to 1. */
       autosearch: number;
-      /** 0 to 1. */
+      /** 1: earlier states of its objects are kept. 0 to 1. */
       version: number;
       /** Retention of versions that a later one superseded, as ttl. */
       versionttl: number;
+      /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
       time_zone: string;
+      /** Hints for the store, as the client gave them; without effect. */
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
+      /** Tags of the class. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
+      /** Field that gives objects their version time; empty: the time of the write. */
       vtimebase: string;
+      /** Progress of an index that was added to a class with objects. */
       indexing?: {
+        /** ready: queries use the index. write-only, backfill: it is being added. retiring: it is being removed. */
         state: string;
+        /** Objects that are indexed already, during a backfill. */
         done?: number;
+        /** Objects to index, during a backfill. */
         total?: number;
+        /** Reason why the index will not become ready. */
         problem?: string;
       };
     };
@@ -7169,124 +8177,213 @@ export interface Operations {
   postMxobjectSchemaClass: {
     request: {
       body: {
+        /** Path of the class. */
         class?: string;
+        /** The same as class. */
         name?: string;
+        /** Fields of the class; a bare name means a field that exists. */
         fields?: readonly ({
-          /** At least 1 character. */
+          /** Name of the field. At least 1 character. */
           name?: string;
-          /** At least 1 character. */
+          /** The same as name. At least 1 character. */
           colname?: string;
+          /** Type as in MQL: `varchar`, `set<varchar>`, …. */
           type?: string;
+          /** The same as type. */
           ftype?: string;
+          /** Title for people. */
           title?: string;
+          /** The same as title. */
           dispname?: string;
+          /** True: the field gets an index. */
           isindex?: boolean;
+          /** True: the field is one of the keys. */
           iskey?: boolean;
+          /** Element types of map, set and list; labels of enum; options of bucket. */
           fparam?: Record<string, unknown> | readonly string[];
         } | string)[];
+        /** Names of the fields that make the id. */
         keys?: readonly string[];
+        /** Names of the fields that get an index. */
         indexes?: readonly string[];
+        /** Another name for people. */
         alias?: string;
+        /** A short name for people. */
         nickname?: string;
+        /** Remark for people. */
         remedy?: string;
+        /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
         keymode?: "manu" | "uuid" | "md5";
+        /** entity: objects that change; record: rows that are written once. For a new class only. */
         kind?: "entity" | "record";
+        /** True: a search finds the words of its objects. */
         autosearch?: boolean;
+        /** True: earlier states of its objects are kept. */
         version?: boolean;
+        /** Retention of versions that a later one superseded, as ttl. */
         versionttl?: string;
+        /** Zone in which statements about the class count days and weeks, such as Europe/Berlin; empty: the superclass's zone. */
         time_zone?: string;
+        /** Time to live: seconds, or a number and a unit as in `30 day`; -1: for ever. */
         ttl?: string;
+        /** Hints for the store, which are kept; without effect. */
         loption?: Record<string, unknown>;
+        /** The class as one member, such as the JSON text in a form. */
         data?: {
+          /** Path of the class. */
           class?: string;
+          /** The same as class. */
           name?: string;
+          /** Fields of the class; a bare name means a field that exists. */
           fields?: readonly ({
-            /** At least 1 character. */
+            /** Name of the field. At least 1 character. */
             name?: string;
-            /** At least 1 character. */
+            /** The same as name. At least 1 character. */
             colname?: string;
+            /** Type as in MQL: `varchar`, `set<varchar>`, …. */
             type?: string;
+            /** The same as type. */
             ftype?: string;
+            /** Title for people. */
             title?: string;
+            /** The same as title. */
             dispname?: string;
+            /** True: the field gets an index. */
             isindex?: boolean;
+            /** True: the field is one of the keys. */
             iskey?: boolean;
+            /** Element types of map, set and list; labels of enum; options of bucket. */
             fparam?: Record<string, unknown> | readonly string[];
           } | string)[];
+          /** Names of the fields that make the id. */
           keys?: readonly string[];
+          /** Names of the fields that get an index. */
           indexes?: readonly string[];
+          /** Another name for people. */
           alias?: string;
+          /** A short name for people. */
           nickname?: string;
+          /** Remark for people. */
           remedy?: string;
+          /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
           keymode?: "manu" | "uuid" | "md5";
+          /** entity: objects that change; record: rows that are written once. For a new class only. */
           kind?: "entity" | "record";
+          /** True: a search finds the words of its objects. */
           autosearch?: boolean;
+          /** True: earlier states of its objects are kept. */
           version?: boolean;
+          /** Retention of versions that a later one superseded, as ttl. */
           versionttl?: string;
+          /** Zone in which statements about the class count days and weeks, such as Europe/Berlin; empty: the superclass's zone. */
           time_zone?: string;
+          /** Time to live: seconds, or a number and a unit as in `30 day`; -1: for ever. */
           ttl?: string;
+          /** Hints for the store, which are kept; without effect. */
           loption?: Record<string, unknown>;
         };
       };
     };
     message: {
+      /** Number of the class; 1 for the root. */
       cid: number;
+      /** Number of the nearest superclass that the reader may see; -1 if there is none. */
       pid: number;
+      /** Path of the class. */
       name: string;
+      /** Another name for people; empty: none. */
       alias: string;
+      /** A short name for people; empty: none. */
       nickname: string;
+      /** Remark for people; empty: none. */
       remedy: string;
+      /** Paths of the direct subclasses. */
       child: string[];
+      /** The same as child. */
       subclass: string[];
+      /** All fields, including inherited ones. */
       fields: {
+        /** Name of the field. */
         name: string;
+        /** The same as name. */
         colname: string;
+        /** Title for people; empty: none. */
         title: string;
+        /** The same as title. */
         dispname: string;
+        /** Type of the field as in MQL, without its parameters. */
         type: string;
+        /** The same as type. */
         ftype: string;
+        /** How values are indexed, such as `{"type":"string"}`. */
         loption: Record<string, unknown>;
+        /** Element types of map, set and list; labels of enum; options of bucket; otherwise an empty list. */
         fparam: unknown;
+        /** True: the field has an index. */
         isindex: boolean;
+        /** True: the field is one of the keys. */
         iskey: boolean;
+        /** Always false: relations are edges. */
         isrel: boolean;
+        /** Always empty. */
         note: string;
+        /** Always empty. */
         remedy: string;
+        /** Type in which values are stored. */
         btype: string;
         /** Last change of the class that defines the field, in milliseconds since 1970. */
         mtime: number;
+        /** Path of the class that defines the field. */
         class: string;
+        /** Progress of an index that was added to a class with objects. */
         indexing?: {
+          /** ready: queries use the index. write-only, backfill: it is being added. retiring: it is being removed. */
           state: string;
+          /** Objects that are indexed already, during a backfill. */
           done?: number;
+          /** Objects to index, during a backfill. */
           total?: number;
+          /** Reason why the index will not become ready. */
           problem?: string;
         };
       }[];
+      /** Names of the fields that make the id. */
       keys: string[];
+      /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
       keymode: "manu" | "uuid" | "md5";
+      /** The same as a number. 2: md5; 1: uuid; 0: manu. */
       keymethod: number;
+      /** entity: objects that change; record: rows that are written once. */
       kind: "entity" | "record";
-      /** 0 to 1. */
+      /** 1: a search finds the words of its objects. 0 to 1. */
       autosearch: number;
-      /** 0 to 1. */
+      /** 1: earlier states of its objects are kept. 0 to 1. */
       version: number;
       /** Retention of versions that a later one superseded, as ttl. */
       versionttl: number;
+      /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
       time_zone: string;
+      /** Hints for the store, as the client gave them; without effect. */
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
+      /** Tags of the class. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
+      /** Field that gives objects their version time; empty: the time of the write. */
       vtimebase: string;
+      /** Progress of an index that was added to a class with objects. */
       indexing?: {
+        /** ready: queries use the index. write-only, backfill: it is being added. retiring: it is being removed. */
         state: string;
+        /** Objects that are indexed already, during a backfill. */
         done?: number;
+        /** Objects to index, during a backfill. */
         total?: number;
+        /** Reason why the index will not become ready. */
         problem?: string;
       };
     };
@@ -7303,7 +8400,7 @@ export interface Operations {
   deleteMxobjectSchemaClass: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Number of the class. At least 1 character. */
         cid: string;
       };
     };
@@ -7321,32 +8418,52 @@ export interface Operations {
   getMxobjectSchemaClassFields: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Number or path of the class. At least 1 character. */
         id: string;
       };
     };
     message: {
+      /** Name of the field. */
       name: string;
+      /** The same as name. */
       colname: string;
+      /** Title for people; empty: none. */
       title: string;
+      /** The same as title. */
       dispname: string;
+      /** Type of the field as in MQL, without its parameters. */
       type: string;
+      /** The same as type. */
       ftype: string;
+      /** How values are indexed, such as `{"type":"string"}`. */
       loption: Record<string, unknown>;
+      /** Element types of map, set and list; labels of enum; options of bucket; otherwise an empty list. */
       fparam: unknown;
+      /** True: the field has an index. */
       isindex: boolean;
+      /** True: the field is one of the keys. */
       iskey: boolean;
+      /** Always false: relations are edges. */
       isrel: boolean;
+      /** Always empty. */
       note: string;
+      /** Always empty. */
       remedy: string;
+      /** Type in which values are stored. */
       btype: string;
       /** Last change of the class that defines the field, in milliseconds since 1970. */
       mtime: number;
+      /** Path of the class that defines the field. */
       class: string;
+      /** Progress of an index that was added to a class with objects. */
       indexing?: {
+        /** ready: queries use the index. write-only, backfill: it is being added. retiring: it is being removed. */
         state: string;
+        /** Objects that are indexed already, during a backfill. */
         done?: number;
+        /** Objects to index, during a backfill. */
         total?: number;
+        /** Reason why the index will not become ready. */
         problem?: string;
       };
     }[];
@@ -7362,38 +8479,56 @@ export interface Operations {
   getMxobjectSchemaClassList: {
     request: {
       query?: {
+        /** Number or path of the class. Absent or -1: the root. */
         id?: string;
       };
     };
     message: {
+      /** Number of the class; 1 for the root. */
       cid: number;
+      /** Number of the nearest superclass that the reader may see; -1 if there is none. */
       pid: number;
+      /** Path of the class. */
       name: string;
+      /** Another name for people; empty: none. */
       alias: string;
+      /** A short name for people; empty: none. */
       nickname: string;
+      /** Remark for people; empty: none. */
       remedy: string;
+      /** Paths of the direct subclasses. */
       child: string[];
+      /** The same as child. */
       subclass: string[];
+      /** Names of all fields, including inherited ones. */
       fields: string[];
+      /** Names of the fields that make the id. */
       keys: string[];
+      /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
       keymode: "manu" | "uuid" | "md5";
+      /** The same as a number. 2: md5; 1: uuid; 0: manu. */
       keymethod: number;
+      /** entity: objects that change; record: rows that are written once. */
       kind: "entity" | "record";
-      /** 0 to 1. */
+      /** 1: a search finds the words of its objects. 0 to 1. */
       autosearch: number;
-      /** 0 to 1. */
+      /** 1: earlier states of its objects are kept. 0 to 1. */
       version: number;
       /** Retention of versions that a later one superseded, as ttl. */
       versionttl: number;
+      /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
       time_zone: string;
+      /** Hints for the store, as the client gave them; without effect. */
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
+      /** Tags of the class. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
+      /** Field that gives objects their version time; empty: the time of the write. */
       vtimebase: string;
     }[];
   };
@@ -7408,38 +8543,56 @@ export interface Operations {
   getMxobjectSchemaClassTree: {
     request: {
       query?: {
+        /** Number or path of the class. Absent or -1: the root. */
         id?: string;
       };
     };
     message: {
+      /** Number of the class; 1 for the root. */
       cid: number;
+      /** Number of the nearest superclass that the reader may see; -1 if there is none. */
       pid: number;
+      /** Path of the class. */
       name: string;
+      /** Another name for people; empty: none. */
       alias: string;
+      /** A short name for people; empty: none. */
       nickname: string;
+      /** Remark for people; empty: none. */
       remedy: string;
+      /** Paths of the direct subclasses. */
       child: string[];
+      /** The same as child. */
       subclass: string[];
+      /** Names of all fields, including inherited ones. */
       fields: string[];
+      /** Names of the fields that make the id. */
       keys: string[];
+      /** How ids are made. md5: digest of the keys; uuid: random; manu: given by the client. */
       keymode: "manu" | "uuid" | "md5";
+      /** The same as a number. 2: md5; 1: uuid; 0: manu. */
       keymethod: number;
+      /** entity: objects that change; record: rows that are written once. */
       kind: "entity" | "record";
-      /** 0 to 1. */
+      /** 1: a search finds the words of its objects. 0 to 1. */
       autosearch: number;
-      /** 0 to 1. */
+      /** 1: earlier states of its objects are kept. 0 to 1. */
       version: number;
       /** Retention of versions that a later one superseded, as ttl. */
       versionttl: number;
+      /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
       time_zone: string;
+      /** Hints for the store, as the client gave them; without effect. */
       loption: Record<string, unknown>;
       /** milliseconds since 1970. */
       mtime: number;
       /** Revision of the class's own definition, without what it inherits. */
       revision: string;
+      /** Tags of the class. */
       tags: string[];
       /** Seconds; -1: for ever. */
       ttl: number;
+      /** Field that gives objects their version time; empty: the time of the write. */
       vtimebase: string;
     }[];
   };
@@ -7454,9 +8607,11 @@ export interface Operations {
   getMxobjectSearch: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** The search; absent if it is the body. At least 1 character. */
         cond: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
     };
@@ -7473,16 +8628,20 @@ export interface Operations {
   postMxobjectSearch: {
     request: {
       query?: {
-        /** At least 1 character. */
+        /** The search; absent if it is the body. At least 1 character. */
         cond?: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
       /** The condition. */
       body: Content | {
-        /** At least 1 character. */
+        /** The search; absent if it is the body. At least 1 character. */
         cond: string;
+        /** True: also answers the columns and classes of the rows, as meta. */
         meta?: boolean;
+        /** Zone of the days, weeks, months and years in the search, such as Europe/Berlin; absent: the user's zone. */
         time_zone?: string;
       };
     };
@@ -7499,6 +8658,7 @@ export interface Operations {
   getMxobjectSystemSchemaByTable: {
     request: {
       path: {
+        /** Name of the table. */
         table: string;
       };
     };
@@ -7515,6 +8675,7 @@ export interface Operations {
   postMxobjectSystemSchemaByTable: {
     request: {
       path: {
+        /** Name of the table. */
         table: string;
       };
     };
@@ -7531,16 +8692,20 @@ export interface Operations {
   getMxobjectTrigger: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Path of the class. At least 1 character. */
         class: string;
       };
     };
     message: {
+      /** Path of the class. */
       class: string;
       /** Of the latest change, in milliseconds. */
       vtime: number;
+      /** Script of each trigger by name. */
       script: Record<string, string>;
+      /** Attributes of each trigger by name. */
       attr: Record<string, string>;
+      /** Revision of each trigger by name. */
       revision: Record<string, string>;
     }[];
   };
@@ -7557,7 +8722,7 @@ export interface Operations {
   putMxobjectTrigger: {
     request: {
       body: {
-        /** At least 1 character. */
+        /** Path of the class; its subclasses have the trigger as well. At least 1 character. */
         class: string;
         /** Letters, digits, `_`, `-` and `.`. At least 1 character. */
         name: string;
@@ -7565,9 +8730,13 @@ export interface Operations {
         script: string;
         /** Texts: `disable`, `before`, `level`, `language`. */
         attr?: {
+          /** True: the trigger does not run. */
           disable?: string | boolean;
+          /** True: the trigger runs before the write and may change or refuse it; otherwise after it. */
           before?: string | boolean;
+          /** Order among the triggers of a write, ascending; 0 when absent. */
           level?: string | number;
+          /** Language of the script; Lua when absent, unless its first line says otherwise. */
           language?: string;
         };
       };
@@ -7586,7 +8755,7 @@ export interface Operations {
   deleteMxobjectTrigger: {
     request: {
       query: {
-        /** At least 1 character. */
+        /** Path of the class. At least 1 character. */
         class: string;
         /** Letters, digits, `_`, `-` and `.`. At least 1 character. */
         name: string;
@@ -7606,8 +8775,11 @@ export interface Operations {
   getPattern: {
     request: Record<string, never>;
     message: {
+      /** Name of the pattern. */
       name: string;
+      /** The regular expression. */
       pattern: string;
+      /** Sample that the pattern was tried on; empty: none. */
       eg: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -7624,12 +8796,16 @@ export interface Operations {
   getPatternByName: {
     request: {
       path: {
+        /** Name of the pattern. */
         name: string;
       };
     };
     message: {
+      /** Name of the pattern. */
       name: string;
+      /** The regular expression. */
       pattern: string;
+      /** Sample that the pattern was tried on; empty: none. */
       eg: string;
       /** Changes with every change of the definition. If-Match of a change checks it. */
       revision: string;
@@ -7649,6 +8825,7 @@ export interface Operations {
   postPatternByName: {
     request: {
       path: {
+        /** Name of the pattern. */
         name: string;
       };
       body: {
@@ -7672,6 +8849,7 @@ export interface Operations {
   deletePatternByName: {
     request: {
       path: {
+        /** Name of the pattern. */
         name: string;
       };
     };
@@ -7691,17 +8869,26 @@ export interface Operations {
     message: {
       /** As it is called: <object>.<function>. */
       name: string;
+      /** Object that the function belongs to. */
       object: string;
+      /** The work of the function, in a sentence. */
       summary: string;
+      /** Arguments, in their order. */
       parameters: {
+        /** Name of the argument. */
         name: string;
+        /** Type of the argument. */
         type: string;
+        /** Meaning of the argument. */
         title: string;
+        /** True: the argument may be left out. */
         optional: boolean;
         /** It takes all arguments from here on. */
         list: boolean;
       }[];
+      /** The result, in words; empty: none. */
       returns: string;
+      /** A call of the function. */
       example: string;
       /** The language whose scripts find it; without it, each. */
       language?: string;
@@ -7985,17 +9172,26 @@ export interface Operations {
     message: {
       /** As it is called: <object>.<function>. */
       name: string;
+      /** Object that the function belongs to. */
       object: string;
+      /** The work of the function, in a sentence. */
       summary: string;
+      /** Arguments, in their order. */
       parameters: {
+        /** Name of the argument. */
         name: string;
+        /** Type of the argument. */
         type: string;
+        /** Meaning of the argument. */
         title: string;
+        /** True: the argument may be left out. */
         optional: boolean;
         /** It takes all arguments from here on. */
         list: boolean;
       }[];
+      /** The result, in words; empty: none. */
       returns: string;
+      /** A call of the function. */
       example: string;
       /** The language whose scripts find it; without it, each. */
       language?: string;
@@ -8012,7 +9208,7 @@ export interface Operations {
   getUserAccount: {
     request: {
       query?: {
-        /** At most 50 characters. */
+        /** Code of the error that the page explains. At most 50 characters. */
         error?: string;
       };
     };
@@ -8036,7 +9232,7 @@ export interface Operations {
       body: {
         /** The present one. 1 to 4096 characters. */
         password: string;
-        /** 1 to 4096 characters. */
+        /** The new password. 1 to 4096 characters. */
         newpassword: string;
       };
     };
@@ -8053,7 +9249,7 @@ export interface Operations {
   postUserAccountSecondfactor: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8070,7 +9266,7 @@ export interface Operations {
   postUserAccountSecondfactorConfirm: {
     request: {
       body: {
-        /** 1 to 64 characters. */
+        /** One-time password that the authenticator shows. 1 to 64 characters. */
         code: string;
       };
     };
@@ -8087,7 +9283,7 @@ export interface Operations {
   postUserAccountSecondfactorRemove: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8106,7 +9302,7 @@ export interface Operations {
       body: {
         /** One of one's sessions; absent or empty: all but this one. At most 64 characters. */
         id?: string;
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8130,16 +9326,17 @@ export interface Operations {
   postUserGoauth: {
     request: {
       body: {
-        /** At most 48 characters. */
+        /** Name of the tenant. Absent: the installation's only one. At most 48 characters. */
         company?: string;
-        /** 1 to 200 characters. */
+        /** Name of the user. 1 to 200 characters. */
         username: string;
-        /** 1 to 4096 characters. */
+        /** Password of the user. 1 to 4096 characters. */
         password: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
+        /** True: a session that outlives the browser. */
         remember?: boolean;
-        /** At most 1000 characters. */
+        /** Path of a page of this site to go to; the user's start page when absent. At most 1000 characters. */
         redirect?: string;
       };
     };
@@ -8156,7 +9353,7 @@ export interface Operations {
   getUserLogin: {
     request: {
       query?: {
-        /** At most 50 characters. */
+        /** Code of the error that the page explains. At most 50 characters. */
         error?: string;
       };
     };
@@ -8175,18 +9372,19 @@ export interface Operations {
   postUserLogin: {
     request: {
       body: {
-        /** At most 48 characters. */
+        /** Name of the tenant. Absent: the installation's only one. At most 48 characters. */
         company?: string;
-        /** 1 to 200 characters. */
+        /** Name of the user. 1 to 200 characters. */
         username?: string;
-        /** 1 to 200 characters. */
+        /** The same as username. 1 to 200 characters. */
         user_name?: string;
-        /** 1 to 4096 characters. */
+        /** Password of the user. 1 to 4096 characters. */
         password?: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
         /** Of the page that asks for the code: stands for name and password. 1 to 8000 characters. */
         ticket?: string;
+        /** True: a session that outlives the browser. */
         remember?: boolean;
       };
     };
@@ -8203,7 +9401,7 @@ export interface Operations {
   getUserLogout: {
     request: {
       query?: {
-        /** At most 200 characters. */
+        /** Name of the user; without effect. At most 200 characters. */
         name?: string;
       };
     };
@@ -8220,7 +9418,7 @@ export interface Operations {
   getUserLogoutByName: {
     request: {
       path: {
-        /** At most 4096 characters. */
+        /** Name of the user; without effect. At most 4096 characters. */
         name: string;
       };
     };
@@ -8273,9 +9471,13 @@ export interface Operations {
   getUserOpenidCallback: {
     request: {
       query?: {
+        /** Code that the provider gives for the account. */
         code?: string;
+        /** Value that the sign-in began with. */
         state?: string;
+        /** The provider's own address. */
         iss?: string;
+        /** Why the provider refuses. */
         error?: string;
         /** Of some providers; without effect. */
         session_state?: string;
@@ -8296,7 +9498,7 @@ export interface Operations {
   postUserOpenidLink: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8314,7 +9516,7 @@ export interface Operations {
   postUserOpenidUnlink: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8338,7 +9540,7 @@ export interface Operations {
       body: {
         /** The present one. 1 to 4096 characters. */
         password: string;
-        /** 1 to 4096 characters. */
+        /** The new password. 1 to 4096 characters. */
         newpassword: string;
       };
     };
@@ -8355,6 +9557,7 @@ export interface Operations {
   getUserSecondfactor: {
     request: Record<string, never>;
     message: {
+      /** True: signing in takes a second factor. */
       active: boolean;
       /** How many are left. */
       recoverycodes: number;
@@ -8371,7 +9574,7 @@ export interface Operations {
   postUserSecondfactor: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8393,7 +9596,7 @@ export interface Operations {
   postUserSecondfactorConfirm: {
     request: {
       body: {
-        /** 1 to 64 characters. */
+        /** One-time password that the authenticator shows. 1 to 64 characters. */
         code: string;
       };
     };
@@ -8410,7 +9613,7 @@ export interface Operations {
   postUserSecondfactorRemove: {
     request: {
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8451,10 +9654,11 @@ export interface Operations {
   deleteUserSessionsById: {
     request: {
       path: {
+        /** Id of the session, as the list of sessions has it. */
         id: string;
       };
       body: {
-        /** 1 to 4096 characters. */
+        /** The caller's present password. 1 to 4096 characters. */
         password: string;
       };
     };
@@ -8490,14 +9694,15 @@ export interface Operations {
   getUserSignin: {
     request: {
       query: {
-        /** At most 48 characters. */
+        /** Name of the tenant. Absent: the installation's only one. At most 48 characters. */
         company?: string;
-        /** 1 to 200 characters. */
+        /** Name of the user. 1 to 200 characters. */
         username: string;
-        /** 1 to 4096 characters. */
+        /** Password of the user. 1 to 4096 characters. */
         password: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
+        /** True: a session that outlives the browser. */
         remember?: boolean;
       };
     };
@@ -8516,14 +9721,15 @@ export interface Operations {
   postUserSignin: {
     request: {
       body: {
-        /** At most 48 characters. */
+        /** Name of the tenant. Absent: the installation's only one. At most 48 characters. */
         company?: string;
-        /** 1 to 200 characters. */
+        /** Name of the user. 1 to 200 characters. */
         username: string;
-        /** 1 to 4096 characters. */
+        /** Password of the user. 1 to 4096 characters. */
         password: string;
         /** One-time password or recovery code, for a user with a second factor. At most 64 characters. */
         code?: string;
+        /** True: a session that outlives the browser. */
         remember?: boolean;
       };
     };
@@ -8542,7 +9748,9 @@ export interface Operations {
     message: {
       /** Names the token; it does not sign in. */
       id: string;
+      /** Name of the token. */
       name: string;
+      /** Grants of the token. */
       scopes: string[];
       /** milliseconds since 1970. */
       createdMs: number;
@@ -8563,7 +9771,7 @@ export interface Operations {
   postUserTokens: {
     request: {
       body: {
-        /** 1 to 200 characters. */
+        /** Name of the token, for people. 1 to 200 characters. */
         name: string;
         /** Grants such as hosts:read, hosts:* or *:read, each within those of its maker. 1 to 64 items. */
         scopes: readonly string[];
@@ -8589,6 +9797,7 @@ export interface Operations {
   deleteUserTokensById: {
     request: {
       path: {
+        /** Id of one of the caller's own. */
         id: string;
       };
     };
@@ -8620,6 +9829,7 @@ export interface Operations {
   getHealthz: {
     request: Record<string, never>;
     message: {
+      /** Always ok. */
       status: "ok";
     };
   };
@@ -8634,6 +9844,7 @@ export interface Operations {
   getReadyz: {
     request: Record<string, never>;
     message: {
+      /** Always ok. */
       status: "ok";
       /** Lost nodes; absent: none. */
       lost?: string[];
@@ -8702,8 +9913,11 @@ export interface Sockets {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -8745,8 +9959,11 @@ export interface Sockets {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -8788,8 +10005,11 @@ export interface Sockets {
         sttime?: string;
         /** 0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic. */
         level?: number;
+        /** Text of the message. */
         msg?: string;
+        /** Host with the record that was parsed; absent for messages of scripts. */
         host?: string;
+        /** File or policy of the record; absent for messages of scripts. */
         source?: string;
         /** Raw record, as far as it is kept. */
         raw?: string;
@@ -8808,9 +10028,9 @@ export interface Sockets {
   "/job/output/{runid}/{host}": {
     request: {
       path: {
-        /** 1 to 100 characters. */
+        /** Id of the run. 1 to 100 characters. */
         runid: string;
-        /** 1 to 255 characters. */
+        /** Host of the run. 1 to 255 characters. */
         host: string;
       };
       query?: {
@@ -8825,15 +10045,21 @@ export interface Sockets {
       };
     };
     frame: {
+      /** Position of the first byte in the output. */
       from?: number;
+      /** Position behind the last byte. */
       to?: number;
       /** base64. */
       data?: string;
+      /** End of the run; absent before. */
       end?: {
+        /** ok, failed, timeout, unreachable, cancelled or expired. */
         state: string;
+        /** Exit code of the command; absent if there is none. */
         code?: number;
         /** that ended the command: SIGKILL; absent: none, or its host does not tell. */
         signal?: string;
+        /** Reason of a state that is not ok. */
         message: string;
       };
     };
@@ -8851,19 +10077,27 @@ export interface Sockets {
       };
     };
     frame: {
+      /** Key of the entry. */
       key: string;
+      /** Counts the changes of the key, deletes among them. */
       version?: number;
+      /** Value of the entry; ******** stands for a secret. Absent after a delete, and if a rule hides it. */
       value?: string;
+      /** True: the value is sealed and never shown. */
       secret?: boolean;
+      /** User who wrote this version. */
       author?: string;
       /** Milliseconds since 1970. */
       changed?: number;
       /** Milliseconds since 1970. */
       expires?: number;
     } | {
+      /** Key that is gone. */
       key: string;
+      /** The key is gone. */
       deleted: true;
     } | {
+      /** All present entries have been sent; later frames are changes. */
       ready: true;
     };
   };
@@ -8875,22 +10109,28 @@ export interface Sockets {
   "/websocket/{subject}": {
     request: {
       path: {
-        /** 1 to 500 characters. */
+        /** Subject of the notifications. 1 to 500 characters. */
         subject: string;
       };
       query?: {
-        /** At most 500 characters. */
+        /** Only notifications of this source. At most 500 characters. */
         source?: string;
-        /** At most 500 characters. */
+        /** Only notifications with this title. At most 500 characters. */
         title?: string;
       };
     };
     frame: {
+      /** Name space of the tenant. */
       keyspace: string;
+      /** Part of odp or of a script that sent it, such as objects. */
       source: string;
+      /** Subject of the notification. */
       subject: string;
+      /** Title of the notification. */
       title: string;
+      /** Empty; kept for older clients. */
       reply: string;
+      /** The message; a JSON text for changes of data. */
       msg: string;
     };
   };

@@ -1,4 +1,5 @@
-import type { GroupView, JobRecord } from "../../../common/api/jobs.ts";
+import type { GroupView } from "../../../common/api/job-groups.ts";
+import type { JobRecord } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, JOB_DEFAULT_S, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";

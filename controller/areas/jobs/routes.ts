@@ -1,12 +1,10 @@
 import { Type, type Static } from "typebox";
+import { GroupInput, GroupSelect, GroupView } from "../../../common/api/job-groups.ts";
 import {
   ContextDelete,
   ContextRead,
   ContextValues,
   ContextWrite,
-  GroupInput,
-  GroupSelect,
-  GroupView,
   JobBatch,
   JobBatchEnds,
   JobCancel,

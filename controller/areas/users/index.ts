@@ -1,6 +1,6 @@
 export { usersArea } from "./area.ts";
 export { isOwnPath } from "./pages/start-pages.ts";
-export { codePage, escape, page, type Page } from "./pages/pages.ts";
+export { codePage, page, type Page } from "./pages/pages.ts";
 export { CodeNeeded } from "./second-factor/tickets.ts";
 export { ProviderSignIns } from "./providers/provider-signins.ts";
 export { userRoutes } from "./routes.ts";

@@ -27,7 +27,7 @@ function sectionOf({ words, usage, declaration }: Described): readonly string[] 
   return [
     `## \`odp ${words}\``,
     "",
-    `${sentence(summary)}${details === undefined ? "" : ` ${details}`}`,
+    escapedTags(`${sentence(summary)}${details === undefined ? "" : ` ${details}`}`),
     "",
     "```sh",
     ...(examples.length > 0 ? examples : [usage]),
@@ -56,4 +56,9 @@ function sentence(text: string): string {
 
 function escaped(text: string): string {
   return text.replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
+
+/** Names of values, such as <user>, are no tags of HTML; those in code stay as they are. */
+function escapedTags(text: string): string {
+  return text.replaceAll(/`[^`]*`|</g, (part) => (part === "<" ? "&lt;" : part));
 }

@@ -59,12 +59,18 @@ export function compressed(reply: FastifyReply, body: Readable): Readable {
   return pipeline(body, createGzip(GZIP), () => {});
 }
 
+interface DocumentForm {
+  /** Content type. */
+  readonly type: string;
+  /** The text with gzip. Absent: it is compressed now. */
+  readonly packed?: Buffer;
+}
+
 /**
  * Makes a handler that sends a text which never changes and which every caller may see. It is compressed once. A client
  * keeps it and asks with the tag of its version whether it is still the same.
  */
-export function documentSender(text: Buffer, type: string) {
-  const packed = gzipSync(text);
+export function documentSender(text: Buffer, { type, packed = gzipSync(text) }: DocumentForm) {
   const tag = `"${createHash("sha256").update(text).digest("base64url")}"`;
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const takesGzip = acceptsGzip(request.headers["accept-encoding"]);

@@ -8,6 +8,7 @@ import { TenantService } from "../../../controller/areas/tenants/index.ts";
 import { userRoutes, UserService } from "../../../controller/areas/users/index.ts";
 import type { Endpoint } from "../../../controller/http/interface/endpoint.ts";
 import type { SignIn } from "../../../controller/http/calls/signin.ts";
+import type { Manual } from "../../../controller/http/manual/files.ts";
 import type { SocketEndpoint } from "../../../controller/http/sockets/socket.ts";
 import type { OpenIdSettings } from "../../../controller/settings/openid.ts";
 import type { Runtime } from "../../../controller/runtime.ts";
@@ -76,6 +77,8 @@ export interface TestHttpOptions {
   /** OpenID provider for sign-in; none if absent. */
   readonly openId?: OpenIdSettings;
   readonly callQuotaOf?: (tenant: string) => number;
+  /** See `HttpParts.manual`. */
+  readonly manual?: Manual;
   /** Allows commands of runs to sign in; absent: they cannot. */
   readonly byRun?: SignIn["byRun"];
 }
@@ -115,6 +118,7 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
       ...(options.callQuotaOf && { callQuotaOf: options.callQuotaOf }),
     },
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
+    ...(options.manual && { manual: options.manual }),
   });
   return {
     app,

@@ -1,4 +1,4 @@
-import type { GroupInput } from "../../../../common/api/jobs.ts";
+import type { GroupInput } from "../../../../common/api/job-groups.ts";
 import { AppError } from "../../../../common/errors.ts";
 import {
   JOB_GROUP_HOSTS_MAX,

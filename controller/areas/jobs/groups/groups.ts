@@ -1,4 +1,4 @@
-import type { GroupInput, GroupView } from "../../../../common/api/jobs.ts";
+import type { GroupInput, GroupView } from "../../../../common/api/job-groups.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../../common/limits.ts";
 import { newStamp, requireExpected, revisionOf, type Expected } from "../../../../common/revisions.ts";

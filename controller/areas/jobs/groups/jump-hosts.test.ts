@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { GroupInput } from "../../../../common/api/jobs.ts";
+import type { GroupInput } from "../../../../common/api/job-groups.ts";
 import type { HostInput } from "../../../../common/api/hosts.ts";
 import { KeyWorld, OLD } from "../../../../test/helpers/areas/key-world.ts";
 import { testPrincipal } from "../../../../test/helpers/time/runtime.ts";

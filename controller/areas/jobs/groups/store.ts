@@ -1,4 +1,4 @@
-import type { GroupInput } from "../../../../common/api/jobs.ts";
+import type { GroupInput } from "../../../../common/api/job-groups.ts";
 import type { Stamped } from "../../../../common/revisions.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { entriesUnder } from "../../../store/kv/entries.ts";

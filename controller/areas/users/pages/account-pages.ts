@@ -1,5 +1,6 @@
 import encodeQR from "qr";
-import { escape, page, type Page } from "./pages.ts";
+import { escapeHtml } from "../../../../common/text/html.ts";
+import { page, type Page } from "./pages.ts";
 import type { NewSecondFactor, SessionView } from "../types.ts";
 
 /** Texts for the error codes of these pages. */
@@ -38,7 +39,7 @@ export function accountPage({ user, owes, error, sessions, recoveryCodes, provid
   return page(
     "Your account",
     `<h1>Your account</h1>
-<p>${escape(user)}</p>
+<p>${escapeHtml(user)}</p>
 ${problem}
 ${owes === undefined ? "" : problemLine(DUTIES[owes])}
 ${changeForm()}
@@ -57,7 +58,7 @@ export function enrolPage({ uri, secret }: NewSecondFactor): Page {
     `<h1>Second factor</h1>
 <p>Take this picture with an authenticator, or type the key into it. Then type the code that it shows.</p>
 <div class="picture" role="img" aria-label="The key as a QR code">${encodeQR(uri, "svg", { ecc: "medium", border: 4 })}</div>
-<dl><dt>Key</dt><dd class="code" id="secret">${escape(secret.replace(/(.{4})(?!$)/g, "$1 "))}</dd></dl>
+<dl><dt>Key</dt><dd class="code" id="secret">${escapeHtml(secret.replace(/(.{4})(?!$)/g, "$1 "))}</dd></dl>
 ${codeForm(false)}
 ${SIGN_OUT}`,
   );
@@ -73,7 +74,7 @@ export function recoveryPage(codes: readonly string[]): Page {
     "Recovery codes",
     `<h1>The second factor is on</h1>
 <p>Keep these recovery codes where the device is not. Each signs you in once in place of a code. They are not shown again.</p>
-<ul class="codes">${codes.map((code) => `<li>${escape(code)}</li>`).join("")}</ul>
+<ul class="codes">${codes.map((code) => `<li>${escapeHtml(code)}</li>`).join("")}</ul>
 <a class="button" href="/user/account">I have kept them</a>
 ${SIGN_OUT}`,
   );
@@ -111,7 +112,7 @@ ${choice("", "all of these", true)}
 }
 
 function choice(id: string, text: string, isChosen = false): string {
-  return `<label class="check"><input type="radio" name="id" value="${escape(id)}"${isChosen ? " checked" : ""}> ${escape(text)}</label>`;
+  return `<label class="check"><input type="radio" name="id" value="${escapeHtml(id)}"${isChosen ? " checked" : ""}> ${escapeHtml(text)}</label>`;
 }
 
 function beginForm(): string {
@@ -127,7 +128,7 @@ ${passwordForm("/user/account/secondfactor/remove", { id: "remove", button: "Tur
 }
 
 function linkForm({ name, isLinked }: { readonly name: string; readonly isLinked: boolean }): string {
-  const shown = escape(name);
+  const shown = escapeHtml(name);
   const text = isLinked
     ? `Your account at ${shown} signs in as this user. Unlinking it ends your sessions.`
     : `An account of yours at ${shown} can sign in as this user.`;

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { escapeHtml } from "../../../../common/text/html.ts";
 
 /** Pages that need no console: they work without JavaScript. */
 
@@ -60,7 +61,7 @@ export function loginPage(options: {
 ${problem}
 <form method="post" action="/user/login">
 <label for="company">Company</label>
-<input id="company" name="company" value="${escape(company)}" autocomplete="organization" autocapitalize="none" spellcheck="false">
+<input id="company" name="company" value="${escapeHtml(company)}" autocomplete="organization" autocapitalize="none" spellcheck="false">
 <label for="username">User name</label>
 <input id="username" name="username" required autofocus autocomplete="username" autocapitalize="none" spellcheck="false"${described}>
 <label for="password">Password</label>
@@ -68,7 +69,7 @@ ${problem}
 <label class="check"><input type="checkbox" name="remember" value="true"> Stay signed in on this device</label>
 <button type="submit">Sign in</button>
 </form>
-${provider === undefined ? "" : `<p class="or">or</p><a class="button other" href="/user/openid">Sign in with ${escape(provider)}</a>`}`,
+${provider === undefined ? "" : `<p class="or">or</p><a class="button other" href="/user/openid">Sign in with ${escapeHtml(provider)}</a>`}`,
   );
 }
 
@@ -81,7 +82,7 @@ export function codePage({ ticket, isWrong }: { readonly ticket: string; readonl
 <p>Type the code that your authenticator shows, or one of your recovery codes.</p>
 ${isWrong ? problem : ""}
 <form method="post" action="/user/login">
-<input type="hidden" name="ticket" value="${escape(ticket)}">
+<input type="hidden" name="ticket" value="${escapeHtml(ticket)}">
 <label for="code">Code</label>
 <input id="code" class="code" name="code" required autofocus autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="64"${isWrong ? ` aria-describedby="problem"` : ""}>
 <button type="submit">Sign in</button>
@@ -95,8 +96,9 @@ export function homePage(who: { readonly user: string; readonly company: string;
     "Operations data platform",
     `<h1>Operations data platform</h1>
 <p>You are signed in.</p>
-<dl><dt>User</dt><dd>${escape(who.user)}</dd><dt>Company</dt><dd>${escape(who.company)}</dd><dt>Name space</dt><dd>${escape(who.ospace)}</dd></dl>
+<dl><dt>User</dt><dd>${escapeHtml(who.user)}</dd><dt>Company</dt><dd>${escapeHtml(who.company)}</dd><dt>Name space</dt><dd>${escapeHtml(who.ospace)}</dd></dl>
 <ul>
+<li><a href="/docs">The manual</a></li>
 <li><a href="/openapi.json">The HTTP interface</a> (OpenAPI)</li>
 <li><a href="/cluster/info">Data nodes</a></li>
 <li><a href="/readyz">Readiness</a></li>
@@ -126,7 +128,7 @@ function documentOf(title: string, body: string): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)}</title>
+<title>${escapeHtml(title)}</title>
 <link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
@@ -135,16 +137,4 @@ ${body}
 </main></body>
 </html>
 `;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-export function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
 }

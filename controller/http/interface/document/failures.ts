@@ -79,19 +79,18 @@ const CODE: Json = { type: "string", description: "One of x-codes of the respons
 
 const DETAILS: Json = {
   type: "object",
-  description:
-    "Facts about the failure; absent if there are none. Line and column count from 1, a column in UTF-16 units. file: the script of the place. unknown: a name that is not known. nearest: the known name that was probably meant. fields: members of the input. limit: the name of a bound. revision, by and changed: the present revision of a definition, and who made it when.",
+  description: "Facts about the failure; absent if there are none.",
   properties: {
-    line: { type: "integer" },
-    column: { type: "integer" },
-    file: TEXT,
-    unknown: TEXT,
-    nearest: TEXT,
-    fields: { type: "array", items: TEXT },
-    limit: TEXT,
-    revision: TEXT,
-    by: TEXT,
-    changed: { type: "integer", description: "Milliseconds since 1970" },
+    line: { type: "integer", description: "Line of the place, from 1" },
+    column: { type: "integer", description: "Column of the place in UTF-16 units, from 1" },
+    file: { ...TEXT, description: "The script of the place" },
+    unknown: { ...TEXT, description: "A name that is not known" },
+    nearest: { ...TEXT, description: "The known name that was probably meant" },
+    fields: { type: "array", items: TEXT, description: "Members of the input" },
+    limit: { ...TEXT, description: "Name of the bound" },
+    revision: { ...TEXT, description: "The present revision of the definition" },
+    by: { ...TEXT, description: "User who made this revision" },
+    changed: { type: "integer", description: "When it was made, in milliseconds since 1970" },
   },
 };
 
@@ -100,8 +99,8 @@ export const FAILURE_SCHEMAS: Json = {
     type: "object",
     required: ["status", "message", "error", "code"],
     properties: {
-      status: { const: "error", type: "string" },
-      message: TEXT,
+      status: { const: "error", type: "string", description: "The call failed." },
+      message: { ...TEXT, description: "The failure in words, for people." },
       error: { type: "string", description: "The same as message, for older clients." },
       code: CODE,
       details: DETAILS,
@@ -112,13 +111,13 @@ export const FAILURE_SCHEMAS: Json = {
     description: "RFC 9457",
     required: ["type", "title", "status", "detail", "code", "traceparent"],
     properties: {
-      type: { type: "string", examples: ["urn:odp:error:not_found"] },
-      title: TEXT,
-      status: { type: "integer" },
-      detail: TEXT,
+      type: { ...TEXT, description: "The code as a URN.", examples: ["urn:odp:error:not_found"] },
+      title: { ...TEXT, description: "Meaning of the code." },
+      status: { type: "integer", description: "The HTTP status of the answer." },
+      detail: { ...TEXT, description: "The failure in words, for people." },
       code: CODE,
       details: DETAILS,
-      traceparent: TEXT,
+      traceparent: { ...TEXT, description: "Trace id of the call, which the log names." },
     },
   },
   SignIn: {
@@ -126,7 +125,7 @@ export const FAILURE_SCHEMAS: Json = {
     description: "Nobody is signed in. Clients that accept application/problem+json get 401 instead.",
     required: ["status", "message"],
     properties: {
-      status: { const: "signin", type: "string" },
+      status: { const: "signin", type: "string", description: "A sign-in is needed." },
       message: { type: "string", description: "The path of the sign-in page", examples: ["/user/login"] },
       details: DETAILS,
     },

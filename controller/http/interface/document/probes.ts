@@ -4,13 +4,16 @@ import { TEXT, type Json } from "./schemas.ts";
 /** The operations that belong to no area. They need no sign-in. */
 export const PROBES: Readonly<Record<string, Json>> = {
   "/healthz": probe("/healthz", "Whether the controller runs", {
-    "200": { description: "It runs.", content: jsonOf({ status: { const: "ok", type: "string" } }) },
+    "200": {
+      description: "It runs.",
+      content: jsonOf({ status: { const: "ok", type: "string", description: "Always ok" } }),
+    },
   }),
   "/readyz": probe("/readyz", "Whether the controller can work: its stores answer", {
     "200": {
       description: "It can work, with fewer nodes when some are lost.",
       content: jsonOf({
-        status: { const: "ok", type: "string" },
+        status: { const: "ok", type: "string", description: "Always ok" },
         lost: { type: "array", items: TEXT, description: "Lost nodes; absent: none" },
         warnings: {
           type: "array",

@@ -71,7 +71,10 @@ function anyOf(schemas: readonly Json[]): Json {
 const FAILED: Json = {
   type: "object",
   required: ["count", "of"],
-  properties: { count: { type: "integer" }, of: { type: "integer" } },
+  properties: {
+    count: { type: "integer", description: "Parts that failed" },
+    of: { type: "integer", description: "All parts" },
+  },
   description: "How many parts of the call failed, and of how many; only when any did. warnings name them.",
 };
 
@@ -86,9 +89,9 @@ function envelopeOf({ output, failsInPart }: Endpoint): Json {
     type: "object",
     required: ["status", "message"],
     properties: {
-      status: { const: "ok", type: "string" },
+      status: { const: "ok", type: "string", description: "The call succeeded" },
       message: documented(output),
-      meta: { type: "object" },
+      meta: { type: "object", description: "Facts about the message, such as the next page; absent: none" },
       warnings: WARNINGS,
       ...(failsInPart && { failed: FAILED }),
     },
