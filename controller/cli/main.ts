@@ -17,4 +17,5 @@ process.exitCode = await runCommandLine(argv.slice(2), {
   off: (signal, listener) => process.off(signal, listener),
   clock: { ...platformClock, nowMs: () => Date.now() },
   random: platformRandom,
+  zoneName: () => Intl.DateTimeFormat().resolvedOptions().timeZone,
 });

@@ -12,6 +12,7 @@ test("the first signal ends the calls of a command, and a second one the process
   const shell = new ProcessShell(
     {
       ...{ environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
+      zoneName: () => "UTC",
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),
       output: { write: () => Promise.resolve(true) },
       ...{ stdin: new PassThrough(), stdout: { write: () => true }, stderr: { write: () => true } },

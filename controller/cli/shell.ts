@@ -3,6 +3,7 @@ import { OdpClient } from "../../common/client/index.ts";
 import { AppError } from "../../common/errors.ts";
 import { CLI_INPUT_MAX_BYTES, CLIENT_CALL_TIMEOUT_MS } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
+import { findTimeZone, UTC, type TimeZone } from "../../common/times/index.ts";
 import { accessOf, type Access } from "./contexts/access.ts";
 import type { ContextFile } from "./contexts/file.ts";
 import { secretLine } from "./contexts/secret.ts";
@@ -28,6 +29,8 @@ export interface ProcessParts {
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
+  /** Name of the time zone of this machine. */
+  zoneName(): string;
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
@@ -38,6 +41,7 @@ export class ProcessShell implements Shell {
   readonly #common: CommonWords;
   readonly #format: Format;
   readonly #fields: readonly string[] | undefined;
+  readonly #zone: TimeZone | undefined;
   #access: Promise<Access> | undefined;
   #ended: AbortSignal | undefined;
 
@@ -46,6 +50,7 @@ export class ProcessShell implements Shell {
     this.#common = common;
     this.#format = formatOf(common);
     this.#fields = fieldsOf(common.fields);
+    this.#zone = zoneOf(common);
   }
 
   get contexts(): ContextFile {
@@ -114,10 +119,19 @@ export class ProcessShell implements Shell {
   }
 
   async show(answer: unknown, view?: View): Promise<void> {
-    const { stdout, environment } = this.#parts;
-    const width = stdout.isTTY === true ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined;
-    const rendering = { format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) };
+    const { stdout, environment, clock } = this.#parts;
+    const isTerminal = stdout.isTTY === true;
+    const width = isTerminal ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined;
+    const rendering = {
+      ...{ format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) },
+      zone: this.zone,
+      ...(isTerminal && { nowMs: clock.nowMs() }),
+    };
     await this.write(rendered(answer, rendering, view));
+  }
+
+  get zone(): TimeZone {
+    return this.#zone ?? findTimeZone(this.#parts.zoneName()) ?? UTC;
   }
 
   get format(): Format {
@@ -161,6 +175,17 @@ function fieldsOf(text: CommonWords["fields"]): readonly string[] | undefined {
   const fields = text.split(",").map((name) => name.trim());
   if (fields.includes("")) throw new UsageError(`--fields takes names separated by commas, as --fields name,status.`);
   return fields;
+}
+
+function zoneOf({ zone, utc }: CommonWords): TimeZone | undefined {
+  if (utc === true) {
+    if (zone !== undefined) throw new UsageError("--zone and --utc exclude each other.");
+    return UTC;
+  }
+  if (typeof zone !== "string") return undefined;
+  const found = findTimeZone(zone);
+  if (found !== undefined) return found;
+  throw new UsageError(`There is no time zone ${zone}: --zone takes a name such as Europe/Oslo, UTC, or +01:00.`);
 }
 
 function textOf(value: string | true | undefined): string | undefined {

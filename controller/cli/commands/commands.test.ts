@@ -88,12 +88,21 @@ test("mql takes values, a file or the standard input, and shows times as times",
   expect((await odp(["mql", "select page from /matrix/visit", "--json=page"])).out).toBe(
     '[\n  {\n    "page": "/a b"\n  }\n]\n',
   );
+  const inOslo = { zoneName: "Europe/Oslo" };
+  expect((await odp(["mql", "select page, seen from /matrix/visit"], inOslo)).out).toContain(
+    "  2026-01-02T01:04:05+01:00\n",
+  );
+  expect((await odp(["mql", "select page, seen from /matrix/visit", "--utc"], inOslo)).out).toBe(out);
+  expect(await odp(["mql", "select page, seen from /matrix/visit", "--zone", "Oslo"])).toMatchObject({ code: 64 });
   expect((await odp("mql")).err).toContain("Give the statement, or --file.");
 });
 
 test("api makes any call by its path", async () => {
   expect(JSON.parse((await odp("api get /host/web-1 --json")).out)).toMatchObject({ host: "web-1" });
   await odp(["api", "post", "/config/set", "--body", '{"key":"/matrix/etc/a","value":"1"}']);
+  expect((await odp("api get /config/list -q key=/matrix/etc --utc")).out).toMatch(
+    /\/a .* 20\d\d-\d\d-\d\dT[\d:.]+Z$/m,
+  );
   expect((await odp("api GET /config/list -q key=/matrix/etc -o name")).out).toBe("/matrix/etc/a\n");
   const unknown = await odp("api get /hst");
   expect(unknown).toMatchObject({ code: 64, err: expect.stringContaining("did you mean GET /host?") });

@@ -3,7 +3,7 @@ import type { Call } from "../declared/call.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { column, type View } from "../formats/columns.ts";
-import { joinLine, tokenRows } from "../join.ts";
+import { joinLine, TOKEN_VIEW } from "../join.ts";
 import { HOST } from "./words.ts";
 
 const VIEW: View = {
@@ -112,7 +112,8 @@ async function token(call: Call): Promise<void> {
 
 async function listTokens({ shell }: Call): Promise<void> {
   const listed = await (await shell.client()).call("getAgentToken", {}, { signal: shell.ended() });
-  await shell.show(shell.format === "table" ? tokenRows(listed) : listed);
+  const isTable = shell.format === "table" || shell.format === "wide";
+  await shell.show(listed, isTable ? TOKEN_VIEW : undefined);
 }
 
 async function revoke(call: Call): Promise<void> {

@@ -37,7 +37,7 @@ const RUNS: View = {
     column("host"),
     column("status"),
     column("code"),
-    column("began", { member: "stime", isTime: true }),
+    column("began", { member: "stime", isTime: true, isNear: true }),
     column("ended", { member: "etime", isTime: true }),
     column("by", { member: "source" }),
     column("message"),

@@ -34,8 +34,8 @@ const STATUS: View = {
   columns: [
     column("host"),
     column("state"),
-    column("since", { isTime: true }),
-    column("last run", { member: "ended", isTime: true }),
+    column("since", { isTime: true, isNear: true }),
+    column("last run", { member: "ended", isTime: true, isNear: true }),
     column("result"),
     column("records"),
     column("message"),

@@ -3,6 +3,8 @@ import type { CallId, DownloadId, OperationId } from "../../../common/client/ind
 import { planOf } from "../../../common/client/plan.ts";
 import { suggestion } from "../../../common/text/nearest.ts";
 import type { Call } from "../declared/call.ts";
+import { isRow, rowsOf, viewOf } from "../formats/columns.ts";
+import { TIMES } from "../gen/times.ts";
 import { UsageError } from "../declared/usage.ts";
 
 interface Found {
@@ -27,7 +29,8 @@ export async function callByPath(call: Call): Promise<void> {
   const { message, warnings, failed } = await client.answer(id as CallId, request as never, { signal });
   for (const warning of warnings) shell.note(`warning: ${warning}`);
   if (failed) shell.note(`${failed.count} of ${failed.of} failed.`);
-  await shell.show(message);
+  const rows = Array.isArray(message) ? rowsOf(message) : isRow(message) ? [message] : [];
+  await shell.show(message, rows.length === 0 ? undefined : viewOf(rows, new Set(TIMES[id])));
 }
 
 /** The operation with the fewest parameters that has the path. `UsageError` if there is none. */

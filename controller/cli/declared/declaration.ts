@@ -63,6 +63,12 @@ export const COMMON_FLAGS = [
   { name: "output", short: "o", value: "format", summary: "format of the answer", choices: FORMATS },
   { name: "json", summary: "the same as -o json; --json=<fields> also chooses the fields" },
   { name: "fields", value: "names", summary: "members to show, in this order, separated by commas" },
+  {
+    name: "zone",
+    value: "zone",
+    summary: "time zone of the times in tables, such as Europe/Oslo or +01:00; default: that of this machine",
+  },
+  { name: "utc", summary: "the same as --zone UTC" },
 ] as const satisfies readonly FlagDeclaration[];
 
 /** Exit codes that every command may have. */

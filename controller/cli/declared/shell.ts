@@ -1,5 +1,6 @@
 import type { OdpClient } from "../../../common/client/index.ts";
 import type { Clock, Random } from "../../../common/time.ts";
+import type { TimeZone } from "../../../common/times/index.ts";
 import type { Access } from "../contexts/access.ts";
 import type { ContextFile } from "../contexts/file.ts";
 import type { View } from "../formats/columns.ts";
@@ -24,6 +25,8 @@ export interface Shell {
   /** Writes a list of things, one thing or a text in the format that the user wants. */
   show(answer: unknown, view?: View): Promise<void>;
   readonly format: Format;
+  /** Zone of the shown times. */
+  readonly zone: TimeZone;
   /** Reads a file, or the standard input for `-`. */
   input(path: string): Promise<Buffer>;
   /** Asks for a text that is not shown. Without a terminal, reads the first line of the standard input. */

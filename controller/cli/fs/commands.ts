@@ -31,7 +31,7 @@ const LISTING: View = {
   columns: [
     { name: "name", of: ({ name, isdir }) => (isdir === true ? `${String(name)}/` : name) },
     { name: "bytes", of: ({ size, isdir }) => (isdir === true ? "" : size) },
-    { name: "changed", of: ({ mtime }) => new Date(Number(mtime)).toISOString() },
+    column("changed", { member: "mtime", isTime: true }),
     column("owner"),
     column("digest", { isWide: true }),
     column("revision", { isWide: true }),

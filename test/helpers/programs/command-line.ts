@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly stdin?: string;
   /** Columns of a terminal; absent: the output is a pipe. */
   readonly columns?: number;
+  /** Time zone of the machine. */
+  readonly zoneName?: string;
 }
 
 /** The command line in this process, with a file of contexts of its own. */
@@ -35,7 +37,10 @@ export class TestCommandLine implements AsyncDisposable {
     return new ContextFile(contextsPath({ ODP_CONFIG_DIR: this.folder }, ""), process.platform);
   }
 
-  async run(words: readonly string[], { environment = {}, stdin = "", columns }: RunOptions = {}): Promise<Ran> {
+  async run(
+    words: readonly string[],
+    { environment = {}, stdin = "", columns, zoneName = "UTC" }: RunOptions = {},
+  ): Promise<Ran> {
     let [out, err] = ["", ""];
     const terminal = columns === undefined ? {} : { isTTY: true, columns };
     const code = await runCommandLine(words, {
@@ -53,6 +58,7 @@ export class TestCommandLine implements AsyncDisposable {
       off: () => undefined,
       clock: realClock,
       random: { next: () => 0.5 },
+      zoneName: () => zoneName,
     });
     return { out, err, code };
   }
