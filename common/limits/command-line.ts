@@ -20,5 +20,15 @@ export const CLI_INPUT_MAX_BYTES = 16 * MIB;
 export const CLI_UPLOAD_MAX_BYTES = 512 * MIB;
 /** Runs of a policy or job that are looked at for the newest of each host. */
 export const CLI_RUNS_MAX = 1_000;
+/** Time between two answers of `--watch`; and the longest one that can be chosen. */
+export const CLI_WATCH_SECONDS = 2;
+export const CLI_WATCH_MAX_SECONDS = 3_600;
+/** Time between two looks of `odp wait`, and how long it waits if no other time is given. */
+export const CLI_WAIT_LOOK_MS = 1_000;
+export const CLI_WAIT_SECONDS = 300;
+/** Longest time that `odp wait` takes. */
+export const CLI_WAIT_MAX_SECONDS = 7 * 24 * 3_600;
+/** Time between two looks of `odp wait`, at most: it grows while nothing changes. */
+export const CLI_WAIT_LOOK_MAX_MS = 10_000;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { COMMANDS } from "./commands/all.ts";
 import { programOf } from "./declared/program.ts";
+import { expandedWords } from "./declared/words.ts";
 import { WRONG_USAGE } from "./declared/usage.ts";
 import { failureCode, failureText } from "./failure.ts";
 import { paintFor } from "./formats/paint.ts";
@@ -21,17 +22,11 @@ export async function runCommandLine(
     told: { writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) },
   });
   try {
-    await program.parseAsync(words.flatMap(jsonWithFields), { from: "user" });
+    await program.parseAsync(expandedWords(words, COMMANDS), { from: "user" });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
     stderr.write(`${paintFor(stderr, environment).error(failureText(error))}\n`);
     return failureCode(error);
   }
-}
-
-/** `--json=name,status` as the two options that it stands for. */
-function jsonWithFields(word: string): readonly string[] {
-  const [, fields] = /^--json=(.*)$/.exec(word) ?? [];
-  return fields === undefined ? [word] : ["--json", `--fields=${fields}`];
 }

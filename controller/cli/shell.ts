@@ -8,7 +8,7 @@ import { accessOf, type Access } from "./contexts/access.ts";
 import type { ContextFile } from "./contexts/file.ts";
 import { secretLine } from "./contexts/secret.ts";
 import type { CommonWords } from "./declared/program.ts";
-import type { Shell } from "./declared/shell.ts";
+import type { Recorded, Shell } from "./declared/shell.ts";
 import { UsageError } from "./declared/usage.ts";
 import type { View } from "./formats/columns.ts";
 import { paintFor } from "./formats/paint.ts";
@@ -22,7 +22,12 @@ export interface ProcessParts {
   readonly contexts: ContextFile;
   readonly output: Pick<Output, "write">;
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  readonly stdout: { readonly isTTY?: boolean; readonly columns?: number; write(data: string | Uint8Array): unknown };
+  readonly stdout: {
+    readonly isTTY?: boolean;
+    readonly columns?: number;
+    readonly rows?: number;
+    write(data: string | Uint8Array): unknown;
+  };
   readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
@@ -35,6 +40,16 @@ export interface ProcessParts {
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
+/** State that the shells of one command line share. */
+interface Shared {
+  access?: Promise<Access>;
+  ended?: AbortSignal;
+  /** By their timeout. */
+  readonly clients: Map<number, OdpClient>;
+  /** The shell that gets the warnings of calls; absent: the first one. */
+  recording?: Shell;
+}
+
 /** The shell of one command line. */
 export class ProcessShell implements Shell {
   readonly #parts: ProcessParts;
@@ -42,12 +57,12 @@ export class ProcessShell implements Shell {
   readonly #format: Format;
   readonly #fields: readonly string[] | undefined;
   readonly #zone: TimeZone | undefined;
-  #access: Promise<Access> | undefined;
-  #ended: AbortSignal | undefined;
+  readonly #shared: Shared;
 
-  constructor(parts: ProcessParts, common: CommonWords) {
+  constructor(parts: ProcessParts, common: CommonWords, shared: Shared = { clients: new Map() }) {
     this.#parts = parts;
     this.#common = common;
+    this.#shared = shared;
     this.#format = formatOf(common);
     this.#fields = fieldsOf(common.fields);
     this.#zone = zoneOf(common);
@@ -80,22 +95,26 @@ export class ProcessShell implements Shell {
   access(): Promise<Access> {
     const { context, url, user } = this.#common;
     const words = { context: textOf(context), url: textOf(url), user: textOf(user) };
-    return (this.#access ??= accessOf(words, this.environment, this.contexts));
+    return (this.#shared.access ??= accessOf(words, this.environment, this.contexts));
   }
 
   async client(timeoutMs = CLIENT_CALL_TIMEOUT_MS): Promise<OdpClient> {
     const { url, credentials } = await this.access();
-    return new OdpClient({ url, timeoutMs, onWarning: (text) => this.note(`warning: ${text}`), ...credentials });
+    const { clients } = this.#shared;
+    const onWarning = (text: string): void => (this.#shared.recording ?? this).note(`warning: ${text}`);
+    const client = clients.get(timeoutMs) ?? new OdpClient({ url, timeoutMs, onWarning, ...credentials });
+    clients.set(timeoutMs, client);
+    return client;
   }
 
   ended(): AbortSignal {
-    if (this.#ended === undefined) {
+    if (this.#shared.ended === undefined) {
       const { first, release } = this.signals();
       // A second signal ends the process, if the command does not end by the first one.
       first.addEventListener("abort", release, { once: true });
-      this.#ended = first;
+      this.#shared.ended = first;
     }
-    return this.#ended;
+    return this.#shared.ended;
   }
 
   signals(): ReturnType<Shell["signals"]> {
@@ -120,14 +139,37 @@ export class ProcessShell implements Shell {
 
   async show(answer: unknown, view?: View): Promise<void> {
     const { stdout, environment, clock } = this.#parts;
-    const isTerminal = stdout.isTTY === true;
-    const width = isTerminal ? (stdout.columns ?? DEFAULT_COLUMNS) : undefined;
+    const { terminal } = this;
+    const width = terminal?.columns;
     const rendering = {
       ...{ format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) },
       zone: this.zone,
-      ...(isTerminal && { nowMs: clock.nowMs() }),
+      ...(terminal && { nowMs: clock.nowMs() }),
     };
     await this.write(rendered(answer, rendering, view));
+  }
+
+  recording(): ReturnType<Shell["recording"]> {
+    const recorded: Recorded[] = [];
+    const record = (stream: Recorded["stream"], data: string | Uint8Array): true => {
+      recorded.push({ stream, text: Buffer.from(data).toString() });
+      return true;
+    };
+    const { stdout, stderr } = this.#parts;
+    const parts = {
+      ...this.#parts,
+      output: { write: (data: string | Uint8Array) => Promise.resolve(record("stdout", data)) },
+      stdout: { ...sizeOf(stdout), write: (data: string | Uint8Array) => record("stdout", data) },
+      stderr: { isTTY: stderr.isTTY === true, write: (data: string | Uint8Array) => record("stderr", data) },
+    };
+    const shell = new ProcessShell(parts, this.#common, this.#shared);
+    this.#shared.recording = shell;
+    return { shell, recorded };
+  }
+
+  get terminal(): Shell["terminal"] {
+    const { isTTY, columns, rows } = sizeOf(this.#parts.stdout);
+    return isTTY ? { columns, rows } : undefined;
   }
 
   get zone(): TimeZone {
@@ -160,8 +202,13 @@ export class ProcessShell implements Shell {
   }
 }
 
-/** Columns of a terminal that does not tell them. */
+/** Size of a terminal that does not tell it. */
 const DEFAULT_COLUMNS = 80;
+const DEFAULT_ROWS = 24;
+
+function sizeOf({ isTTY, columns, rows }: ProcessParts["stdout"]) {
+  return { isTTY: isTTY === true, columns: columns || DEFAULT_COLUMNS, rows: rows || DEFAULT_ROWS };
+}
 
 function formatOf({ output, json }: CommonWords): Format {
   const format = FORMATS.find((one) => one === output);

@@ -10,6 +10,7 @@ import { POLICY_COMMANDS } from "./policies.ts";
 import { QUERY_COMMANDS } from "./queries.ts";
 import { CONFIG_COMMANDS } from "./settings.ts";
 import { UPKEEP_COMMANDS } from "./upkeep.ts";
+import { WAIT_COMMAND } from "./wait.ts";
 
 /** Every command of `odp`, in the order of its help. */
 export const COMMANDS: readonly CommandDeclaration[] = [
@@ -21,6 +22,7 @@ export const COMMANDS: readonly CommandDeclaration[] = [
   ...DEPOT_COMMANDS,
   CONFIG_COMMANDS,
   FILE_COMMANDS,
+  WAIT_COMMAND,
   ...UPKEEP_COMMANDS,
   KEY_COMMANDS,
   ...completionCommands(() => COMMANDS),

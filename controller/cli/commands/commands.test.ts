@@ -231,6 +231,49 @@ describe("login", () => {
   });
 });
 
+test("wait ends when the state is reached, with 124 when the time is over, and with 1 when it cannot be reached", async () => {
+  await odp("host set web-1 --tag europe");
+  expect(await odp("wait host web-1 --for offline")).toEqual({ out: "", err: "", code: 0 });
+  expect(await odp("wait host web-1 web-9 --for online --timeout 1s")).toEqual({
+    out: "",
+    err: "odp: 1s are over: web-1 is offline; web-9 is unknown\n",
+    code: 124,
+  });
+  const file = join(line.folder, "run.sh");
+  await writeFile(file, "uptime\n");
+  await odp(["depot", "upload", "waited@1.0.0", file]);
+  expect((await odp("wait depot waited@1.0.0")).code).toBe(0);
+  expect(await odp("wait depot waited@1.0.0 --host web-1 --timeout 1")).toMatchObject({ code: 124 });
+  expect((await odp("wait depot waited@2.0.0 --timeout 1")).err).toContain("there is no depot waited@2.0.0");
+  expect((await odp("wait deployment waited --timeout 1")).err).toContain("waited was not deployed yet");
+  await odp("deploy waited --host web-1 --timeout 1");
+  expect((await odp("wait deployment waited@1.0.0 --host web-1")).code).toBe(0);
+  expect(await odp("wait deployment waited --for ok")).toEqual({
+    out: "",
+    err: "odp: it ended with web-1: unreachable\n",
+    code: 1,
+  });
+  const run = (await odp("job run backup@nightly --detach")).out.trim();
+  expect((await odp(["wait", "run", run])).code).toBe(0);
+  expect((await odp(["wait", "run", run, "--for", "ok"])).err).toContain("it ended with web-1: unreachable");
+  expect((await odp("wait policy load --timeout 1")).err).toContain("there is no policy load");
+  for (const words of ["wait hots web-1", "wait host web-1 --for running", "wait host web-1 --timeout 5min"])
+    expect((await odp(words)).code, words).toBe(64);
+});
+
+test("watch is for what reads", async () => {
+  const answers = await Promise.all([
+    odp(["mql", "delete from /matrix/visit", "--watch"]),
+    odp(["mql", "explain analyze delete from /matrix/visit", "--watch"]),
+    odp(["mql", "-f", "-", "--watch"], { stdin: "select * from /matrix/visit" }),
+    odp("api delete /host/web-1 --watch"),
+    odp("api get /job/exec/backup@nightly --watch"),
+    odp("host set web-1 --tag a --watch"),
+    odp("host list --watch=often"),
+  ]);
+  expect(answers.map(({ code }) => code)).toEqual(answers.map(() => 64));
+});
+
 test("a wrong command line ends with 64 and does nothing; a call that fails ends with 1 and says what to do", async () => {
   for (const words of [
     "hots list",

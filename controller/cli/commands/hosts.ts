@@ -36,11 +36,12 @@ export const HOST_COMMANDS: readonly CommandDeclaration[] = [
     commands: [
       {
         name: "list",
+        isReading: true,
         summary: "list the hosts",
         flags: [{ name: "tag", value: "tag", summary: "only those with the tag" }],
         run: list,
       },
-      { name: "show", summary: "show one host", arguments: [HOST], run: show },
+      { name: "show", isReading: true, summary: "show one host", arguments: [HOST], run: show },
       TOKEN,
       {
         name: "set",
@@ -68,10 +69,11 @@ export const HOST_COMMANDS: readonly CommandDeclaration[] = [
       },
     ],
   },
-  { name: "hosts", summary: "list the hosts; the same as odp host list", run: list },
+  { name: "hosts", isReading: true, summary: "list the hosts; the same as odp host list", run: list },
   { ...TOKEN, details: "The same as odp host token." },
   {
     name: "tokens",
+    isReading: true,
     summary: "list join tokens until they expire",
     run: listTokens,
     commands: [

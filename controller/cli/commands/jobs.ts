@@ -72,8 +72,8 @@ export const JOB_COMMANDS: readonly CommandDeclaration[] = [
     name: "job",
     summary: "list, run and cancel jobs, and see their runs",
     commands: [
-      { name: "list", summary: "list the jobs", run: list },
-      { name: "show", summary: "show one job", arguments: [JOB], run: show },
+      { name: "list", isReading: true, summary: "list the jobs", run: list },
+      { name: "show", isReading: true, summary: "show one job", arguments: [JOB], run: show },
       {
         name: "run",
         summary:
@@ -100,6 +100,7 @@ export const JOB_COMMANDS: readonly CommandDeclaration[] = [
       },
       {
         name: "runs",
+        isReading: true,
         summary: "list the newest runs, of one job or of all",
         arguments: [{ ...JOB, isOptional: true }],
         flags: [

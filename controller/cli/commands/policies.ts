@@ -52,8 +52,8 @@ export const POLICY_COMMANDS: CommandDeclaration = {
   name: "policy",
   summary: "list, store, deploy and remove policies, and see how they run",
   commands: [
-    { name: "list", summary: "list the policies", run: list },
-    { name: "show", summary: "show one policy", arguments: [POLICY], run: show },
+    { name: "list", isReading: true, summary: "list the policies", run: list },
+    { name: "show", isReading: true, summary: "show one policy", arguments: [POLICY], run: show },
     {
       name: "apply",
       summary: "make or replace policies by their definitions",
@@ -74,6 +74,7 @@ export const POLICY_COMMANDS: CommandDeclaration = {
     },
     {
       name: "status",
+      isReading: true,
       summary: "show for each host of a policy whether it runs, and its last run",
       arguments: [POLICY],
       run: status,

@@ -4,11 +4,13 @@ import type { CommandDeclaration } from "../declared/declaration.ts";
 import { UsageError } from "../declared/usage.ts";
 import { rowsOf, viewOf } from "../formats/columns.ts";
 import { callByPath } from "./raw.ts";
+import { readsOnly } from "./reading.ts";
 
 /** `odp mql` and `odp api`. */
 export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
   {
     name: "mql",
+    isReading: true,
     summary: "run MQL and show the rows of its last statement",
     arguments: [{ name: "statement", summary: "one statement or several; absent with --file", isOptional: true }],
     flags: [
@@ -34,6 +36,7 @@ export const QUERY_COMMANDS: readonly CommandDeclaration[] = [
   },
   {
     name: "api",
+    isReading: true,
     summary: "make any call of the HTTP interface, and show its message",
     details: "The path is as in the OpenAPI document, with its parameters filled in.",
     arguments: [
@@ -64,6 +67,7 @@ async function mql(call: Call): Promise<void> {
   const [statement, file] = [call.optional("statement"), call.optional("file")];
   if ((statement === undefined) === (file === undefined)) throw new UsageError("Give the statement, or --file.");
   const text = statement ?? (await shell.input(file ?? "-")).toString("utf8");
+  if (call.optional("watch") !== undefined) await requireRepeatable(text, file);
   const values = call.list("value").map(valueOf);
   const client = await shell.client();
   const body = { mql: text, meta: true, ...(values.length > 0 && { values }) };
@@ -74,6 +78,11 @@ async function mql(call: Call): Promise<void> {
     Array.isArray(message) && message.length > 0 ? viewOf(rowsOf(message), timesIn(meta)) : undefined,
   );
   if (more) shell.note(`${counted(message.length, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`);
+}
+
+async function requireRepeatable(mql: string, file: string | undefined): Promise<void> {
+  if (file === "-") throw new UsageError("--watch reads the statements again: give them as an argument or in a file.");
+  if (!(await readsOnly(mql))) throw new UsageError("--watch repeats the statements, so they may only read.");
 }
 
 /** Names of the columns that hold times. */

@@ -16,6 +16,8 @@ interface Found {
 export async function callByPath(call: Call): Promise<void> {
   const { shell } = call;
   const { id, path } = operationAt(call.text("method"), call.text("path"));
+  if (call.optional("watch") !== undefined && !(planOf(id).isRead && planOf(id).method === "GET"))
+    throw new UsageError("--watch repeats the call, so it may only be one that reads.");
   const body = await bodyOf(call);
   const request = { path, query: queryOf(call.list("query")), ...(body !== undefined && { body }) };
   const client = await shell.client();

@@ -33,6 +33,7 @@ export const UPKEEP_COMMANDS: readonly CommandDeclaration[] = [
   },
   {
     name: "repairs",
+    isReading: true,
     summary: "show when the tables of the tenant were last repaired on all nodes of Cassandra, and which are due",
     exitCodes: { 0: "none is due", 2: "one is" },
     async run({ shell }) {
@@ -43,6 +44,7 @@ export const UPKEEP_COMMANDS: readonly CommandDeclaration[] = [
   },
   {
     name: "ahead",
+    isReading: true,
     summary: "list objects whose last write is ahead of the controller's clock, as an earlier version took them by AT",
     flags: [{ name: "limit", value: "n", summary: "how many at most", default: "100" }],
     exitCodes: { 0: "none", 2: "there are some" },

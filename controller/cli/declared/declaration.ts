@@ -1,3 +1,4 @@
+import { CLI_WATCH_SECONDS } from "../../../common/limits.ts";
 import { FORMATS } from "../formats/rendered.ts";
 import type { Call } from "./call.ts";
 
@@ -48,11 +49,24 @@ export interface CommandDeclaration {
   readonly examples?: readonly string[];
   /** True: options behind the first argument belong to another program. */
   readonly passesThrough?: boolean;
+  /** True: it changes nothing, so `--watch` can repeat it. */
+  readonly isReading?: boolean;
   /** True: not in help, reference or completion. */
   readonly isHidden?: boolean;
   readonly commands?: readonly CommandDeclaration[];
   /** Returns the exit code; nothing: 0. Absent for a group. */
   readonly run?: (call: Call) => Promise<number | void>;
+}
+
+const WATCH: FlagDeclaration = {
+  name: "watch",
+  value: "seconds",
+  summary: `show the answer again every ${CLI_WATCH_SECONDS} seconds until Ctrl-C, or as often as --watch=<seconds> says; in a pipe, only answers that differ`,
+};
+
+/** Options of a command besides those of every command. */
+export function flagsOf({ flags = [], isReading }: CommandDeclaration): readonly FlagDeclaration[] {
+  return isReading === true ? [...flags, WATCH] : flags;
 }
 
 /** Options of every command. */

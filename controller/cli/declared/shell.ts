@@ -6,6 +6,12 @@ import type { ContextFile } from "../contexts/file.ts";
 import type { View } from "../formats/columns.ts";
 import type { Format } from "../formats/rendered.ts";
 
+/** A text that a command has written. */
+export interface Recorded {
+  readonly stream: "stdout" | "stderr";
+  readonly text: string;
+}
+
 /** The program as its commands see it. */
 export interface Shell {
   /** A client of the controller, with the credentials of the user. The warnings of its calls are noted. */
@@ -24,6 +30,10 @@ export interface Shell {
   note(text: string): void;
   /** Writes a list of things, one thing or a text in the format that the user wants. */
   show(answer: unknown, view?: View): Promise<void>;
+  /** A shell with the same client, whose output is kept in place of being written. */
+  recording(): { readonly shell: Shell; readonly recorded: readonly Recorded[] };
+  /** Size of the terminal that shows the answers; `undefined`: the output is no terminal. */
+  readonly terminal: { readonly columns: number; readonly rows: number } | undefined;
   readonly format: Format;
   /** Zone of the shown times. */
   readonly zone: TimeZone;

@@ -73,6 +73,7 @@ export const FILE_COMMANDS: CommandDeclaration = {
     },
     {
       name: "ls",
+      isReading: true,
       summary: "list a folder; the root if no path is given",
       arguments: [{ name: "path", summary: "folder of the controller", isOptional: true }],
       flags: [SYSTEM],

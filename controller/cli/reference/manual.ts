@@ -1,6 +1,7 @@
 import {
   COMMON_EXIT_CODES,
   COMMON_FLAGS,
+  flagsOf,
   type CommandDeclaration,
   type FlagDeclaration,
 } from "../declared/declaration.ts";
@@ -20,13 +21,13 @@ const VARIABLES: Readonly<Record<string, string>> = {
 /** The manual page, in the language of man(7). */
 export function manualPage(commands: readonly CommandDeclaration[], version: string): string {
   const sections = described(commands).flatMap(({ usage, declaration }) => {
-    const { summary, details, arguments: declared = [], flags = [], exitCodes = {} } = declaration;
+    const { summary, details, arguments: declared = [], exitCodes = {} } = declaration;
     return [
       `.SS ${quoted(usage)}`,
       text(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`),
       ...(details === undefined ? [] : [text(details)]),
       ...declared.flatMap((one) => item(argumentText(one), one.summary)),
-      ...flagItems(flags),
+      ...flagItems(flagsOf(declaration)),
       ...codeItems(exitCodes),
     ];
   });
