@@ -15,6 +15,7 @@ import { paintFor } from "./formats/paint.ts";
 import { printableLines } from "./formats/printable.ts";
 import { FORMATS, rendered, type Format } from "./formats/rendered.ts";
 import type { Output } from "./output.ts";
+import { pagerOf } from "./pager.ts";
 
 /** Parts of the process. */
 export interface ProcessParts {
@@ -31,6 +32,8 @@ export interface ProcessParts {
   readonly stderr: { readonly isTTY?: boolean; write(data: string | Uint8Array): unknown };
   on(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
   off(signal: "SIGINT" | "SIGTERM", listener: () => void): unknown;
+  /** Shows a text with a pager. Returns false if that could not be started. */
+  readonly pager: ((command: string, text: string) => Promise<boolean>) | undefined;
   readonly clock: Clock;
   readonly random: Pick<Random, "next">;
   readonly platform: string;
@@ -38,12 +41,12 @@ export interface ProcessParts {
   zoneName(): string;
 }
 
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
-
 /** State that the shells of one command line share. */
 interface Shared {
   access?: Promise<Access>;
   ended?: AbortSignal;
+  /** True while Ctrl-C is for another program. */
+  isUndisturbed?: boolean;
   /** By their timeout. */
   readonly clients: Map<number, OdpClient>;
   /** The shell that gets the warnings of calls; absent: the first one. */
@@ -120,9 +123,28 @@ export class ProcessShell implements Shell {
   signals(): ReturnType<Shell["signals"]> {
     const [first, second] = [new AbortController(), new AbortController()];
     const interrupt = (): void => (first.signal.aborted ? second : first).abort();
-    for (const signal of SIGNALS) this.#parts.on(signal, interrupt);
-    const release = (): void => SIGNALS.forEach((signal) => void this.#parts.off(signal, interrupt));
+    const onKey = (): void => {
+      if (!this.#shared.isUndisturbed) interrupt();
+    };
+    this.#parts.on("SIGINT", onKey);
+    this.#parts.on("SIGTERM", interrupt);
+    const release = (): void => {
+      this.#parts.off("SIGINT", onKey);
+      this.#parts.off("SIGTERM", interrupt);
+    };
     return { first: first.signal, second: second.signal, release };
+  }
+
+  async undisturbed<T>(work: () => Promise<T>): Promise<T> {
+    const ignore = (): void => undefined;
+    this.#parts.on("SIGINT", ignore);
+    this.#shared.isUndisturbed = true;
+    try {
+      return await work();
+    } finally {
+      this.#shared.isUndisturbed = false;
+      this.#parts.off("SIGINT", ignore);
+    }
   }
 
   write(data: string | Uint8Array): Promise<boolean> {
@@ -146,7 +168,18 @@ export class ProcessShell implements Shell {
       zone: this.zone,
       ...(terminal && { nowMs: clock.nowMs() }),
     };
-    await this.write(rendered(answer, rendering, view));
+    const text = rendered(answer, rendering, view);
+    if (!(await this.#page(text))) await this.write(text);
+  }
+
+  /** Returns false if the text has to be written. */
+  async #page(text: string): Promise<boolean> {
+    const { terminal } = this;
+    const { pager, environment } = this.#parts;
+    const command = pagerOf(environment);
+    if (terminal === undefined || pager === undefined || command === undefined) return false;
+    if (this.#common["no-pager"] === true || countOf(text, "\n") < terminal.rows) return false;
+    return this.undisturbed(() => pager(command, text));
   }
 
   recording(): ReturnType<Shell["recording"]> {
@@ -158,6 +191,7 @@ export class ProcessShell implements Shell {
     const { stdout, stderr } = this.#parts;
     const parts = {
       ...this.#parts,
+      pager: undefined,
       output: { write: (data: string | Uint8Array) => Promise.resolve(record("stdout", data)) },
       stdout: { ...sizeOf(stdout), write: (data: string | Uint8Array) => record("stdout", data) },
       stderr: { isTTY: stderr.isTTY === true, write: (data: string | Uint8Array) => record("stderr", data) },
@@ -233,6 +267,12 @@ function zoneOf({ zone, utc }: CommonWords): TimeZone | undefined {
   const found = findTimeZone(zone);
   if (found !== undefined) return found;
   throw new UsageError(`There is no time zone ${zone}: --zone takes a name such as Europe/Oslo, UTC, or +01:00.`);
+}
+
+function countOf(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1)) count++;
+  return count;
 }
 
 function textOf(value: string | true | undefined): string | undefined {

@@ -82,6 +82,7 @@ export const COMMON_FLAGS = [
     value: "zone",
     summary: "time zone of the times in tables, such as Europe/Oslo or +01:00; default: that of this machine",
   },
+  { name: "no-pager", summary: "write long answers at once; without it, a terminal shows them with $PAGER or less" },
   { name: "utc", summary: "the same as --zone UTC" },
 ] as const satisfies readonly FlagDeclaration[];
 

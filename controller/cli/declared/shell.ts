@@ -22,6 +22,8 @@ export interface Shell {
   ended(): AbortSignal;
   /** Fire at the first and at the second signal. */
   signals(): { readonly first: AbortSignal; readonly second: AbortSignal; readonly release: () => void };
+  /** During the work, Ctrl-C is for the program that the work runs. */
+  undisturbed<T>(work: () => Promise<T>): Promise<T>;
   /** Waits for a slow reader. Returns false if nothing can be written any more. */
   write(data: string | Uint8Array): Promise<boolean>;
   /** Passes on output of other programs as it comes. */

@@ -33,7 +33,14 @@ async function watching(answers: readonly unknown[], { terminal, isGoneAfter = I
   };
   const shell = new ProcessShell(
     {
-      ...{ environment: {}, platform: "linux", clock, random: { next: () => 0.5 }, zoneName: () => "UTC" },
+      ...{
+        environment: {},
+        platform: "linux",
+        clock,
+        random: { next: () => 0.5 },
+        zoneName: () => "UTC",
+        pager: undefined,
+      },
       ...{ contexts: new ContextFile("/nowhere/contexts.json", "linux"), output: { write } },
       stdin: process.stdin,
       stdout: { ...(terminal && { isTTY: true, ...terminal }), write: () => true },

@@ -15,6 +15,9 @@ const VARIABLES: Readonly<Record<string, string>> = {
   ODP_TOKEN: "API token, in place of user and password",
   ODP_CONTEXT: "name of the context",
   ODP_CONFIG_DIR: "folder of the file of contexts; default: ~/.config/odp",
+  PAGER: "program that shows long answers on a terminal; default: less -FRX; empty: none",
+  VISUAL: "editor of odp fs edit; default: $EDITOR, or vi",
+  TZ: "time zone of the times in tables",
   NO_COLOR: "no colours, if it is not empty",
 };
 

@@ -17,6 +17,9 @@ export interface RunOptions {
   readonly stdin?: string;
   /** Columns of a terminal; absent: the output is a pipe. */
   readonly columns?: number;
+  /** Lines of the terminal; default: 24. */
+  readonly rows?: number;
+  readonly pager?: (command: string, text: string) => Promise<boolean>;
   /** Time zone of the machine. */
   readonly zoneName?: string;
 }
@@ -39,10 +42,10 @@ export class TestCommandLine implements AsyncDisposable {
 
   async run(
     words: readonly string[],
-    { environment = {}, stdin = "", columns, zoneName = "UTC" }: RunOptions = {},
+    { environment = {}, stdin = "", columns, rows = 24, pager, zoneName = "UTC" }: RunOptions = {},
   ): Promise<Ran> {
     let [out, err] = ["", ""];
-    const terminal = columns === undefined ? {} : { isTTY: true, columns };
+    const terminal = columns === undefined ? {} : { isTTY: true, columns, rows };
     const code = await runCommandLine(words, {
       ...{ version: "1.2.3", environment, contexts: this.contexts, platform: process.platform },
       output: {
@@ -58,6 +61,7 @@ export class TestCommandLine implements AsyncDisposable {
       off: () => undefined,
       clock: realClock,
       random: { next: () => 0.5 },
+      pager,
       zoneName: () => zoneName,
     });
     return { out, err, code };
