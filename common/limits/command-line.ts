@@ -30,5 +30,12 @@ export const CLI_WAIT_SECONDS = 300;
 export const CLI_WAIT_MAX_SECONDS = 7 * 24 * 3_600;
 /** Time between two looks of `odp wait`, at most: it grows while nothing changes. */
 export const CLI_WAIT_LOOK_MAX_MS = 10_000;
+/** Time for each call of `odp doctor`. */
+export const CLI_DOCTOR_CALL_MS = 10_000;
+/** The newest rows of each kind of error in its bundle. */
+export const CLI_DOCTOR_ROWS_MAX = 100;
+/** Difference of clocks, and time until the end of a certificate, of which it does not warn. */
+export const CLI_DOCTOR_CLOCK_MAX_MS = 2_000;
+export const CLI_DOCTOR_CERTIFICATE_DAYS = 14;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;

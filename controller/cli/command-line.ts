@@ -8,11 +8,8 @@ import { paintFor } from "./formats/paint.ts";
 import { ProcessShell, type ProcessParts } from "./shell.ts";
 
 /** Runs one command line, the words behind `odp`. Returns the exit code. */
-export async function runCommandLine(
-  words: readonly string[],
-  { version, ...parts }: ProcessParts & { readonly version: string },
-): Promise<number> {
-  const { stdout, stderr, environment } = parts;
+export async function runCommandLine(words: readonly string[], parts: ProcessParts): Promise<number> {
+  const { version, stdout, stderr, environment } = parts;
   let exitCode = 0;
   const program = programOf({
     version,

@@ -10,7 +10,7 @@ import { ProcessShell } from "./shell.ts";
 function shellWith(listeners: Set<() => void>, signals: ReadonlySet<string>): ProcessShell {
   return new ProcessShell(
     {
-      ...{ environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
+      ...{ version: "1.2.3", environment: {}, platform: "linux", clock: realClock, random: { next: () => 0.5 } },
       zoneName: () => "UTC",
       pager: undefined,
       contexts: new ContextFile("/nowhere/contexts.json", "linux"),

@@ -19,6 +19,8 @@ import { pagerOf } from "./pager.ts";
 
 /** Parts of the process. */
 export interface ProcessParts {
+  /** Version of the program. */
+  readonly version: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly contexts: ContextFile;
   readonly output: Pick<Output, "write">;
@@ -73,6 +75,10 @@ export class ProcessShell implements Shell {
 
   get contexts(): ContextFile {
     return this.#parts.contexts;
+  }
+
+  get version(): string {
+    return this.#parts.version;
   }
 
   get environment(): Shell["environment"] {

@@ -1,5 +1,6 @@
 import { CONTEXT_COMMANDS } from "../contexts/commands.ts";
 import type { CommandDeclaration } from "../declared/declaration.ts";
+import { DOCTOR_COMMAND } from "./doctor.ts";
 import { FILE_COMMANDS } from "../fs/commands.ts";
 import { completionCommands } from "../reference/commands.ts";
 import { DEPOT_COMMANDS } from "./depots.ts";
@@ -23,6 +24,7 @@ export const COMMANDS: readonly CommandDeclaration[] = [
   CONFIG_COMMANDS,
   FILE_COMMANDS,
   WAIT_COMMAND,
+  DOCTOR_COMMAND,
   ...UPKEEP_COMMANDS,
   KEY_COMMANDS,
   ...completionCommands(() => COMMANDS),

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PASSWORD } from "../../../test/helpers/http/http-app.ts";
 import { TestCommandLine, type RunOptions } from "../../../test/helpers/programs/command-line.ts";
@@ -259,6 +260,19 @@ test("wait ends when the state is reached, with 124 when the time is over, and w
   expect((await odp("wait policy load --timeout 1")).err).toContain("there is no policy load");
   for (const words of ["wait hots web-1", "wait host web-1 --for running", "wait host web-1 --timeout 5min"])
     expect((await odp(words)).code, words).toBe(64);
+});
+
+test("doctor checks the controller, and writes a bundle without the password", async () => {
+  const file = join(line.folder, "odp.tar.gz");
+  const { out, err, code } = await odp(["doctor", "-f", file]);
+  expect([code, err]).toEqual([3, expect.stringContaining(`${file} is written`)]);
+  expect(out).toMatch(/^connection +ok +answers in/m);
+  expect(out).toMatch(/^version +warning +controller \S+, odp 1\.2\.3/m);
+  expect(out).toMatch(/^session +ok +signed in as matrix\.admin by a password/m);
+  expect(gunzipSync(await readFile(file)).toString()).not.toContain(PASSWORD);
+  expect(await odp(["doctor", "--bundle", file])).toMatchObject({ code: 1, err: expect.stringContaining("exists") });
+  const wrong = await odp("doctor", { environment: { ODP_PASSWORD: "wrong" } });
+  expect(wrong).toMatchObject({ code: 2, out: expect.stringMatching(/^session +failed/m) as string });
 });
 
 test("watch is for what reads", async () => {

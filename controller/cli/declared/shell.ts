@@ -43,6 +43,8 @@ export interface Shell {
   input(path: string): Promise<Buffer>;
   /** Asks for a text that is not shown. Without a terminal, reads the first line of the standard input. */
   secret(question: string): Promise<string>;
+  /** Version of this program. */
+  readonly version: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stderr: { readonly isTTY?: boolean; write(text: string): unknown };
   readonly clock: Clock;

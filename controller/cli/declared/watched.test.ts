@@ -34,6 +34,7 @@ async function watching(answers: readonly unknown[], { terminal, isGoneAfter = I
   const shell = new ProcessShell(
     {
       ...{
+        version: "1.2.3",
         environment: {},
         platform: "linux",
         clock,
