@@ -37,5 +37,9 @@ export const CLI_DOCTOR_ROWS_MAX = 100;
 /** Difference of clocks, and time until the end of a certificate, of which it does not warn. */
 export const CLI_DOCTOR_CLOCK_MAX_MS = 2_000;
 export const CLI_DOCTOR_CERTIFICATE_DAYS = 14;
+/** Rows of an answer that are held for the columns of CSV; the others are written as they arrive. */
+export const CLI_STREAM_FIRST_ROWS = 2_000;
+/** One row of an answer that is written as it arrives. */
+export const CLI_ROW_MAX_CHARACTERS = 256 * MIB;
 /** Time for the candidates of a completion that the controller has to tell. */
 export const CLI_COMPLETION_MS = 1_500;

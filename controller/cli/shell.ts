@@ -13,7 +13,8 @@ import { UsageError } from "./declared/usage.ts";
 import type { View } from "./formats/columns.ts";
 import { paintFor } from "./formats/paint.ts";
 import { printableLines } from "./formats/printable.ts";
-import { FORMATS, rendered, type Format } from "./formats/rendered.ts";
+import { FORMATS, rendered, type Format, type Rendering } from "./formats/rendered.ts";
+import { streamedText } from "./formats/streamed.ts";
 import type { Output } from "./output.ts";
 import { pagerOf } from "./pager.ts";
 
@@ -166,16 +167,23 @@ export class ProcessShell implements Shell {
   }
 
   async show(answer: unknown, view?: View): Promise<void> {
+    const text = rendered(answer, this.#rendering(), view);
+    if (!(await this.#page(text))) await this.write(text);
+  }
+
+  async stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean> {
+    for await (const text of streamedText(batches, this.#rendering())) if (!(await this.write(text))) return false;
+    return true;
+  }
+
+  #rendering(): Rendering {
     const { stdout, environment, clock } = this.#parts;
     const { terminal } = this;
-    const width = terminal?.columns;
-    const rendering = {
-      ...{ format: this.#format, fields: this.#fields, width, paint: paintFor(stdout, environment) },
+    return {
+      ...{ format: this.#format, fields: this.#fields, width: terminal?.columns, paint: paintFor(stdout, environment) },
       zone: this.zone,
       ...(terminal && { nowMs: clock.nowMs() }),
     };
-    const text = rendered(answer, rendering, view);
-    if (!(await this.#page(text))) await this.write(text);
   }
 
   /** Returns false if the text has to be written. */

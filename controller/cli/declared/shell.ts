@@ -32,6 +32,11 @@ export interface Shell {
   note(text: string): void;
   /** Writes a list of things, one thing or a text in the format that the user wants. */
   show(answer: unknown, view?: View): Promise<void>;
+  /**
+   * Writes the rows of a list as they arrive, in a format that `isStreamed`. Returns false if nothing can be written any
+   * more; the rest is then not read.
+   */
+  stream(batches: AsyncIterable<readonly unknown[]>): Promise<boolean>;
   /** A shell with the same client, whose output is kept in place of being written. */
   recording(): { readonly shell: Shell; readonly recorded: readonly Recorded[] };
   /** Size of the terminal that shows the answers; `undefined`: the output is no terminal. */

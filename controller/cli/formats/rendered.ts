@@ -17,6 +17,8 @@ export interface Rendering {
   readonly fields?: readonly string[] | undefined;
   /** Columns of the terminal; `undefined`: the output is no terminal. */
   readonly width?: number | undefined;
+  /** True: the rows are a part of a list whose fields were checked. */
+  readonly isPart?: boolean;
   readonly paint: Paint;
   /** Zone of the times of tables; absent: UTC. */
   readonly zone?: TimeZone;
@@ -41,7 +43,7 @@ interface Showing {
 
 function renderedRows(rows: readonly Row[], answer: readonly unknown[], { rendering, view }: Showing): string {
   const { format, fields, width, paint, zone, nowMs } = rendering;
-  if (fields && rows.length > 0) requireKnown(fields, rows);
+  if (fields && rows.length > 0 && rendering.isPart !== true) requireKnown(fields, rows);
   const chosen = fields ? rows.map((row) => only(row, fields)) : answer;
   if (format === "json") return `${printableJson(chosen, 2)}\n`;
   if (format === "yaml") return rows.length === 0 ? "[]\n" : yamlOf(chosen);
@@ -91,7 +93,8 @@ function only(row: Row, fields: readonly string[]): Row {
   return Object.fromEntries(fields.flatMap((name) => (Object.hasOwn(row, name) ? [[name, row[name]]] : [])));
 }
 
-function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
+/** `AppError("invalid")` for a field that no row has. */
+export function requireKnown(fields: readonly string[], rows: readonly Row[]): void {
   const known = new Set(rows.flatMap((row) => Object.keys(row)));
   const unknown = fields.find((name) => !known.has(name));
   if (unknown === undefined) return;
