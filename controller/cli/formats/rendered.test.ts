@@ -116,6 +116,12 @@ test("an id stays whole, and columns without room are named below the table", ()
   ]);
 });
 
+test("the line of hidden columns fits, too: with their number if their names have no room", () => {
+  const row = { first: "a".repeat(20), second: "b".repeat(20), third: "c".repeat(20) };
+  const lines = rendered([row], { format: "table", width: 20, paint: PLAIN }).trimEnd().split("\n");
+  expect(lines.at(-1)).toBe("(1 more: -o wide)");
+});
+
 test.each(["table", "wide", "json", "yaml", "csv", "name"] as const)(
   "on a terminal no value of a row is obeyed as a control character: %s",
   (format) => {

@@ -43,9 +43,15 @@ export function table(rows: readonly Row[], options: TableOptions): string {
       .join(GAP)
       .trimEnd();
   const rule = widths.map((columns) => "-".repeat(columns)).join(GAP);
-  const hidden = heading.slice(widths.length).join(", ");
-  const rest = hidden === "" ? [] : [`(${hidden}: with -o wide)`];
+  const rest = hiddenLine(heading.slice(widths.length), width);
   return [line(heading, true), rule, ...cells.map((row) => line(row)), ...rest].map((text) => `${text}\n`).join("");
+}
+
+/** Names the columns that have no room, or their number if the names have none. */
+function hiddenLine(names: readonly string[], width = Infinity): readonly string[] {
+  if (names.length === 0) return [];
+  const named = `(${names.join(", ")}: with -o wide)`;
+  return [columnsOf(named) <= width ? named : cutTo(`(${names.length} more: -o wide)`, width)];
 }
 
 /** Names and values of one thing, a line for each. */
