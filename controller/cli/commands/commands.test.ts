@@ -136,6 +136,10 @@ describe("policies", () => {
     await odp("host set web-1 --tag europe");
     expect((await odp("policy deploy load")).code).toBe(1);
     expect((await odp("policy deploy load --host web-1")).err).toContain("odp policy status load");
+    expect(await odp("wait policy load --timeout 1")).toMatchObject({
+      code: 124,
+      err: expect.stringContaining("load does not run on web-1: unable") as string,
+    });
     const unable = {
       host: "web-1",
       state: "unable",

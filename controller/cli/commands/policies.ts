@@ -81,6 +81,7 @@ export const POLICY_COMMANDS: CommandDeclaration = {
     },
     {
       name: "drift",
+      isReading: true,
       summary: "show the hosts that do not run what they are to run, of all policies",
       details:
         "A host that runs a policy it is not to run is shown as well, as leaving. The reason is the message. Nothing is printed if all is as it should be.",

@@ -48,15 +48,15 @@ async function hostLook(name: string, wanted: "online" | "offline", { client, si
 async function policyLook(name: string, { client, signal }: Asking): Promise<Look> {
   const policy = await unlessMissing(client.call("getMonitoringPolicyByName", { path: { name } }, { signal }));
   if (policy === undefined) return { isReached: false, text: `there is no policy ${name}` };
-  const targets = policy.matched ?? policy.hosts;
-  if (targets.length === 0) return { isReached: false, text: `${name} has no hosts` };
-  const hosts = new Map((await client.call("getHost", {}, { signal })).map((host) => [host.host, host]));
-  const others = targets.flatMap((target) => {
-    const host = hosts.get(target);
-    const state = host?.policies[policy.name] ?? "not there yet";
-    if (state === "running" && host?.status === "online") return [];
-    return [`${target}: ${state}${host?.status === "online" ? "" : ", offline"}`];
-  });
+  const path = policy.class.replace(/[^/]+$/, "policystate");
+  const mql = `select host, state, wanted, message from ${path} where policy = ? order by host limit -1`;
+  const body = { mql, values: [name] };
+  const known = await client.call("postMxobjectMql", { body }, { signal, isRepeatable: true });
+  const states = known.filter(({ wanted }) => wanted === true);
+  if (states.length === 0) return { isReached: false, text: `${name} is on no host` };
+  const others = states
+    .filter(({ state }) => state !== "running")
+    .map(({ host, state, message }) => `${String(host)}: ${String(state)}${message ? ` (${String(message)})` : ""}`);
   return { isReached: others.length === 0, text: `${name} does not run on ${few(others)}` };
 }
 
